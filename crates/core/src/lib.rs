@@ -1,1 +1,29 @@
-//! Under construction.
+//! The hub as a value: inputs go in, outputs come out, nothing else happens.
+//!
+//! Read in this order: [`input`], [`output`], [`hub`], then [`log`] (what is written down, and what
+//! may be heard when), `session` (turns, asks, opening and waking), `fanout` (who hears what),
+//! `peer` (clients and their requests), `agent` (processes and their answers).
+//!
+//! - **Invariant:** no I/O, no clock, no randomness, no hash order, no log lines: the same inputs
+//!   give the same outputs.
+//! - **Invariant:** one input, then drain [`Hub::poll_output`] to `None`, then the next input.
+//! - **Invariant:** nothing is heard that is not durable ([`log::Gate`]).
+//! - **Invariant:** [`Hub::handle`] cannot fail. What a peer got wrong is answered to that peer, what
+//!   the world got wrong is an input, what we got wrong is an assertion.
+
+mod agent;
+mod fanout;
+pub mod hub;
+mod id;
+pub mod input;
+pub mod limits;
+pub mod log;
+pub mod output;
+mod peer;
+mod session;
+mod timer;
+
+pub use hub::{Config, Hub, Recovered};
+pub use id::{AgentId, ConnId, Seq, SessionId, Time};
+pub use input::{AppendFailure, Exit, Input};
+pub use output::{Environment, Launch, Note, Output};

@@ -1,0 +1,168 @@
+//! What agents say: answers to whoever waits, words for the log, and asks for clients.
+
+use super::{Phase, Purpose, Waiting};
+use crate::{
+    AgentId, Hub, Output, SessionId,
+    log::{Body, Effect, Json, Outcome},
+    peer::{Route, hub_capabilities},
+    session::Stage,
+};
+use jackfield_wire::{Fault, Frame, Kind, acp};
+use serde_json::Value;
+
+impl Hub {
+    pub(crate) fn on_agent(&mut self, agent: AgentId, frame: Frame) {
+        if !self.agents.contains_key(&agent) {
+            return;
+        }
+        match frame.kind() {
+            Kind::Response => self.on_agent_answer(agent, &frame),
+            Kind::Notification => self.on_agent_notification(agent, frame),
+            Kind::Request => self.on_agent_request(agent, &frame),
+        }
+    }
+
+    fn on_agent_answer(&mut self, id: AgentId, frame: &Frame) {
+        let our_id = frame.id().and_then(|it| it.parse::<u64>().ok());
+        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
+        let Some(waiting) = our_id.and_then(|it| agent.waiting.remove(&it)) else { return };
+        match waiting {
+            Waiting::Initialize => self.on_hello(id, frame),
+            Waiting::New(session) => self.on_opened(id, &session, frame),
+            Waiting::Resume(session) => self.on_resumed(id, &session, frame),
+            Waiting::Load(session) => self.on_loaded(id, &session, frame),
+            Waiting::Prompt(session, turn) => {
+                let outcome = match frame.result() {
+                    Some(result) => Outcome::Stopped(Json::trusted(result.to_owned())),
+                    None => Outcome::Failed(Json::trusted(error_of(frame))),
+                };
+                self.end_turn(&session, turn, outcome);
+            }
+            Waiting::Client { conn, id: theirs, session, setting } => {
+                let answer = frame.with_id(&theirs);
+                let Some(session) = session.filter(|it| self.sessions.contains_key(it)) else {
+                    self.finish_request(conn, &theirs);
+                    return self.to_client(conn, answer.bytes().clone());
+                };
+                if let (Some(setting), Some(result)) = (setting, frame.result()) {
+                    let frame = Json::trusted(setting.bytes().clone());
+                    let result = Json::trusted(result.to_owned());
+                    self.append(&session, Body::Configured { frame, result });
+                }
+                self.answer_in(&session, conn, &answer);
+            }
+            Waiting::Nobody => {}
+        }
+    }
+
+    /// An agent answered `initialize`.
+    fn on_hello(&mut self, id: AgentId, frame: &Frame) {
+        let Some(result) = frame.result() else {
+            let why = format!("`initialize` was refused: {}", error_of(frame));
+            return self.refuse_agent(id, &why);
+        };
+        let told: Value = serde_json::from_str(result).unwrap_or_default();
+        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
+        agent.phase = Phase::Ready;
+        agent.can.load = told.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
+        agent.can.resume = told
+            .pointer("/agentCapabilities/sessionCapabilities/resume")
+            .is_some_and(|it| !it.is_null());
+        match agent.purpose.clone() {
+            Purpose::Spare { conn, hello } => {
+                self.answer(conn, &hello, Ok(&hub_capabilities(Some(result))));
+            }
+            Purpose::Session(session) => self.on_agent_ready(id, &session),
+        }
+    }
+
+    fn on_agent_notification(&mut self, id: AgentId, frame: Frame) {
+        let agent = self.agents.get(&id).expect("the caller found this agent");
+        let session = match &agent.purpose {
+            Purpose::Session(session) => session.clone(),
+            Purpose::Spare { conn, .. } => {
+                let conn = *conn;
+                return self.to_client(conn, frame.bytes().clone());
+            }
+        };
+        if frame.method().as_deref() == Some("$/cancel_request") {
+            return self.on_ask_withdrawn(id, &session, &frame);
+        }
+        let journaled = frame
+            .method()
+            .and_then(|it| acp::method(&it))
+            .is_some_and(|row| row.durability == acp::Durability::Journaled);
+        self.on_words(&session, frame, journaled);
+    }
+
+    /// Words of a session's agent: into the log, or past it, or aside while it is being opened.
+    fn on_words(&mut self, id: &SessionId, frame: Frame, journaled: bool) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        match &mut session.stage {
+            Stage::Opening(opening) => return opening.keep(frame),
+            // The replay of a load: the journal has it all.
+            Stage::Waking { loading: true } => return,
+            Stage::Waking { .. } | Stage::Bound | Stage::Asleep => {}
+        }
+        let frame = self.as_ours(id, frame);
+        if journaled {
+            let session = self.sessions.get(id).expect("found above");
+            let turn = session.turn.as_ref().map_or(session.state.turns, |it| it.number);
+            self.append(id, Body::Said { turn, frame: Json::trusted(frame.bytes().clone()) });
+            self.ease_agent(id);
+        } else {
+            self.after_log(id, Effect::ToSubscribers { text: frame.bytes().clone() });
+        }
+    }
+
+    /// The frame with the hub's session id. A child session of the agent's keeps its own name.
+    pub(crate) fn as_ours(&self, id: &SessionId, frame: Frame) -> Frame {
+        let Some(session) = self.sessions.get(id) else { return frame };
+        if frame.session_id().as_deref() == Some(&*session.state.agent_session) {
+            frame.with_session_id(id)
+        } else {
+            frame
+        }
+    }
+
+    fn on_agent_request(&mut self, id: AgentId, frame: &Frame) {
+        let agent = self.agents.get(&id).expect("the caller found this agent");
+        let Purpose::Session(session) = agent.purpose.clone() else {
+            return self.refuse_ask(id, frame);
+        };
+        let opening = self.sessions.get(&session).is_none_or(crate::session::Session::is_opening);
+        if opening && frame.request_id().is_none() {
+            // Nobody knows this session yet, so nobody can be asked.
+            return self.refuse_ask(id, frame);
+        }
+        self.on_ask(id, &session, frame);
+    }
+
+    /// Answers an ask that nobody can serve.
+    pub(crate) fn refuse_ask(&mut self, agent: AgentId, frame: &Frame) {
+        let method = frame.method().map(|it| it.into_owned()).unwrap_or_default();
+        let id = frame.id().expect("a request has an id");
+        let answer = Frame::error_for(id, &Fault::MethodNotFound { method });
+        self.outputs.push_back(Output::ToAgent { agent, text: answer.bytes().clone() });
+    }
+
+    /// The request of a client that an agent has under `our_id`.
+    pub(crate) fn asker(&self, agent: AgentId, our_id: &str) -> Option<(crate::ConnId, Box<str>)> {
+        let our_id: u64 = our_id.parse().ok()?;
+        let by_route = |conn: &crate::peer::Conn| {
+            let mut routes = conn.requests.iter();
+            routes.find(|(_, it)| **it == Route::Agent(agent, our_id)).map(|(id, _)| id.clone())
+        };
+        if let Some(Waiting::New(session)) = self.agents.get(&agent)?.waiting.get(&our_id) {
+            let Stage::Opening(opening) = &self.sessions.get(session)?.stage else { return None };
+            return Some((opening.conn, opening.request.clone()));
+        }
+        self.conns.iter().find_map(|(&id, conn)| by_route(conn).map(|request| (id, request)))
+    }
+}
+
+/// The error object of an answer, or one that says there was none.
+pub(crate) fn error_of(frame: &Frame) -> String {
+    let none = r#"{"code":-32603,"message":"the agent answered with neither result nor error"}"#;
+    frame.error().unwrap_or(none).to_owned()
+}

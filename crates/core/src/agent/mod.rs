@@ -1,0 +1,162 @@
+//! Agent processes: started for a client or a session, spoken to under ids of ours, and buried with
+//! an answer for everyone who waited.
+
+mod gone;
+mod heard;
+mod restart;
+
+pub(crate) use heard::error_of;
+pub(crate) use restart::{Restarts, Verdict};
+
+use crate::{
+    AgentId, ConnId, Hub, Launch, Output, SessionId, limits, peer::agent_hello, timer::Timer,
+};
+use jackfield_wire::Frame;
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) launch: Launch,
+    pub(crate) pid: Option<u32>,
+    pub(crate) phase: Phase,
+    pub(crate) purpose: Purpose,
+    pub(crate) can: Abilities,
+    /// Asked to stop; its end is no surprise.
+    pub(crate) stopping: bool,
+    /// Its pipe is not read because the journal is behind.
+    pub(crate) paused: bool,
+    /// Requests sent to it, by our id.
+    pub(crate) waiting: BTreeMap<u64, Waiting>,
+    next_id: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Initializing,
+    Ready,
+}
+
+/// What a process is there for.
+#[derive(Debug, Clone)]
+pub(crate) enum Purpose {
+    /// Kept for a client that has not opened a session yet; `hello` is its `initialize`.
+    Spare { conn: ConnId, hello: Box<str> },
+    /// Serves this session, or is about to.
+    Session(SessionId),
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Abilities {
+    pub(crate) load: bool,
+    pub(crate) resume: bool,
+}
+
+/// Who waits for an agent's answer.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    Initialize,
+    /// A client's own request. `setting` is kept where the answer makes it a fact of the session.
+    Client {
+        conn: ConnId,
+        id: Box<str>,
+        session: Option<SessionId>,
+        setting: Option<Frame>,
+    },
+    New(SessionId),
+    Resume(SessionId),
+    Load(SessionId),
+    Prompt(SessionId, u64),
+    /// Ours alone; the answer is not needed.
+    Nobody,
+}
+
+impl Agent {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.phase == Phase::Ready && !self.stopping
+    }
+
+    /// Registers someone who waits, and returns the id to ask under.
+    pub(crate) fn expect(&mut self, waiting: Waiting) -> u64 {
+        self.next_id += 1;
+        self.waiting.insert(self.next_id, waiting);
+        self.next_id
+    }
+}
+
+impl Hub {
+    /// Starts a process and says hello to it.
+    pub(crate) fn spawn(
+        &mut self,
+        launch: Launch,
+        client: Option<ConnId>,
+        purpose: Purpose,
+    ) -> AgentId {
+        let id = self.next_agent();
+        let mut agent = Agent {
+            launch: launch.clone(),
+            pid: None,
+            phase: Phase::Initializing,
+            purpose,
+            can: Abilities::default(),
+            stopping: false,
+            paused: false,
+            waiting: BTreeMap::new(),
+            next_id: 0,
+        };
+        let our_id = agent.expect(Waiting::Initialize);
+        self.agents.insert(id, agent);
+        let hello = client.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.as_deref());
+        let frame = Frame::request(&our_id.to_string(), "initialize", &agent_hello(hello));
+        self.outputs.push_back(Output::Spawn { agent: id, launch });
+        self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
+        self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id));
+        id
+    }
+
+    pub(crate) fn stop_agent(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get_mut(&id) else { return };
+        if !agent.stopping {
+            agent.stopping = true;
+            self.outputs.push_back(Output::StopAgent { agent: id });
+        }
+    }
+
+    /// Asks an agent something on the hub's own account.
+    pub(crate) fn ask_agent(&mut self, id: AgentId, method: &str, params: &str, waiting: Waiting) {
+        let Some(our_id) = self.agents.get_mut(&id).map(|it| it.expect(waiting)) else { return };
+        let frame = Frame::request(&our_id.to_string(), method, params);
+        self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
+    }
+
+    /// An agent that is still not ready: what waits for it should not wait for ever.
+    pub(crate) fn on_start_deadline(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get(&id) else { return };
+        let starting = |it: &Waiting| {
+            matches!(
+                it,
+                Waiting::Initialize | Waiting::New(_) | Waiting::Resume(_) | Waiting::Load(_)
+            )
+        };
+        if agent.waiting.values().any(starting) {
+            self.stop_agent(id);
+        }
+    }
+
+    /// Stops reading an agent whose words the journal cannot keep up with, and reads it again after.
+    pub(crate) fn ease_agent(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let held = session.gate.held_bytes();
+        let Some((agent_id, agent)) =
+            session.agent.and_then(|it| self.agents.get_mut(&it).map(|agent| (it, agent)))
+        else {
+            return;
+        };
+        if !agent.paused && limits::HELD_BYTES_MAX < held {
+            agent.paused = true;
+            self.outputs.push_back(Output::PauseAgent { agent: agent_id });
+        } else if agent.paused && held < limits::HELD_BYTES_LOW {
+            agent.paused = false;
+            self.outputs.push_back(Output::ResumeAgent { agent: agent_id });
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Delivery: events that left the gate, and events read back from the journal, reach subscribers.
+
+use super::{Phase, render};
+use crate::peer::error_frame;
+use crate::{
+    ConnId, Hub, Note, Output, Seq, SessionId, limits,
+    log::{Body, Effect, Event, Released},
+};
+use bytes::Bytes;
+use jackfield_wire::Frame;
+
+impl Hub {
+    /// The journal has everything up to `upto`: what was held may be heard.
+    pub(crate) fn on_durable(&mut self, id: &SessionId, upto: Seq) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.append_failures = 0;
+        for released in session.gate.release(upto) {
+            match released {
+                Released::Event(event) => self.publish(id, &event),
+                Released::Effect(seq, effect) => self.perform(id, seq, effect),
+            }
+        }
+        self.ease_agent(id);
+        self.after_stop();
+    }
+
+    /// Runs an effect now, or as soon as everything appended so far is durable.
+    pub(crate) fn after_log(&mut self, id: &SessionId, effect: Effect) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.gate.is_clear() {
+            let head = session.gate.head();
+            self.perform(id, head, effect);
+        } else {
+            session.gate.defer(effect);
+        }
+    }
+
+    fn perform(&mut self, id: &SessionId, seq: Seq, effect: Effect) {
+        match effect {
+            Effect::ToAgent { agent, text } => {
+                self.outputs.push_back(Output::ToAgent { agent, text })
+            }
+            Effect::ToClient { conn, text } => self.to_client_after(id, seq, conn, text),
+            Effect::ToSubscribers { text } => {
+                let Some(session) = self.sessions.get(id) else { return };
+                let live = session.subscribers.iter().filter(|(_, it)| it.phase == Phase::Live);
+                let conns: Vec<ConnId> = live.map(|(&conn, _)| conn).collect();
+                for conn in conns {
+                    self.to_client(conn, text.clone());
+                }
+            }
+        }
+    }
+
+    /// A message that must not overtake the events before it.
+    fn to_client_after(&mut self, id: &SessionId, seq: Seq, conn: ConnId, text: Bytes) {
+        let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
+        match subscriber {
+            Some(subscriber) if subscriber.must_wait(seq) => subscriber.defer(seq, text),
+            _ => self.to_client(conn, text),
+        }
+    }
+
+    fn publish(&mut self, id: &SessionId, event: &Event) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let live = session.subscribers.iter().filter(|(_, it)| it.phase == Phase::Live);
+        let conns: Vec<ConnId> = live.map(|(&conn, _)| conn).collect();
+        for conn in conns {
+            if self.is_full(conn) {
+                self.fall_behind(id, conn);
+            } else {
+                self.deliver(id, conn, event);
+            }
+        }
+    }
+
+    /// Catches a subscriber up: the journal answered.
+    pub(crate) fn on_read(&mut self, conn: ConnId, id: &SessionId, after: Seq, events: &[Event]) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let Some(subscriber) = session.subscribers.get(&conn) else { return };
+        if subscriber.phase != Phase::CatchingUp || subscriber.heard != after {
+            return; // The answer to an older read.
+        }
+        for event in events {
+            self.deliver(id, conn, event);
+        }
+        if self.is_full(conn) {
+            self.fall_behind(id, conn);
+        } else {
+            self.read_on(id, conn);
+        }
+    }
+
+    /// Reads the next slice for a subscriber, or makes it live if it has heard everything.
+    pub(crate) fn read_on(&mut self, id: &SessionId, conn: ConnId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let durable = session.gate.durable();
+        let Some(subscriber) = session.subscribers.get_mut(&conn) else { return };
+        if subscriber.heard < durable {
+            subscriber.phase = Phase::CatchingUp;
+            let after = subscriber.heard;
+            self.outputs.push_back(Output::Read { conn, session: id.clone(), after });
+        } else {
+            subscriber.phase = Phase::Live;
+        }
+    }
+
+    /// The client's outbox has room again.
+    pub(crate) fn on_client_wrote(&mut self, id: ConnId, bytes: usize) {
+        let Some(conn) = self.conns.get_mut(&id) else { return };
+        assert!(bytes <= conn.unwritten, "the edge wrote more than it was given");
+        let was_high = limits::OUTBOX_BYTES_LOW < conn.unwritten;
+        conn.unwritten -= bytes;
+        if !was_high || limits::OUTBOX_BYTES_LOW < conn.unwritten {
+            return;
+        }
+        for session in conn.attached.clone() {
+            let subscriber = self.sessions.get(&session).and_then(|it| it.subscribers.get(&id));
+            if subscriber.is_some_and(|it| it.phase == Phase::Behind) {
+                self.read_on(&session, id);
+            }
+        }
+    }
+
+    fn is_full(&self, conn: ConnId) -> bool {
+        self.conns.get(&conn).is_some_and(|it| limits::OUTBOX_BYTES_MAX < it.unwritten)
+    }
+
+    fn fall_behind(&mut self, id: &SessionId, conn: ConnId) {
+        let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
+        if let Some(subscriber) = subscriber {
+            subscriber.phase = Phase::Behind;
+            self.note(Note::ClientBehind { session: id.clone(), conn });
+        }
+    }
+
+    /// One event to one subscriber, in its words, and whatever waited for it.
+    fn deliver(&mut self, id: &SessionId, conn: ConnId, event: &Event) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(subscriber) = session.subscribers.get_mut(&conn) else { return };
+        assert_eq!(event.seq, subscriber.heard.next(), "each event once, in order");
+        subscriber.heard = event.seq;
+        let observer = subscriber.observer;
+        let aware = self.conns.get(&conn).is_some_and(|it| it.aware);
+        if aware && let Some(text) = render::notice(id, event) {
+            self.to_client(conn, text);
+        }
+        match &event.body {
+            Body::Said { frame, .. } => {
+                self.to_client(conn, render::said(event, frame.bytes(), aware));
+            }
+            Body::Prompted { turn, frame, .. } => {
+                if !self.owes(id, conn, *turn) {
+                    for text in render::user_chunks(id, frame.bytes()) {
+                        self.to_client(conn, text);
+                    }
+                }
+            }
+            Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
+            Body::Asked { ask, frame } if !observer => {
+                self.issue_ask(id, conn, *ask, frame.bytes());
+            }
+            Body::Answered { ask, .. } => self.withdraw_ask(id, conn, *ask),
+            _ => {}
+        }
+        self.flush_deferred(id, conn);
+    }
+
+    pub(crate) fn flush_deferred(&mut self, id: &SessionId, conn: ConnId) {
+        loop {
+            let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
+            let Some(text) = subscriber.and_then(super::Subscriber::next_due) else { return };
+            self.to_client(conn, text);
+        }
+    }
+
+    fn owes(&self, id: &SessionId, conn: ConnId, turn: u64) -> bool {
+        let subscriber = self.sessions.get(id).and_then(|it| it.subscribers.get(&conn));
+        subscriber.is_some_and(|it| it.owed.contains_key(&turn))
+    }
+
+    fn answer_turn(
+        &mut self,
+        id: &SessionId,
+        conn: ConnId,
+        turn: u64,
+        outcome: &crate::log::Outcome,
+    ) {
+        let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
+        let Some(request) = subscriber.and_then(|it| it.owed.remove(&turn)) else { return };
+        let text = match outcome {
+            crate::log::Outcome::Stopped(result) => Frame::result_for(&request, result.as_str()),
+            crate::log::Outcome::Failed(error) | crate::log::Outcome::Interrupted(error) => {
+                error_frame(&request, error.as_str())
+            }
+        };
+        self.finish_request(conn, &request);
+        self.to_client(conn, text.bytes().clone());
+    }
+}

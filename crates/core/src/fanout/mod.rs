@@ -1,0 +1,8 @@
+//! From the log to the clients: who has heard how much, and what each kind of client hears.
+
+mod deliver;
+mod render;
+mod subscriber;
+
+pub(crate) use render::{attach_notice, cancel_notice};
+pub(crate) use subscriber::{Phase, Subscriber};

@@ -1,0 +1,59 @@
+//! How far one client has read one session, and whether it reads live or catches up.
+
+use crate::Seq;
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// A journal read is under way; live events are skipped, the journal has them.
+    CatchingUp,
+    /// Everything durable has been sent; new events go straight through.
+    Live,
+    /// Its outbox is full. When there is room again it catches up.
+    Behind,
+}
+
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    pub(crate) heard: Seq,
+    pub(crate) phase: Phase,
+    /// Looks on only: is not asked anything.
+    pub(crate) observer: bool,
+    /// Turns this client began, and the request id under which it waits for each.
+    pub(crate) owed: BTreeMap<u64, Box<str>>,
+    /// Answers that must not overtake the events before them.
+    deferred: VecDeque<(Seq, Bytes)>,
+}
+
+impl Subscriber {
+    pub(crate) fn new(heard: Seq, phase: Phase) -> Subscriber {
+        Subscriber {
+            heard,
+            phase,
+            observer: false,
+            owed: BTreeMap::new(),
+            deferred: VecDeque::new(),
+        }
+    }
+
+    /// Starts over at `heard`, as after a second `session/load`; what is owed stays owed.
+    pub(crate) fn rewind(&mut self, heard: Seq, phase: Phase) {
+        self.heard = heard;
+        self.phase = phase;
+    }
+
+    /// Keeps a message until the client has heard everything up to `seq`.
+    pub(crate) fn defer(&mut self, seq: Seq, text: Bytes) {
+        self.deferred.push_back((seq, text));
+    }
+
+    pub(crate) fn must_wait(&self, seq: Seq) -> bool {
+        self.heard < seq || !self.deferred.is_empty()
+    }
+
+    pub(crate) fn next_due(&mut self) -> Option<Bytes> {
+        let heard = self.heard;
+        self.deferred.pop_front_if(|(seq, _)| *seq <= heard).map(|(_, text)| text)
+    }
+}

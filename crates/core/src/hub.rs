@@ -1,0 +1,207 @@
+//! The hub: one input at a time, dispatched to conn, agent or session, leaving outputs in order.
+
+use crate::{
+    AgentId, ConnId, Input, Launch, Note, Output, Seq, SessionId, Time,
+    agent::Agent,
+    id::Names,
+    log::{Body, Event, State},
+    peer::Conn,
+    session::Session,
+    timer::{Timer, Timers},
+};
+use bytes::Bytes;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+/// What the hub is told once.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// Agents known by name.
+    pub agents: BTreeMap<Arc<str>, Launch>,
+    /// The agent of a session whose client names none.
+    pub default_agent: Option<Arc<str>>,
+    /// Where session ids are drawn from.
+    pub seed: u64,
+}
+
+/// A session as the journal holds it: the state at its last durable event.
+#[derive(Debug, Clone)]
+pub struct Recovered {
+    pub session: SessionId,
+    pub state: State,
+}
+
+#[derive(Debug)]
+pub struct Hub {
+    pub(crate) config: Config,
+    pub(crate) now: Time,
+    pub(crate) conns: BTreeMap<ConnId, Conn>,
+    pub(crate) agents: BTreeMap<AgentId, Agent>,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) timers: Timers,
+    pub(crate) outputs: VecDeque<Output>,
+    pub(crate) stopping: bool,
+    pub(crate) names: Names,
+    next_agent: u64,
+    stopped: bool,
+}
+
+impl Hub {
+    /// Starts from what the journal holds. Turns that were running and asks that were open belong
+    /// to agents that are gone: they are ended here, in the log, exactly once.
+    pub fn new(config: Config, now: Time, recovered: impl IntoIterator<Item = Recovered>) -> Hub {
+        let session = |it: Recovered| (it.session, Session::recovered(it.state));
+        let names = Names::new(config.seed);
+        let mut hub = Hub {
+            config,
+            now,
+            conns: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            sessions: recovered.into_iter().map(session).collect(),
+            timers: Timers::default(),
+            outputs: VecDeque::new(),
+            stopping: false,
+            names,
+            next_agent: 0,
+            stopped: false,
+        };
+        hub.settle_interrupted();
+        hub
+    }
+
+    pub fn handle(&mut self, now: Time, input: Input) {
+        assert!(self.outputs.is_empty(), "drain the outputs before the next input");
+        self.now = self.now.max(now);
+        match input {
+            Input::ClientOpened { conn } => {
+                let known = self.conns.insert(conn, Conn::default());
+                assert!(known.is_none(), "a conn id is used once");
+            }
+            Input::ClientSpoke { conn, frame } => self.on_client(conn, &frame),
+            Input::ClientBabbled { conn, fault } => self.on_babble(conn, &fault),
+            Input::ClientWrote { conn, bytes } => self.on_client_wrote(conn, bytes),
+            Input::ClientGone { conn } => self.on_client_gone(conn),
+            Input::AgentStarted { agent, pid } => {
+                if let Some(agent) = self.agents.get_mut(&agent) {
+                    agent.pid = Some(pid);
+                }
+            }
+            Input::AgentSpoke { agent, frame } => self.on_agent(agent, frame),
+            Input::AgentGone { agent, exit } => self.on_agent_gone(agent, &exit),
+            Input::Durable { session, upto } => self.on_durable(&session, upto),
+            Input::AppendFailed { session, why } => self.on_append_failed(&session, why),
+            Input::Read { conn, session, after, events } => {
+                self.on_read(conn, &session, after, &events);
+            }
+            Input::ReadFailed { conn, session, .. } => {
+                let at = self.now.plus(crate::limits::APPEND_RETRY_MS);
+                self.timers.set(at, Timer::ReadRetry(session, conn));
+            }
+            Input::Tick => self.on_tick(),
+            Input::Stop => self.on_stop(),
+        }
+    }
+
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When the hub wants [`Input::Tick`] at the latest.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Nothing runs and nobody is connected: the daemon may end itself when that lasts.
+    pub fn is_idle(&self) -> bool {
+        self.conns.is_empty() && self.agents.is_empty()
+    }
+
+    pub(crate) fn next_agent(&mut self) -> AgentId {
+        self.next_agent += 1;
+        AgentId(self.next_agent)
+    }
+
+    pub(crate) fn note(&mut self, note: Note) {
+        self.outputs.push_back(Output::Note(note));
+    }
+
+    pub(crate) fn to_client(&mut self, id: ConnId, text: Bytes) {
+        let Some(conn) = self.conns.get_mut(&id) else { return };
+        conn.unwritten += text.len();
+        self.outputs.push_back(Output::ToClient { conn: id, text });
+    }
+
+    /// Writes a fact down. It is heard when the journal has it.
+    pub(crate) fn append(&mut self, id: &SessionId, body: Body) -> Seq {
+        let at = self.now;
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let event = Event { seq: session.gate.head().next(), at, body };
+        let seq = event.seq;
+        let changed = session.state.fold(&event);
+        session.gate.hold(event.clone());
+        if session.append_failures == 0 {
+            let summary = changed.then(|| session.state.to_summary());
+            self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
+        }
+        seq
+    }
+
+    fn on_tick(&mut self) {
+        while let Some(timer) = self.timers.due(self.now) {
+            match timer {
+                Timer::AgentStart(agent) => self.on_start_deadline(agent),
+                Timer::Wake(session) => self.pump(&session),
+                Timer::Cancel(session, turn, rung) => self.on_cancel_deadline(&session, turn, rung),
+                Timer::AppendRetry(session) => self.append_again(&session),
+                Timer::ReadRetry(session, conn) => self.read_on(&session, conn),
+                Timer::StopGrace => self.stop_agents(),
+            }
+        }
+    }
+
+    /// Ends: running turns are asked to stop, then interrupted; agents are stopped; all is written.
+    fn on_stop(&mut self) {
+        if self.stopping {
+            return self.stop_agents(); // Asked twice: now.
+        }
+        self.stopping = true;
+        let running: Vec<SessionId> = self.running().collect();
+        for session in &running {
+            self.cancel_turn(session);
+        }
+        if running.is_empty() {
+            self.stop_agents();
+        } else {
+            self.timers.set(self.now.plus(crate::limits::STOP_GRACE_MS), Timer::StopGrace);
+        }
+    }
+
+    fn running(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.iter().filter(|(_, it)| it.turn.is_some()).map(|(id, _)| id.clone())
+    }
+
+    fn stop_agents(&mut self) {
+        let agents: Vec<AgentId> = self.agents.keys().copied().collect();
+        for agent in agents {
+            self.stop_agent(agent);
+        }
+        self.after_stop();
+    }
+
+    /// Says once that the end is reached; stops the agents early when the last turn has ended.
+    pub(crate) fn after_stop(&mut self) {
+        if !self.stopping || self.stopped {
+            return;
+        }
+        if self.agents.is_empty() {
+            if self.sessions.values().all(|it| it.gate.is_clear()) {
+                self.stopped = true;
+                self.outputs.push_back(Output::Stopped);
+            }
+        } else if self.running().next().is_none() && self.agents.values().any(|it| !it.stopping) {
+            self.stop_agents();
+        }
+    }
+}

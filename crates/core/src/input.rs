@@ -1,0 +1,55 @@
+//! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
+
+use crate::{AgentId, ConnId, Seq, SessionId, log::Event};
+use jackfield_wire::{Fault, Frame};
+
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A client connected.
+    ClientOpened { conn: ConnId },
+    /// A client said something.
+    ClientSpoke { conn: ConnId, frame: Frame },
+    /// A client said something that is no message.
+    ClientBabbled { conn: ConnId, fault: Fault },
+    /// So many bytes handed to this client are on their way: its outbox has room again.
+    ClientWrote { conn: ConnId, bytes: usize },
+    /// A client went away.
+    ClientGone { conn: ConnId },
+    /// An agent process runs.
+    AgentStarted { agent: AgentId, pid: u32 },
+    /// An agent said something.
+    AgentSpoke { agent: AgentId, frame: Frame },
+    /// An agent process ended, or could not be started.
+    AgentGone { agent: AgentId, exit: Exit },
+    /// The journal has everything of this session up to `upto`.
+    Durable { session: SessionId, upto: Seq },
+    /// The journal could not append; nothing after the last [`Input::Durable`] is known to be there.
+    AppendFailed { session: SessionId, why: AppendFailure },
+    /// The journal answered [`crate::Output::Read`]: a prefix of what is durable after `after`.
+    Read { conn: ConnId, session: SessionId, after: Seq, events: Vec<Event> },
+    /// The journal could not answer [`crate::Output::Read`].
+    ReadFailed { conn: ConnId, session: SessionId, after: Seq, why: String },
+    /// The time asked for by [`crate::Hub::poll_timeout`] has come.
+    Tick,
+    /// End: interrupt what runs, stop the agents, write everything down.
+    Stop,
+}
+
+/// How an agent process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// In words: `exit status 1`, `signal 9 (KILL)`, `not found`.
+    pub status: String,
+    /// The redacted last lines of its stderr.
+    pub stderr: String,
+    /// Whether the program ran at all.
+    pub started: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AppendFailure {
+    /// Another writer owns the stream: this session is no longer ours.
+    Fenced,
+    /// The storage is away; the outcome is unknown.
+    Unavailable { why: String },
+}

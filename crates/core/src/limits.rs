@@ -1,0 +1,57 @@
+//! Every bound of the hub, each with its reason. When something is full, that is said, not waited for.
+
+/// Bytes handed to a client and not yet written. Above it the client is behind: it reads the journal.
+/// A few socket buffers' worth, so a healthy client never gets there.
+pub const OUTBOX_BYTES_MAX: usize = 1024 * 1024;
+
+/// A client that was behind reads on when its outbox has fallen below this.
+pub const OUTBOX_BYTES_LOW: usize = OUTBOX_BYTES_MAX / 4;
+
+/// Events one journal read may return, and their bytes: a slice of work the loop does at once.
+pub const READ_EVENTS_MAX: usize = 512;
+pub const READ_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes appended and not yet durable, per session. Above it the agent's pipe is no longer read.
+pub const HELD_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const HELD_BYTES_LOW: usize = HELD_BYTES_MAX / 2;
+
+/// Requests one client may have in flight. An editor has a handful; a thousand is a runaway loop.
+pub const PENDING_PER_CONN_MAX: usize = 1024;
+
+/// Prompts waiting behind the running turn of a session.
+pub const QUEUE_MAX: usize = 32;
+
+/// Requests that wait for a session's agent to wake.
+pub const PARKED_MAX: usize = 256;
+
+/// Updates an agent may send before it has answered `session/new`.
+pub const EARLY_MAX: usize = 4096;
+
+/// Asks of one agent that wait for an answer at the same time.
+pub const ASKS_MAX: usize = 256;
+
+/// Sessions a list page holds.
+pub const LIST_PAGE: usize = 100;
+
+/// How long an agent may take to answer `initialize`, and then to open or load a session: a cold
+/// `npx` start on a slow line takes a minute, nothing honest takes five.
+pub const START_MS_MAX: u64 = 300_000;
+
+/// Between the rungs of the cancel ladder: most agents stop within 250 ms.
+pub const CANCEL_GRACE_MS: u64 = 3_000;
+
+/// What running turns get to end by themselves when the daemon stops.
+pub const STOP_GRACE_MS: u64 = 2_000;
+
+/// An agent that ended this often in the window is not started again until the window has passed.
+pub const RESTARTS_MAX: usize = 5;
+pub const RESTART_WINDOW_MS: u64 = 60_000;
+pub const RESTART_BACKOFF_MS: u64 = 100;
+
+/// First pause before an append that failed is tried again; it doubles up to the second figure.
+pub const APPEND_RETRY_MS: u64 = 100;
+pub const APPEND_RETRY_MS_MAX: u64 = 10_000;
+
+const _: () = assert!(READ_BYTES_MAX <= OUTBOX_BYTES_MAX);
+const _: () = assert!(OUTBOX_BYTES_LOW < OUTBOX_BYTES_MAX);
+const _: () = assert!(HELD_BYTES_LOW < HELD_BYTES_MAX);

@@ -1,0 +1,175 @@
+//! One fold from events to what is known of a session. Recovery, listing and the live hub use it
+//! alike, so they cannot disagree.
+
+use super::{Body, Event, Json};
+use crate::{Seq, Time};
+use bytes::Bytes;
+use jackfield_wire::Frame;
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What the log says about a session. Its JSON form is the summary kept beside the stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct State {
+    /// The last event folded in.
+    pub seq: u64,
+    pub agent: Arc<str>,
+    pub argv: Vec<String>,
+    pub cwd: String,
+    pub params: Json,
+    pub agent_session: Arc<str>,
+    pub setup: Json,
+    pub title: Option<String>,
+    /// The first line of the first prompt: a name until the agent gives one.
+    pub hint: Option<String>,
+    pub mode: Option<String>,
+    /// Config options changed by a client: the request's params, by option.
+    pub config: BTreeMap<String, Json>,
+    pub turns: u64,
+    pub open_turn: Option<u64>,
+    pub asks: u64,
+    pub open_asks: BTreeSet<u64>,
+    pub opened_at: u64,
+    pub updated_at: u64,
+    pub closed: bool,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            seq: 0,
+            agent: "".into(),
+            argv: Vec::new(),
+            cwd: String::new(),
+            params: Json::null(),
+            agent_session: "".into(),
+            setup: Json::null(),
+            title: None,
+            hint: None,
+            mode: None,
+            config: BTreeMap::new(),
+            turns: 0,
+            open_turn: None,
+            asks: 0,
+            open_asks: BTreeSet::new(),
+            opened_at: 0,
+            updated_at: 0,
+            closed: false,
+        }
+    }
+}
+
+impl State {
+    pub fn from_summary(summary: &[u8]) -> Result<State, serde_json::Error> {
+        serde_json::from_slice(summary)
+    }
+
+    pub fn to_summary(&self) -> Bytes {
+        serde_json::to_vec(self).expect("plain data serializes").into()
+    }
+
+    pub fn upto(&self) -> Seq {
+        Seq(self.seq)
+    }
+
+    /// Takes the next event in. True if it changed more than the time of the last one, so that the
+    /// summary is worth writing again: text that streams by is not.
+    pub fn fold(&mut self, event: &Event) -> bool {
+        assert_eq!(event.seq, self.upto().next(), "events are folded in order, each once");
+        self.seq = event.seq.0;
+        let Time(at) = event.at;
+        self.updated_at = at;
+        match &event.body {
+            Body::Opened { agent, argv, cwd, params, agent_session, setup } => {
+                self.agent = agent.clone();
+                self.argv.clone_from(argv);
+                self.cwd.clone_from(cwd);
+                self.params = params.clone();
+                self.agent_session = agent_session.clone();
+                self.setup = setup.clone();
+                self.opened_at = at;
+            }
+            Body::Bound { setup, .. } => {
+                if setup != &Json::null() {
+                    self.setup = setup.clone();
+                }
+                self.closed = false;
+            }
+            Body::Said { frame, .. } => return self.fold_update(frame),
+            Body::Prompted { turn, frame, .. } => {
+                if self.hint.is_none() {
+                    self.hint = first_line(frame);
+                }
+                self.turns = *turn;
+                self.open_turn = Some(*turn);
+                self.closed = false;
+            }
+            Body::Ended { .. } => self.open_turn = None,
+            Body::Asked { ask, .. } => {
+                self.asks = *ask;
+                self.open_asks.insert(*ask);
+            }
+            Body::Answered { ask, .. } => {
+                self.open_asks.remove(ask);
+            }
+            Body::Configured { frame, .. } => self.fold_setting(frame),
+            Body::Closed => self.closed = true,
+            Body::Cancelled { .. } | Body::Gone { .. } => return false,
+        }
+        true
+    }
+
+    /// A few updates change what is known of the session; most are text, told apart without parsing.
+    fn fold_update(&mut self, frame: &Json) -> bool {
+        let may_matter = |name: &str| memmem::find(frame.bytes(), name.as_bytes()).is_some();
+        if !may_matter("session_info_update") && !may_matter("current_mode_update") {
+            return false;
+        }
+        let Ok(frame) = Frame::parse(frame.bytes().clone()) else { return false };
+        let member = |name: &str| {
+            let params: serde_json::Value = serde_json::from_str(frame.params()?).ok()?;
+            params.get("update")?.get(name).cloned()
+        };
+        match frame.update().as_deref() {
+            Some("session_info_update") => match member("title") {
+                Some(serde_json::Value::String(title)) => self.title = Some(title),
+                Some(serde_json::Value::Null) => self.title = None,
+                _ => return false,
+            },
+            Some("current_mode_update") => match member("currentModeId") {
+                Some(serde_json::Value::String(mode)) => self.mode = Some(mode),
+                _ => return false,
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    fn fold_setting(&mut self, frame: &Json) {
+        let Ok(frame) = Frame::parse(frame.bytes().clone()) else { return };
+        let Some(params) = frame.params().and_then(|it| serde_json::from_str(it).ok()) else {
+            return;
+        };
+        let params: serde_json::Value = params;
+        if let Some(mode) = params.get("modeId").and_then(|it| it.as_str()) {
+            self.mode = Some(mode.to_owned());
+        }
+        if let Some(option) = params.get("configId").and_then(|it| it.as_str()) {
+            self.config.insert(option.to_owned(), Json::trusted(params.to_string()));
+        }
+    }
+}
+
+/// The first line of a prompt's first text block, cut to the width of a list.
+fn first_line(frame: &Json) -> Option<String> {
+    let frame: serde_json::Value = serde_json::from_slice(frame.bytes()).ok()?;
+    let blocks = frame.get("params")?.get("prompt")?.as_array()?;
+    let text = blocks.iter().find_map(|block| block.get("text")?.as_str())?;
+    let line = text.trim().lines().next()?;
+    Some(line.chars().take(80).collect())
+}

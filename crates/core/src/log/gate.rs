@@ -1,0 +1,98 @@
+//! Append first, publish after: holds what was appended until the journal says it is safe.
+
+use super::Event;
+use crate::{AgentId, ConnId, Seq};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub struct Gate {
+    /// The last sequence number handed out.
+    head: Seq,
+    /// The last one known durable. Invariant: `durable <= head`.
+    durable: Seq,
+    /// Exactly the events in `durable+1..=head`, in order.
+    held: VecDeque<Event>,
+    held_bytes: usize,
+    /// What may be done once an event is durable, in order. Invariant: each waits for a held event.
+    effects: VecDeque<(Seq, Effect)>,
+}
+
+/// Something that must not happen before the events ahead of it are durable.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    ToAgent { agent: AgentId, text: Bytes },
+    ToClient { conn: ConnId, text: Bytes },
+    ToSubscribers { text: Bytes },
+}
+
+/// What comes out of the gate, in the order in which it went in.
+#[derive(Debug)]
+pub enum Released {
+    Event(Event),
+    Effect(Seq, Effect),
+}
+
+impl Gate {
+    /// Resumes a log whose last durable event is `durable`.
+    pub fn recovered(durable: Seq) -> Gate {
+        Gate { head: durable, durable, ..Gate::default() }
+    }
+
+    pub fn head(&self) -> Seq {
+        self.head
+    }
+
+    pub fn durable(&self) -> Seq {
+        self.durable
+    }
+
+    pub fn held(&self) -> impl Iterator<Item = &Event> {
+        self.held.iter()
+    }
+
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    pub fn is_clear(&self) -> bool {
+        self.durable == self.head
+    }
+
+    pub fn hold(&mut self, event: Event) {
+        assert_eq!(event.seq, self.head.next());
+        self.head = event.seq;
+        self.held_bytes += event.body.weight();
+        self.held.push_back(event);
+        self.check();
+    }
+
+    /// Keeps an effect until everything held now is durable; the caller runs it if the gate is clear.
+    pub fn defer(&mut self, effect: Effect) {
+        assert!(!self.is_clear(), "nothing to wait for");
+        self.effects.push_back((self.head, effect));
+    }
+
+    /// The journal is safe up to `upto`: returns what may now happen, oldest first.
+    pub fn release(&mut self, upto: Seq) -> Vec<Released> {
+        assert!(upto <= self.head, "the journal knows more than was appended");
+        let mut released = Vec::new();
+        while let Some(event) = self.held.pop_front_if(|event| event.seq <= upto) {
+            self.held_bytes -= event.body.weight();
+            let seq = event.seq;
+            released.push(Released::Event(event));
+            while let Some((at, effect)) = self.effects.pop_front_if(|(at, _)| *at <= seq) {
+                released.push(Released::Effect(at, effect));
+            }
+        }
+        self.durable = self.durable.max(upto);
+        self.check();
+        released
+    }
+
+    fn check(&self) {
+        assert!(self.durable <= self.head);
+        assert_eq!(self.held.len() as u64, self.head.0 - self.durable.0);
+        assert!(self.effects.front().is_none_or(|(at, _)| self.durable < *at));
+    }
+}

@@ -1,0 +1,68 @@
+//! Everything the hub can ask for. The driver carries these out in order and never waits.
+
+use crate::{AgentId, ConnId, Seq, SessionId, log::Event};
+use bytes::Bytes;
+use std::{fmt, path::PathBuf, sync::Arc};
+
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// Write this event, and the session's new summary if there is one; answer with
+    /// [`crate::Input::Durable`].
+    Append { session: SessionId, event: Event, summary: Option<Bytes> },
+    /// Read events after `after`; answer with [`crate::Input::Read`].
+    Read { conn: ConnId, session: SessionId, after: Seq },
+    /// Remove the session's stream.
+    Delete { session: SessionId },
+    /// A message for a client.
+    ToClient { conn: ConnId, text: Bytes },
+    /// Start an agent process; answer with [`crate::Input::AgentStarted`] or `AgentGone`.
+    Spawn { agent: AgentId, launch: Launch },
+    /// A message for an agent.
+    ToAgent { agent: AgentId, text: Bytes },
+    /// The journal is behind: stop reading this agent's pipe.
+    PauseAgent { agent: AgentId },
+    /// Read it again.
+    ResumeAgent { agent: AgentId },
+    /// End this agent's process tree; answer with [`crate::Input::AgentGone`].
+    StopAgent { agent: AgentId },
+    /// Something worth a log line or a counter.
+    Note(Note),
+    /// A client asked the daemon to end.
+    StopAsked,
+    /// After [`crate::Input::Stop`]: nothing runs and everything is written.
+    Stopped,
+}
+
+/// How to start an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    pub name: Arc<str>,
+    pub argv: Vec<String>,
+    pub cwd: PathBuf,
+    /// The agent's whole environment, or `None` for what the driver gives by default.
+    pub env: Option<Arc<Environment>>,
+}
+
+/// Variables of an agent's environment; never shown, never written down.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Environment(pub Vec<(String, String)>);
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Environment({} variables)", self.0.len())
+    }
+}
+
+/// The life of the hub in words; `daemon/observe` makes lines and counters of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    SessionOpened { session: SessionId, agent: AgentId },
+    SessionWoke { session: SessionId, agent: AgentId, rung: &'static str },
+    SessionFenced { session: SessionId },
+    SessionDeleted { session: SessionId },
+    TurnStarted { session: SessionId, turn: u64 },
+    TurnEnded { session: SessionId, turn: u64, how: &'static str },
+    ClientBehind { session: SessionId, conn: ConnId },
+    AppendRetried { session: SessionId, held: usize, why: String },
+    AgentEnded { agent: AgentId, status: String },
+}

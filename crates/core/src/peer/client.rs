@@ -1,0 +1,209 @@
+//! What clients say, sorted by the method table: to the hub itself, to an agent, or back to an ask.
+
+use super::{Issued, Route};
+use crate::{AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, log::Effect};
+use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
+
+impl Hub {
+    pub(crate) fn on_client(&mut self, conn: ConnId, frame: &Frame) {
+        if !self.conns.contains_key(&conn) {
+            return;
+        }
+        match frame.kind() {
+            Kind::Request => self.on_request(conn, frame),
+            Kind::Notification => self.on_notification(conn, frame),
+            Kind::Response => self.on_answer(conn, frame),
+        }
+    }
+
+    pub(crate) fn on_babble(&mut self, conn: ConnId, fault: &Fault) {
+        let frame = Frame::error_for("null", fault);
+        self.to_client(conn, frame.bytes().clone());
+    }
+
+    fn on_request(&mut self, conn: ConnId, frame: &Frame) {
+        let id = frame.id().expect("a request has an id").to_owned();
+        if let Err(fault) = self.begin_request(conn, &id) {
+            // Not `answer`: that would end the open request of the same id.
+            let refused = Frame::error_for(&id, &fault);
+            return self.to_client(conn, refused.bytes().clone());
+        }
+        let outcome =
+            if self.stopping { Err(Fault::Stopping) } else { self.serve(conn, &id, frame) };
+        if let Err(fault) = outcome {
+            self.answer(conn, &id, Err(&fault));
+        }
+    }
+
+    /// Starts serving a request. An error is the answer; otherwise the answer comes when it comes.
+    fn serve(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        let method = frame.method().expect("a request has a method").into_owned();
+        match method.as_str() {
+            "initialize" => self.on_initialize(conn, id, frame),
+            "session/new" => self.on_new(conn, id, frame),
+            "session/load" => self.on_attach(conn, id, frame, crate::session::Attach::Load),
+            "session/resume" => self.on_attach(conn, id, frame, crate::session::Attach::Resume),
+            "session/list" => self.on_list(conn, id, frame),
+            "session/close" => self.on_close(conn, id, frame),
+            "session/delete" => self.on_delete(conn, id, frame),
+            "session/prompt" => self.on_prompt(conn, id, frame),
+            control if control.starts_with("_jackfield/") => {
+                self.on_control(conn, id, control, frame)
+            }
+            _ if is_ours(&method) => Err(Fault::NotServed { method }),
+            _ => match frame.session_id() {
+                Some(_) => {
+                    let session = self.session_of(frame)?;
+                    self.forward_in(&session, conn, frame.clone())
+                }
+                None => self.forward_out(conn, frame, &method),
+            },
+        }
+    }
+
+    /// The session a frame names, or the answer that there is none.
+    pub(crate) fn session_of(&self, frame: &Frame) -> Result<SessionId, Fault> {
+        let named = frame.session_id();
+        let Some(named) = named else {
+            return Err(Fault::InvalidParams { why: "`sessionId` is missing".into() });
+        };
+        match self.sessions.get_key_value(named.as_ref()) {
+            Some((id, session)) if !session.is_opening() => Ok(id.clone()),
+            _ => Err(Fault::SessionNotFound { session: named.into_owned() }),
+        }
+    }
+
+    /// A request for the agent process rather than for a session: to the one kept for this client,
+    /// or to one that serves a session of it.
+    fn forward_out(&mut self, conn: ConnId, frame: &Frame, method: &str) -> Result<(), Fault> {
+        let Some(agent) = self.agent_for(conn) else {
+            return Err(Fault::MethodNotFound { method: method.to_owned() });
+        };
+        self.forward(agent, None, conn, frame);
+        Ok(())
+    }
+
+    fn agent_for(&self, conn: ConnId) -> Option<AgentId> {
+        let conn = self.conns.get(&conn)?;
+        let of_session = |id: &SessionId| self.sessions.get(id)?.agent;
+        let agent = conn.spare.or_else(|| conn.attached.iter().find_map(of_session))?;
+        self.agents.get(&agent).is_some_and(crate::agent::Agent::is_ready).then_some(agent)
+    }
+
+    /// Sends a client's request to an agent under an id of ours.
+    pub(crate) fn forward(
+        &mut self,
+        agent: AgentId,
+        session: Option<&SessionId>,
+        conn: ConnId,
+        frame: &Frame,
+    ) {
+        let id: Box<str> = frame.id().expect("a request has an id").into();
+        let journaled = frame
+            .method()
+            .and_then(|it| acp::method(&it))
+            .is_some_and(|row| row.durability == acp::Durability::Journaled);
+        let waiting = Waiting::Client {
+            conn,
+            id: id.clone(),
+            session: session.cloned(),
+            setting: journaled.then(|| frame.clone()),
+        };
+        let Some(our_id) = self.agents.get_mut(&agent).map(|it| it.expect(waiting)) else { return };
+        if let Some(it) = self.conns.get_mut(&conn) {
+            it.requests.insert(id, Route::Agent(agent, our_id));
+        }
+        let theirs =
+            session.and_then(|it| self.sessions.get(it)).map(|it| it.state.agent_session.clone());
+        let our_id = our_id.to_string();
+        let splice = Splice { id: Some(&our_id), session_id: theirs.as_deref(), request_id: None };
+        let text = frame.spliced(splice).bytes().clone();
+        match session {
+            Some(session) => self.after_log(session, Effect::ToAgent { agent, text }),
+            None => self.outputs.push_back(Output::ToAgent { agent, text }),
+        }
+    }
+
+    fn on_notification(&mut self, conn: ConnId, frame: &Frame) {
+        match frame.method().as_deref() {
+            Some("$/cancel_request") => return self.on_cancel_request(conn, frame),
+            Some("_jackfield/connect") => return drop(self.on_connect(conn, frame)),
+            _ => {}
+        }
+        if let Ok(session) = self.session_of(frame) {
+            if frame.method().as_deref() == Some("session/cancel") {
+                return self.cancel_turn(&session);
+            }
+            let Some(bound) = self.sessions.get(&session).filter(|it| it.is_bound()) else {
+                return;
+            };
+            let (Some(agent), theirs) = (bound.agent, bound.state.agent_session.clone()) else {
+                return;
+            };
+            let text = frame.with_session_id(&theirs).bytes().clone();
+            self.after_log(&session, Effect::ToAgent { agent, text });
+        } else if frame.session_id().is_none()
+            && let Some(agent) = self.agent_for(conn)
+        {
+            self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
+        }
+    }
+
+    /// A client withdraws a request of its own: hop by hop, so the id is translated.
+    fn on_cancel_request(&mut self, conn: ConnId, frame: &Frame) {
+        let Some(request) = frame.request_id() else { return };
+        let route = self.conns.get(&conn).and_then(|it| it.requests.get(request)).cloned();
+        match route {
+            Some(Route::Agent(agent, our_id)) => {
+                let our_id = our_id.to_string();
+                let splice = Splice { request_id: Some(&our_id), ..Splice::default() };
+                let text = frame.spliced(splice).bytes().clone();
+                self.outputs.push_back(Output::ToAgent { agent, text });
+            }
+            Some(Route::Turn(session)) => {
+                let request = request.to_owned();
+                self.withdraw_prompt(&session, conn, &request);
+            }
+            Some(Route::Hub) | None => {}
+        }
+    }
+
+    /// A client answers what it was asked.
+    fn on_answer(&mut self, conn: ConnId, frame: &Frame) {
+        let our_id = frame.id().and_then(|it| it.parse::<u64>().ok());
+        let Some(it) = self.conns.get_mut(&conn) else { return };
+        let Some(issued) = our_id.and_then(|id| it.asked.remove(&id)) else { return };
+        match issued {
+            Issued::Ask(session, ask) => self.settle_ask(&session, ask, conn, frame),
+            Issued::Passing(agent, theirs) => {
+                let text = frame.with_id(&theirs).bytes().clone();
+                self.outputs.push_back(Output::ToAgent { agent, text });
+            }
+        }
+    }
+
+    pub(crate) fn on_client_gone(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.remove(&id) else { return };
+        for session in &conn.attached {
+            if let Some(session) = self.sessions.get_mut(session) {
+                session.subscribers.remove(&id);
+            }
+        }
+        for issued in conn.asked.into_values() {
+            if let Issued::Passing(agent, theirs) = issued {
+                let why = "the client that was asked is gone".to_owned();
+                let frame = Frame::error_for(&theirs, &Fault::Internal { why });
+                self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
+            }
+        }
+        if let Some(spare) = conn.spare {
+            self.stop_agent(spare);
+        }
+        self.abandon_openings(id);
+    }
+}
+
+/// A method that only the hub could serve for every agent alike, and does not yet.
+fn is_ours(method: &str) -> bool {
+    acp::method(method).is_some_and(|row| row.audience == acp::Audience::Hub)
+}

@@ -1,0 +1,122 @@
+//! One connection: what it announced, what it waits for, what it was asked.
+
+use crate::{AgentId, ConnId, Hub, Launch, SessionId, limits};
+use jackfield_wire::{Fault, Frame};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Conn {
+    /// What the client sent with `initialize`; agents started for it are told the same.
+    pub(crate) hello: Option<Box<str>>,
+    /// Who it says it is.
+    pub(crate) name: Option<Arc<str>>,
+    /// Knows of the hub: hears seqs and notices.
+    pub(crate) aware: bool,
+    pub(crate) can: Abilities,
+    /// The agent of its new sessions.
+    pub(crate) launch: Option<Launch>,
+    /// A process started for it that serves no session yet.
+    pub(crate) spare: Option<AgentId>,
+    pub(crate) attached: BTreeSet<SessionId>,
+    /// Bytes handed out and not yet written.
+    pub(crate) unwritten: usize,
+    /// Its requests in flight, by its own id.
+    pub(crate) requests: BTreeMap<Box<str>, Route>,
+    /// What it was asked, by our id.
+    pub(crate) asked: BTreeMap<u64, Issued>,
+    next_ask: u64,
+}
+
+/// What a client can be asked beyond the baseline.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Abilities {
+    pub(crate) read_files: bool,
+    pub(crate) write_files: bool,
+    pub(crate) terminal: bool,
+    pub(crate) elicitation: bool,
+}
+
+/// Where a client's request went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// The hub answers it itself, or an agent start must come first.
+    Hub,
+    /// An agent has it under this id.
+    Agent(AgentId, u64),
+    /// A prompt: queued or running.
+    Turn(SessionId),
+}
+
+/// A request sent to a client on an agent's behalf.
+#[derive(Debug, Clone)]
+pub(crate) enum Issued {
+    /// A journaled ask of a session; others may have been sent it too.
+    Ask(SessionId, u64),
+    /// For this client alone: the agent and its own id.
+    Passing(AgentId, Box<str>),
+}
+
+impl Conn {
+    /// A fresh id for a request to this client.
+    pub(crate) fn issue(&mut self, what: Issued) -> u64 {
+        self.next_ask += 1;
+        self.asked.insert(self.next_ask, what);
+        self.next_ask
+    }
+
+    pub(crate) fn shown(&self, id: ConnId) -> Arc<str> {
+        match &self.name {
+            Some(name) => format!("{name} ({id})").into(),
+            None => id.to_string().into(),
+        }
+    }
+}
+
+/// An error answer around an error object an agent gave.
+pub(crate) fn error_frame(id: &str, error: &str) -> Frame {
+    let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+    Frame::parse_str(&text).expect("an id and an error object make a response")
+}
+
+impl Hub {
+    /// Answers a request of a client, now.
+    pub(crate) fn answer(&mut self, conn: ConnId, id: &str, answer: Result<&str, &Fault>) {
+        let frame = match answer {
+            Ok(result) => Frame::result_for(id, result),
+            Err(fault) => Frame::error_for(id, fault),
+        };
+        self.finish_request(conn, id);
+        self.to_client(conn, frame.bytes().clone());
+    }
+
+    /// Answers a request about a session: not before the events ahead of it.
+    pub(crate) fn answer_in(&mut self, session: &SessionId, conn: ConnId, frame: &Frame) {
+        self.finish_request(conn, frame.id().expect("an answer has an id"));
+        let text = frame.bytes().clone();
+        self.after_log(session, crate::log::Effect::ToClient { conn, text });
+    }
+
+    pub(crate) fn finish_request(&mut self, conn: ConnId, id: &str) {
+        if let Some(conn) = self.conns.get_mut(&conn) {
+            conn.requests.remove(id);
+        }
+    }
+
+    /// Takes a request in, or refuses it with the reason.
+    pub(crate) fn begin_request(&mut self, conn: ConnId, id: &str) -> Result<(), Fault> {
+        let Some(conn) = self.conns.get_mut(&conn) else { return Err(Fault::Stopping) };
+        if limits::PENDING_PER_CONN_MAX <= conn.requests.len() {
+            return Err(Fault::Overloaded { what: "too many requests in flight".into() });
+        }
+        if conn.requests.contains_key(id) {
+            return Err(Fault::InvalidRequest {
+                why: "this id is in use by an open request".into(),
+            });
+        }
+        conn.requests.insert(id.into(), Route::Hub);
+        Ok(())
+    }
+}

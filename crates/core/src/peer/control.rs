@@ -1,0 +1,107 @@
+//! The control protocol, `_jackfield/*`: what the command and the console need beyond ACP.
+
+use crate::{
+    ConnId, Environment, Hub, Launch, Output, SessionId,
+    session::{Session, listed, rfc3339},
+};
+use jackfield_wire::{Fault, Frame};
+use serde_json::{Value, json};
+use std::{path::PathBuf, sync::Arc};
+
+impl Hub {
+    pub(crate) fn on_control(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        method: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        match method {
+            "_jackfield/connect" => {
+                self.on_connect(conn, frame)?;
+                self.answer(conn, id, Ok("{}"));
+            }
+            "_jackfield/attach" => self.on_control_attach(conn, id, frame)?,
+            "_jackfield/sessions" => {
+                let rows: Vec<Value> =
+                    listed(&self.sessions).into_iter().map(|it| self.row(it)).collect();
+                self.answer(conn, id, Ok(&json!({ "sessions": rows }).to_string()));
+            }
+            "_jackfield/status" => {
+                let status = self.status().to_string();
+                self.answer(conn, id, Ok(&status));
+            }
+            "_jackfield/stop" => {
+                self.answer(conn, id, Ok("{}"));
+                self.outputs.push_back(Output::StopAsked);
+            }
+            _ => return Err(Fault::MethodNotFound { method: method.to_owned() }),
+        }
+        Ok(())
+    }
+
+    /// Before `initialize`: which agent this connection's sessions are for, and its environment.
+    pub(crate) fn on_connect(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let invalid = |why: &str| Fault::InvalidParams { why: why.to_owned() };
+        let params: Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let launch = match params.get("agent") {
+            None => return Ok(()),
+            Some(Value::String(name)) => self.named(name)?,
+            Some(agent) => {
+                let name = agent.get("name").and_then(Value::as_str);
+                let argv = agent.get("argv").and_then(strings).filter(|it| !it.is_empty());
+                let (Some(name), Some(argv)) = (name, argv) else {
+                    return Err(invalid("`agent` needs a `name` and a non-empty `argv`"));
+                };
+                Launch { name: name.into(), argv, cwd: PathBuf::new(), env: None }
+            }
+        };
+        let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
+        let env = params.get("env").and_then(Value::as_object).map(|env| {
+            let pair =
+                |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+            Arc::new(Environment(env.iter().filter_map(pair).collect()))
+        });
+        let Some(it) = self.conns.get_mut(&conn) else { return Ok(()) };
+        it.launch =
+            Some(Launch { cwd: cwd.unwrap_or(launch.cwd), env: env.or(launch.env), ..launch });
+        Ok(())
+    }
+
+    /// One session, for `ps` and `sessions`.
+    fn row(&self, (id, session): (&SessionId, &Session)) -> Value {
+        let state = &session.state;
+        json!({
+            "sessionId": &**id,
+            "agent": &*state.agent,
+            "argv": state.argv,
+            "cwd": state.cwd,
+            "title": state.title.as_ref().or(state.hint.as_ref()),
+            "state": session.shown(),
+            "turns": state.turns,
+            "queued": session.queue.len(),
+            "asks": session.asks.len(),
+            "clients": session.subscribers.len(),
+            "pid": session.agent.and_then(|it| self.agents.get(&it)?.pid),
+            "events": session.gate.head().0,
+            "openedAt": rfc3339(state.opened_at),
+            "updatedAt": rfc3339(state.updated_at),
+            "agentSession": &*state.agent_session,
+        })
+    }
+
+    fn status(&self) -> Value {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "sessions": self.sessions.len(),
+            "agents": self.agents.len(),
+            "clients": self.conns.len(),
+            "stopping": self.stopping,
+        })
+    }
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|it| it.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,107 @@
+//! `initialize` on both sides: what the hub tells clients, and what it tells agents.
+
+use super::conn::Abilities;
+use crate::{ConnId, Hub, agent::Purpose};
+use jackfield_wire::{Fault, Frame};
+use serde_json::{Map, Value, json};
+
+/// The protocol version the hub speaks on both sides.
+const VERSION: u64 = 1;
+
+impl Hub {
+    pub(crate) fn on_initialize(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
+            .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
+        let launch = {
+            let it = self.conns.get_mut(&conn).expect("the caller found this conn");
+            if it.hello.is_some() {
+                return Err(Fault::InvalidRequest { why: "already initialized".into() });
+            }
+            it.hello = Some(frame.params().unwrap_or("{}").into());
+            it.name = params.pointer("/clientInfo/name").and_then(Value::as_str).map(Into::into);
+            it.aware = params.pointer("/clientCapabilities/_meta/jackfield").is_some();
+            it.can = abilities(&params);
+            it.launch.clone()
+        };
+        match launch {
+            // The agent's capabilities are the client's answer, so the agent starts first.
+            Some(launch) => {
+                let agent =
+                    self.spawn(launch, Some(conn), Purpose::Spare { conn, hello: id.into() });
+                if let Some(it) = self.conns.get_mut(&conn) {
+                    it.spare = Some(agent);
+                }
+            }
+            None => self.answer(conn, id, Ok(&hub_capabilities(None))),
+        }
+        Ok(())
+    }
+}
+
+fn abilities(params: &Value) -> Abilities {
+    let flag = |path: &str| params.pointer(path).and_then(Value::as_bool).unwrap_or(false);
+    let object = |path: &str| params.pointer(path).is_some_and(|it| !it.is_null());
+    Abilities {
+        read_files: flag("/clientCapabilities/fs/readTextFile"),
+        write_files: flag("/clientCapabilities/fs/writeTextFile"),
+        terminal: flag("/clientCapabilities/terminal"),
+        elicitation: object("/clientCapabilities/elicitation"),
+    }
+}
+
+/// What a client is told: the agent's own answer, plus what every session of the hub can do.
+pub(crate) fn hub_capabilities(agent: Option<&str>) -> String {
+    let mut result = agent
+        .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())
+        .unwrap_or_else(|| without_agent());
+    result.insert("protocolVersion".into(), VERSION.into());
+    let capabilities = object(&mut result, "agentCapabilities");
+    capabilities.insert("loadSession".into(), true.into());
+    let sessions = object(capabilities, "sessionCapabilities");
+    for ability in ["list", "resume", "close", "delete"] {
+        sessions.entry(ability).or_insert_with(|| json!({}));
+    }
+    object(&mut result, "_meta").insert("jackfield".into(), json!({ "attach": true }));
+    Value::from(result).to_string()
+}
+
+fn without_agent() -> Map<String, Value> {
+    let Value::Object(map) = json!({
+        "protocolVersion": VERSION,
+        "agentInfo": { "name": "jackfield", "title": "Jackfield", "version": env!("CARGO_PKG_VERSION") },
+        "agentCapabilities": {
+            "promptCapabilities": { "image": true, "audio": true, "embeddedContext": true },
+            "mcpCapabilities": { "http": true, "sse": true },
+        },
+        "authMethods": [],
+    }) else {
+        unreachable!("written as an object")
+    };
+    map
+}
+
+fn object<'a>(parent: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+    let member = parent.entry(name).or_insert_with(|| json!({}));
+    if !member.is_object() {
+        *member = json!({});
+    }
+    member.as_object_mut().expect("made an object above")
+}
+
+/// What an agent is told: what the client it is started for announced, in version 1.
+pub(crate) fn agent_hello(client: Option<&str>) -> String {
+    let mut params = client
+        .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())
+        .unwrap_or_default();
+    params.insert("protocolVersion".into(), VERSION.into());
+    if !params.contains_key("clientInfo") {
+        let info = json!({ "name": "jackfield", "version": env!("CARGO_PKG_VERSION") });
+        params.insert("clientInfo".into(), info);
+    }
+    Value::from(params).to_string()
+}

@@ -1,0 +1,9 @@
+//! Clients: who is connected, what each asked, and how each is answered.
+
+mod client;
+mod conn;
+mod control;
+mod handshake;
+
+pub(crate) use conn::{Conn, Issued, Route, error_frame};
+pub(crate) use handshake::{agent_hello, hub_capabilities};

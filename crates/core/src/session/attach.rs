@@ -1,0 +1,122 @@
+//! Coming to a session that exists: load, resume, attach; and leaving it for good: close, delete.
+
+use crate::{
+    ConnId, Hub, Note, Output, Seq, SessionId,
+    fanout::{Phase, Subscriber, attach_notice},
+    log::{Body, Effect},
+};
+use jackfield_wire::{Fault, Frame};
+use serde_json::Value;
+
+/// How a client comes to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attach {
+    /// ACP's `session/load`: everything from the start, then the answer, then live.
+    Load,
+    /// ACP's `session/resume`: live from now on.
+    Resume,
+    /// Ours: everything after a seq, then the answer, then live; an observer is asked nothing.
+    After { seq: Seq, observer: bool },
+}
+
+impl Hub {
+    pub(crate) fn on_attach(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+        how: Attach,
+    ) -> Result<(), Fault> {
+        let session_id = self.session_of(frame)?;
+        let session = self.sessions.get_mut(&session_id).expect("named by session_of");
+        let (head, durable) = (session.gate.head(), session.gate.durable());
+        let (from, result) = match how {
+            Attach::Load => (Seq(0), session.state.setup.as_str().to_owned()),
+            Attach::Resume => (durable, session.state.setup.as_str().to_owned()),
+            Attach::After { seq, .. } => (seq.min(durable), attach_notice(&session_id, head.0)),
+        };
+        let observer = matches!(how, Attach::After { observer: true, .. });
+        match session.subscribers.get_mut(&conn) {
+            Some(subscriber) => subscriber.rewind(from, Phase::Live),
+            None => {
+                let subscriber = Subscriber::new(from, Phase::Live);
+                self.subscribe(&session_id, conn, subscriber);
+            }
+        }
+        let answer = Frame::result_for(id, &result);
+        self.finish_request(conn, id);
+        let session = self.sessions.get_mut(&session_id).expect("named by session_of");
+        let subscriber = session.subscribers.get_mut(&conn).expect("subscribed above");
+        subscriber.observer = observer;
+        if how == Attach::Resume {
+            let text = answer.bytes().clone();
+            self.after_log(&session_id, Effect::ToClient { conn, text });
+        } else {
+            subscriber.defer(head, answer.bytes().clone());
+            self.read_on(&session_id, conn);
+            self.flush_deferred(&session_id, conn);
+        }
+        self.issue_open_asks(&session_id, conn);
+        Ok(())
+    }
+
+    pub(crate) fn on_close(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        let session = self.session_of(frame)?;
+        self.close(&session);
+        self.answer_in(&session, conn, &Frame::result_for(id, "{}"));
+        Ok(())
+    }
+
+    /// Ends whatever the session does and frees its agent; the log stays.
+    fn close(&mut self, id: &SessionId) {
+        self.abandon(id, &Fault::Interrupted { why: "the session was closed".into() });
+        if !self.sessions[id].state.closed {
+            self.append(id, Body::Closed);
+        }
+    }
+
+    pub(crate) fn on_delete(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        let session = self.session_of(frame)?;
+        self.abandon(&session, &Fault::Interrupted { why: "the session was deleted".into() });
+        self.remove(&session, &Fault::SessionNotFound { session: session.to_string() });
+        self.outputs.push_back(Output::Delete { session: session.clone() });
+        self.note(Note::SessionDeleted { session });
+        self.answer(conn, id, Ok("{}"));
+        Ok(())
+    }
+
+    /// Forgets a session that is no longer ours; whoever still waits in it is told.
+    pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        for (&conn, subscriber) in &session.subscribers {
+            for request in subscriber.owed.values() {
+                self.answer(conn, request, Err(fault));
+            }
+            if let Some(it) = self.conns.get_mut(&conn) {
+                it.attached.remove(id);
+            }
+        }
+        for (conn, frame) in session.parked {
+            self.answer(conn, frame.id().expect("parked requests have ids"), Err(fault));
+        }
+        for prompt in session.queue {
+            self.answer(prompt.conn, &prompt.request, Err(fault));
+        }
+        if let Some(agent) = session.agent {
+            self.stop_agent(agent);
+        }
+    }
+
+    pub(crate) fn on_control_attach(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        let params: Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let seq = Seq(params.get("after").and_then(Value::as_u64).unwrap_or(0));
+        let observer = params.get("observe").and_then(Value::as_bool).unwrap_or(false);
+        self.on_attach(conn, id, frame, Attach::After { seq, observer })
+    }
+}

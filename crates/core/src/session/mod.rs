@@ -1,0 +1,109 @@
+//! A session: its log, its subscribers, its agent if it has one, its turn if one runs.
+
+mod ask;
+mod attach;
+mod journal;
+mod list;
+mod open;
+mod turn;
+mod wake;
+
+pub(crate) use attach::Attach;
+pub(crate) use list::rfc3339;
+pub(crate) use open::Opening;
+
+use crate::{
+    AgentId, ConnId, SessionId,
+    agent::Restarts,
+    fanout::Subscriber,
+    log::{Gate, State},
+};
+use ask::Ask;
+use jackfield_wire::Frame;
+use std::collections::{BTreeMap, VecDeque};
+use turn::{Prompt, Turn};
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// What the log says, up to the last event appended.
+    pub(crate) state: State,
+    pub(crate) gate: Gate,
+    /// Appends that failed in a row; while there are any, events are held and not sent to the journal.
+    pub(crate) append_failures: u32,
+    pub(crate) subscribers: BTreeMap<ConnId, Subscriber>,
+    pub(crate) stage: Stage,
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) turn: Option<Turn>,
+    pub(crate) queue: VecDeque<Prompt>,
+    /// Requests of clients that wait for the agent to wake.
+    pub(crate) parked: VecDeque<(ConnId, Frame)>,
+    /// Asks that wait for an answer.
+    pub(crate) asks: BTreeMap<u64, Ask>,
+    pub(crate) restarts: Restarts,
+}
+
+/// Where a session stands with its agent.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// `session/new` is under way; nobody knows the session yet.
+    Opening(Opening),
+    /// No agent.
+    Asleep,
+    /// An agent is being started for it. `loading`: it is replaying what the journal has.
+    Waking { loading: bool },
+    /// The agent serves it.
+    Bound,
+}
+
+impl Session {
+    fn new(state: State, stage: Stage) -> Session {
+        Session {
+            gate: Gate::recovered(state.upto()),
+            state,
+            append_failures: 0,
+            subscribers: BTreeMap::new(),
+            stage,
+            agent: None,
+            turn: None,
+            queue: VecDeque::new(),
+            parked: VecDeque::new(),
+            asks: BTreeMap::new(),
+            restarts: Restarts::default(),
+        }
+    }
+
+    pub(crate) fn recovered(state: State) -> Session {
+        Session::new(state, Stage::Asleep)
+    }
+
+    pub(crate) fn is_opening(&self) -> bool {
+        matches!(self.stage, Stage::Opening(_))
+    }
+
+    pub(crate) fn is_bound(&self) -> bool {
+        matches!(self.stage, Stage::Bound)
+    }
+
+    /// One word for people, and whether it needs one.
+    pub(crate) fn shown(&self) -> &'static str {
+        match &self.stage {
+            Stage::Opening(_) => "opening",
+            Stage::Waking { .. } => "starting",
+            Stage::Asleep if self.state.closed => "closed",
+            Stage::Asleep => "asleep",
+            Stage::Bound if !self.asks.is_empty() => "asks",
+            Stage::Bound if self.turn.is_some() => "working",
+            Stage::Bound => "idle",
+        }
+    }
+
+    /// Who drives: the client whose prompt runs.
+    pub(crate) fn driver(&self) -> Option<ConnId> {
+        self.turn.as_ref().map(|it| it.driver)
+    }
+}
+
+/// A session that has no name yet is not listed.
+pub(crate) fn listed(sessions: &BTreeMap<SessionId, Session>) -> Vec<(&SessionId, &Session)> {
+    sessions.iter().filter(|(_, it)| !it.is_opening()).collect()
+}

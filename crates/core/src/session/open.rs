@@ -1,0 +1,203 @@
+//! `session/new`: an agent is found or started, asked for a session, and the answer begins the log.
+
+use super::{Session, Stage};
+use crate::{
+    AgentId, ConnId, Hub, Launch, Note, SessionId,
+    agent::{Purpose, Waiting},
+    fanout::{Phase, Subscriber},
+    limits,
+    log::{Body, Json, State},
+    peer::error_frame,
+};
+use jackfield_wire::{Fault, Frame};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A `session/new` under way.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) conn: ConnId,
+    pub(crate) request: Box<str>,
+    frame: Frame,
+    /// What the agent said before it answered.
+    early: Vec<Frame>,
+}
+
+impl Opening {
+    /// Some agents talk before they answer; that is kept in order, up to a point no agent reaches.
+    pub(crate) fn keep(&mut self, frame: Frame) {
+        if self.early.len() < limits::EARLY_MAX {
+            self.early.push(frame);
+        }
+    }
+}
+
+impl Hub {
+    pub(crate) fn on_new(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
+            .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
+        let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
+            return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
+        };
+        let launch = self.launch_for(conn, &params, cwd)?;
+        let session = self.new_name();
+        let opening = Opening { conn, request: id.into(), frame: frame.clone(), early: Vec::new() };
+        let state = State::default();
+        self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
+        let agent = self
+            .take_spare(conn, &launch, &session)
+            .unwrap_or_else(|| self.spawn(launch, Some(conn), Purpose::Session(session.clone())));
+        self.sessions.get_mut(&session).expect("inserted above").agent = Some(agent);
+        if self.agents[&agent].is_ready() {
+            self.on_agent_ready(agent, &session);
+        }
+        Ok(())
+    }
+
+    fn new_name(&mut self) -> SessionId {
+        loop {
+            let name = self.names.session();
+            if !self.sessions.contains_key(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// Which agent: the one the request names, else the connection's, else the configured one.
+    fn launch_for(&self, conn: ConnId, params: &Value, cwd: &str) -> Result<Launch, Fault> {
+        let named = params.pointer("/_meta/jackfield/agent").and_then(Value::as_str);
+        let of_conn = self.conns.get(&conn).and_then(|it| it.launch.clone());
+        let mut launch = match (named, of_conn) {
+            (Some(name), Some(launch)) if &*launch.name == name => launch,
+            (Some(name), _) => self.named(name)?,
+            (None, Some(launch)) => launch,
+            (None, None) => match &self.config.default_agent {
+                Some(name) => self.named(name)?,
+                None => {
+                    let why = "no agent was named and none is configured as default".into();
+                    return Err(Fault::NoAgent { why });
+                }
+            },
+        };
+        launch.cwd = PathBuf::from(cwd);
+        Ok(launch)
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Result<Launch, Fault> {
+        let why = || format!("no agent is called `{name}`");
+        self.config.agents.get(name).cloned().ok_or_else(|| Fault::NoAgent { why: why() })
+    }
+
+    /// The process kept for this client, if it is of this agent.
+    pub(crate) fn take_spare(
+        &mut self,
+        conn: ConnId,
+        launch: &Launch,
+        session: &SessionId,
+    ) -> Option<AgentId> {
+        let it = self.conns.get_mut(&conn)?;
+        let spare = it.spare?;
+        let agent = self.agents.get_mut(&spare)?;
+        if !agent.is_ready() || agent.launch.name != launch.name || agent.launch.argv != launch.argv
+        {
+            return None;
+        }
+        agent.purpose = Purpose::Session(session.clone());
+        it.spare = None;
+        Some(spare)
+    }
+
+    /// The agent of a session that is being opened or woken can be spoken to.
+    pub(crate) fn on_agent_ready(&mut self, agent: AgentId, id: &SessionId) {
+        let Some(session) = self.sessions.get(id) else { return self.stop_agent(agent) };
+        match &session.stage {
+            Stage::Opening(opening) => {
+                let params = opening.frame.params().unwrap_or("{}").to_owned();
+                self.ask_agent(agent, "session/new", &params, Waiting::New(id.clone()));
+            }
+            Stage::Waking { .. } => self.climb(agent, id),
+            Stage::Asleep | Stage::Bound => {}
+        }
+    }
+
+    /// The agent answered `session/new`.
+    pub(crate) fn on_opened(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
+        let Some(session) = self.sessions.get_mut(id) else { return self.stop_agent(agent) };
+        let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Bound) else {
+            unreachable!("an opening session waits for this answer");
+        };
+        let named = frame.session_id().map(std::borrow::Cow::into_owned);
+        let (Some(result), Some(agent_session)) = (frame.result(), named) else {
+            self.sessions.remove(id);
+            return self.on_not_opened(agent, &opening, frame);
+        };
+        let launch = self.agents[&agent].launch.clone();
+        let setup = without_session_id(result);
+        self.append(
+            id,
+            Body::Opened {
+                agent: launch.name,
+                argv: launch.argv,
+                cwd: launch.cwd.to_string_lossy().into_owned(),
+                params: Json::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
+                agent_session: agent_session.into(),
+                setup: Json::trusted(setup),
+            },
+        );
+        self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
+        let answer = frame.with_id(&opening.request).with_session_id(id);
+        self.answer_in(id, opening.conn, &answer);
+        for early in opening.early {
+            self.on_agent(agent, early);
+        }
+        self.note(Note::SessionOpened { session: id.clone(), agent });
+    }
+
+    /// Refused, for instance because a login comes first: the process stays for the next try.
+    fn on_not_opened(&mut self, agent: AgentId, opening: &Opening, frame: &Frame) {
+        let error = crate::agent::error_of(frame);
+        let answer = error_frame(&opening.request, &error);
+        self.finish_request(opening.conn, &opening.request);
+        self.to_client(opening.conn, answer.bytes().clone());
+        match self.conns.get_mut(&opening.conn) {
+            Some(conn) if conn.spare.is_none() => {
+                conn.spare = Some(agent);
+                let hello = opening.request.clone();
+                let it = self.agents.get_mut(&agent).expect("it just spoke");
+                it.purpose = Purpose::Spare { conn: opening.conn, hello };
+            }
+            _ => self.stop_agent(agent),
+        }
+    }
+
+    /// A client left while its sessions were being opened: nobody will ever know them.
+    pub(crate) fn abandon_openings(&mut self, conn: ConnId) {
+        let of_conn = |it: &Session| matches!(&it.stage, Stage::Opening(it) if it.conn == conn);
+        let abandoned = self.sessions.iter().filter(|(_, it)| of_conn(it));
+        let abandoned: Vec<SessionId> = abandoned.map(|(id, _)| id.clone()).collect();
+        for id in abandoned {
+            let session = self.sessions.remove(&id).expect("found above");
+            if let Some(agent) = session.agent {
+                self.stop_agent(agent);
+            }
+        }
+    }
+
+    pub(crate) fn subscribe(&mut self, id: &SessionId, conn: ConnId, subscriber: Subscriber) {
+        let Some(it) = self.conns.get_mut(&conn) else { return };
+        it.attached.insert(id.clone());
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        session.subscribers.insert(conn, subscriber);
+    }
+}
+
+/// What the agent offered with the session: modes, config options, extensions.
+pub(crate) fn without_session_id(result: &str) -> String {
+    match serde_json::from_str::<Value>(result) {
+        Ok(Value::Object(mut map)) => {
+            map.remove("sessionId");
+            Value::Object(map).to_string()
+        }
+        _ => "null".to_owned(),
+    }
+}

@@ -1,0 +1,42 @@
+//! Deadlines. A timer that has become pointless is left to fire and does nothing: whoever it was for
+//! checks that it still applies.
+
+use crate::{AgentId, SessionId, Time};
+use std::collections::BTreeSet;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// This agent should have opened or loaded its session by now.
+    AgentStart(AgentId),
+    /// The pause before this session's agent is started again is over.
+    Wake(SessionId),
+    /// This turn was asked to stop, this hard, and has not.
+    Cancel(SessionId, u64, u64),
+    /// Try the appends of this session again.
+    AppendRetry(SessionId),
+    /// A journal read failed; this client's reading of this session goes on.
+    ReadRetry(SessionId, crate::ConnId),
+    /// The turns that still run when the daemon stops have had their time.
+    StopGrace,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Timers(BTreeSet<(Time, Timer)>);
+
+impl Timers {
+    pub(crate) fn set(&mut self, at: Time, timer: Timer) {
+        self.0.insert((at, timer));
+    }
+
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.0.first().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn due(&mut self, now: Time) -> Option<Timer> {
+        let (at, _) = self.0.first()?;
+        if now < *at {
+            return None;
+        }
+        self.0.pop_first().map(|(_, timer)| timer)
+    }
+}
