@@ -2,18 +2,36 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
+mod fuzz;
 mod tidy;
+mod tools;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
-const USAGE: &str = "usage: cargo xtask tidy";
+const USAGE: &str = "usage: cargo xtask <chore>
+  tidy            check the rules that the compiler cannot check
+  tools           install what `just ci` needs and this machine lacks
+  fuzz [SECONDS]  run every fuzz target for so long (15)";
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        Some("tidy") => tidy::run(),
-        _ => {
-            eprintln!("{USAGE}");
-            ExitCode::from(2)
-        }
+    // Chores name files from the root of the checkout, wherever they were called.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::env::set_current_dir(root).expect("the checkout this was built from is gone");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["tidy"] => tidy::run(),
+        ["tools"] => tools::run(),
+        ["fuzz"] => fuzz::run(15),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::run(seconds),
+            Err(_) => usage(),
+        },
+        _ => usage(),
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
