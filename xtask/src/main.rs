@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
+mod bench;
 mod fuzz;
 mod tidy;
 mod tools;
@@ -11,7 +12,8 @@ use std::{path::Path, process::ExitCode};
 const USAGE: &str = "usage: cargo xtask <chore>
   tidy            check the rules that the compiler cannot check
   tools           install what `just ci` needs and this machine lacks
-  fuzz [SECONDS]  run every fuzz target for so long (15)";
+  fuzz [SECONDS]  run every fuzz target for so long (15)
+  bench           measure a direct pipe and the same through Jackfield";
 
 fn main() -> ExitCode {
     // Chores name files from the root of the checkout, wherever they were called.
@@ -22,12 +24,23 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["tidy"] => tidy::run(),
         ["tools"] => tools::run(),
+        ["bench"] => report(bench::run()),
         ["fuzz"] => fuzz::run(15),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds),
             Err(_) => usage(),
         },
         _ => usage(),
+    }
+}
+
+fn report(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -1,1 +1,46 @@
-//! Under construction.
+//! The left edge: agents as processes. Knows frames, never sessions.
+//!
+//! Read in this order: [`Launch`] says what to start, [`spawn`] starts it under a guard, `tend`
+//! follows its life, `pump` turns its stdout into frames, `outbox` writes its stdin, [`guard`] is the
+//! other process and ends the tree, [`Ledger`] remembers what runs for the next daemon. `os` is all
+//! that differs between systems.
+//!
+//! ```text
+//!  daemon ──── socket: stop! / started, exited, swept ──── guard (subreaper)
+//!    │                                                       │ parent
+//!    └── stdin, stdout, stderr: straight, no hop ─────────── agent ── its tools, wherever they went
+//! ```
+//!
+//! **Invariant:** a tree ends with its agent, with a stop, and with the daemon, however that died.
+//! Nobody is signalled who is not proved to be ours at that moment.
+//!
+//! **Invariant:** the end of an agent is told at once, after everything it said; nothing that it left
+//! behind can delay the news.
+//!
+//! **Invariant:** nothing grows without limit: a full channel stops the reading, a full backlog
+//! refuses, long lines are dropped and counted.
+
+mod chunk;
+mod event;
+pub mod guard;
+mod handle;
+mod ledger;
+mod os;
+mod outbox;
+mod pump;
+mod redact;
+mod spawn;
+mod spec;
+mod stderr;
+mod stop;
+mod sweep;
+mod tend;
+
+pub use event::{AgentEvent, Exit, Noise};
+pub use handle::AgentHandle;
+pub use ledger::{Ledger, Reaped};
+pub use os::MARK_VARIABLE;
+pub use outbox::Full;
+pub use spawn::{SpawnError, spawn, spawn_with};
+pub use spec::{GuardCommand, Launch, Limits};
+pub use stop::{Graces, Stop};

@@ -4,6 +4,7 @@ use crate::{
     AgentId, ConnId, Input, Launch, Note, Output, Seq, SessionId, Time,
     agent::Agent,
     id::Names,
+    limits::Limits,
     log::{Body, Event, State},
     peer::Conn,
     session::Session,
@@ -24,6 +25,7 @@ pub struct Config {
     pub default_agent: Option<Arc<str>>,
     /// Where session ids are drawn from.
     pub seed: u64,
+    pub limits: Limits,
 }
 
 /// A session as the journal holds it: the state at its last durable event.
@@ -46,6 +48,8 @@ pub struct Hub {
     pub(crate) names: Names,
     next_agent: u64,
     stopped: bool,
+    /// Clients that have said all they will say and still wait for answers.
+    pub(crate) finished: usize,
 }
 
 impl Hub {
@@ -66,6 +70,7 @@ impl Hub {
             names,
             next_agent: 0,
             stopped: false,
+            finished: 0,
         };
         hub.settle_interrupted();
         hub
@@ -82,6 +87,12 @@ impl Hub {
             Input::ClientSpoke { conn, frame } => self.on_client(conn, &frame),
             Input::ClientBabbled { conn, fault } => self.on_babble(conn, &fault),
             Input::ClientWrote { conn, bytes } => self.on_client_wrote(conn, bytes),
+            Input::ClientFinished { conn } => {
+                if let Some(conn) = self.conns.get_mut(&conn) {
+                    conn.finished = true;
+                    self.finished += 1;
+                }
+            }
             Input::ClientGone { conn } => self.on_client_gone(conn),
             Input::AgentStarted { agent, pid } => {
                 if let Some(agent) = self.agents.get_mut(&agent) {
@@ -101,6 +112,9 @@ impl Hub {
             }
             Input::Tick => self.on_tick(),
             Input::Stop => self.on_stop(),
+        }
+        if 0 < self.finished {
+            self.close_finished();
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Input {
     ClientBabbled { conn: ConnId, fault: Fault },
     /// So many bytes handed to this client are on their way: its outbox has room again.
     ClientWrote { conn: ConnId, bytes: usize },
+    /// A client will say nothing more but still listens: it is closed when it has all its answers.
+    ClientFinished { conn: ConnId },
     /// A client went away.
     ClientGone { conn: ConnId },
     /// An agent process runs.

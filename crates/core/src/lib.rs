@@ -26,4 +26,5 @@ mod timer;
 pub use hub::{Config, Hub, Recovered};
 pub use id::{AgentId, ConnId, Seq, SessionId, Time};
 pub use input::{AppendFailure, Exit, Input};
+pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output};

@@ -52,6 +52,39 @@ pub const RESTART_BACKOFF_MS: u64 = 100;
 pub const APPEND_RETRY_MS: u64 = 100;
 pub const APPEND_RETRY_MS_MAX: u64 = 10_000;
 
+/// The bounds on what the hub keeps in memory, as a value: the constants above, unless whoever runs
+/// the hub wants smaller ones. The simulator does, so that it gets to see what happens at each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub outbox_bytes_max: usize,
+    pub outbox_bytes_low: usize,
+    pub held_bytes_max: usize,
+    pub held_bytes_low: usize,
+    pub pending_per_conn_max: usize,
+    pub queue_max: usize,
+    pub parked_max: usize,
+    pub early_max: usize,
+    pub asks_max: usize,
+    pub list_page: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            outbox_bytes_max: OUTBOX_BYTES_MAX,
+            outbox_bytes_low: OUTBOX_BYTES_LOW,
+            held_bytes_max: HELD_BYTES_MAX,
+            held_bytes_low: HELD_BYTES_LOW,
+            pending_per_conn_max: PENDING_PER_CONN_MAX,
+            queue_max: QUEUE_MAX,
+            parked_max: PARKED_MAX,
+            early_max: EARLY_MAX,
+            asks_max: ASKS_MAX,
+            list_page: LIST_PAGE,
+        }
+    }
+}
+
 const _: () = assert!(READ_BYTES_MAX <= OUTBOX_BYTES_MAX);
 const _: () = assert!(OUTBOX_BYTES_LOW < OUTBOX_BYTES_MAX);
 const _: () = assert!(HELD_BYTES_LOW < HELD_BYTES_MAX);

@@ -15,6 +15,9 @@ pub enum Output {
     Delete { session: SessionId },
     /// A message for a client.
     ToClient { conn: ConnId, text: Bytes },
+    /// Nothing more will come for this client: send what is queued and hang up; answer with
+    /// [`crate::Input::ClientGone`].
+    CloseClient { conn: ConnId },
     /// Start an agent process; answer with [`crate::Input::AgentStarted`] or `AgentGone`.
     Spawn { agent: AgentId, launch: Launch },
     /// A message for an agent.

@@ -1,1 +1,4 @@
 //! Under construction.
+
+pub mod fake_agent;
+pub mod fake_model;

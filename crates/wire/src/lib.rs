@@ -1,1 +1,36 @@
-//! Under construction.
+//! Bytes to frames and back. No I/O, no clock.
+//!
+//! Read in this order: [`line`] cuts a byte stream into lines, `scan` reads a line once and notes
+//! where the routing fields stand, [`frame`] is the message as everyone else sees it, [`splice`]
+//! swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means to the hub.
+//! [`sse`] is the other framing, for browsers.
+//!
+//! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
+//! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
+//! through an older hub.
+//!
+//! **Invariant:** a [`Frame`] is valid JSON, valid UTF-8 and one line, however it came to be.
+//!
+//! **Invariant:** no two readers can disagree about where a frame goes: a routing key that stands
+//! twice is refused, and an escaped key counts as what it decodes to.
+//!
+//! **Invariant:** reading a frame costs one pass and no allocation, whatever a peer sends, and its
+//! nesting is bounded; nothing here recurses on input.
+
+pub mod acp;
+pub mod fault;
+pub mod frame;
+pub mod line;
+mod malformed;
+mod quote;
+mod scan;
+pub mod splice;
+pub mod sse;
+#[cfg(test)]
+mod strategy;
+
+pub use fault::Fault;
+pub use frame::{Frame, Kind};
+pub use line::{LineSplitter, LineTooLong};
+pub use malformed::Malformed;
+pub use splice::Splice;

@@ -99,7 +99,7 @@ impl Hub {
     fn on_words(&mut self, id: &SessionId, frame: Frame, journaled: bool) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         match &mut session.stage {
-            Stage::Opening(opening) => return opening.keep(frame),
+            Stage::Opening(opening) => return opening.keep(frame, self.config.limits.early_max),
             // The replay of a load: the journal has it all.
             Stage::Waking { loading: true } => return,
             Stage::Waking { .. } | Stage::Bound | Stage::Asleep => {}

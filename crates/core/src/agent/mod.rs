@@ -144,6 +144,7 @@ impl Hub {
 
     /// Stops reading an agent whose words the journal cannot keep up with, and reads it again after.
     pub(crate) fn ease_agent(&mut self, id: &SessionId) {
+        let limits = self.config.limits;
         let Some(session) = self.sessions.get(id) else { return };
         let held = session.gate.held_bytes();
         let Some((agent_id, agent)) =
@@ -151,10 +152,10 @@ impl Hub {
         else {
             return;
         };
-        if !agent.paused && limits::HELD_BYTES_MAX < held {
+        if !agent.paused && limits.held_bytes_max < held {
             agent.paused = true;
             self.outputs.push_back(Output::PauseAgent { agent: agent_id });
-        } else if agent.paused && held < limits::HELD_BYTES_LOW {
+        } else if agent.paused && held < limits.held_bytes_low {
             agent.paused = false;
             self.outputs.push_back(Output::ResumeAgent { agent: agent_id });
         }

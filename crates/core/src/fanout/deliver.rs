@@ -3,7 +3,7 @@
 use super::{Phase, render};
 use crate::peer::error_frame;
 use crate::{
-    ConnId, Hub, Note, Output, Seq, SessionId, limits,
+    ConnId, Hub, Note, Output, Seq, SessionId,
     log::{Body, Effect, Event, Released},
 };
 use bytes::Bytes;
@@ -109,9 +109,10 @@ impl Hub {
     pub(crate) fn on_client_wrote(&mut self, id: ConnId, bytes: usize) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
         assert!(bytes <= conn.unwritten, "the edge wrote more than it was given");
-        let was_high = limits::OUTBOX_BYTES_LOW < conn.unwritten;
+        let low = self.config.limits.outbox_bytes_low;
+        let was_high = low < conn.unwritten;
         conn.unwritten -= bytes;
-        if !was_high || limits::OUTBOX_BYTES_LOW < conn.unwritten {
+        if !was_high || low < conn.unwritten {
             return;
         }
         for session in conn.attached.clone() {
@@ -123,7 +124,8 @@ impl Hub {
     }
 
     fn is_full(&self, conn: ConnId) -> bool {
-        self.conns.get(&conn).is_some_and(|it| limits::OUTBOX_BYTES_MAX < it.unwritten)
+        let max = self.config.limits.outbox_bytes_max;
+        self.conns.get(&conn).is_some_and(|it| max < it.unwritten)
     }
 
     fn fall_behind(&mut self, id: &SessionId, conn: ConnId) {

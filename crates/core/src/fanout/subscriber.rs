@@ -48,6 +48,10 @@ impl Subscriber {
         self.deferred.push_back((seq, text));
     }
 
+    pub(crate) fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
     pub(crate) fn must_wait(&self, seq: Seq) -> bool {
         self.heard < seq || !self.deferred.is_empty()
     }

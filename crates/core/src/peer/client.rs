@@ -184,6 +184,7 @@ impl Hub {
 
     pub(crate) fn on_client_gone(&mut self, id: ConnId) {
         let Some(conn) = self.conns.remove(&id) else { return };
+        self.finished -= usize::from(conn.finished);
         for session in &conn.attached {
             if let Some(session) = self.sessions.get_mut(session) {
                 session.subscribers.remove(&id);

@@ -1,6 +1,6 @@
 //! One connection: what it announced, what it waits for, what it was asked.
 
-use crate::{AgentId, ConnId, Hub, Launch, SessionId, limits};
+use crate::{AgentId, ConnId, Hub, Launch, SessionId};
 use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,6 +21,8 @@ pub(crate) struct Conn {
     /// A process started for it that serves no session yet.
     pub(crate) spare: Option<AgentId>,
     pub(crate) attached: BTreeSet<SessionId>,
+    /// It has said all it will say.
+    pub(crate) finished: bool,
     /// Bytes handed out and not yet written.
     pub(crate) unwritten: usize,
     /// Its requests in flight, by its own id.
@@ -105,10 +107,28 @@ impl Hub {
         }
     }
 
+    /// Hangs up on a client that has finished, once nothing is owed to it.
+    pub(crate) fn close_finished(&mut self) {
+        let settled = |id: &ConnId, conn: &Conn| {
+            let in_session = |session: &SessionId| {
+                let session = self.sessions.get(session);
+                session.is_none_or(|it| it.owes_nothing(*id))
+            };
+            conn.requests.is_empty() && conn.attached.iter().all(in_session)
+        };
+        let due = self.conns.iter().filter(|(id, it)| it.finished && settled(id, it));
+        let due: Vec<ConnId> = due.map(|(&id, _)| id).collect();
+        for conn in due {
+            self.outputs.push_back(crate::Output::CloseClient { conn });
+            self.on_client_gone(conn);
+        }
+    }
+
     /// Takes a request in, or refuses it with the reason.
     pub(crate) fn begin_request(&mut self, conn: ConnId, id: &str) -> Result<(), Fault> {
+        let max = self.config.limits.pending_per_conn_max;
         let Some(conn) = self.conns.get_mut(&conn) else { return Err(Fault::Stopping) };
-        if limits::PENDING_PER_CONN_MAX <= conn.requests.len() {
+        if max <= conn.requests.len() {
             return Err(Fault::Overloaded { what: "too many requests in flight".into() });
         }
         if conn.requests.contains_key(id) {

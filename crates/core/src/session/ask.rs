@@ -4,7 +4,6 @@
 use crate::{
     AgentId, ConnId, Hub, Seq, SessionId,
     fanout::cancel_notice,
-    limits,
     log::{Body, Effect, Json},
     peer::{Conn, Issued},
 };
@@ -48,7 +47,7 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let elicits = frame.method().as_deref() == Some("elicitation/create");
         let nobody = elicits && !session.subscribers.keys().any(|it| can_elicit(&self.conns, *it));
-        if nobody || limits::ASKS_MAX <= session.asks.len() {
+        if nobody || self.config.limits.asks_max <= session.asks.len() {
             return self.refuse_ask(agent, frame);
         }
         let number = session.state.asks + 1;

@@ -1,7 +1,7 @@
 //! `session/list`: every session of the hub, newest first, in pages.
 
 use super::{Session, listed};
-use crate::{ConnId, Hub, SessionId, limits};
+use crate::{ConnId, Hub, SessionId};
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 
@@ -20,8 +20,9 @@ impl Hub {
         rows.retain(|(_, it)| cwd.is_none_or(|cwd| it.state.cwd == cwd));
         rows.sort_by_key(|row| Place::of(*row));
         rows.retain(|row| after.as_ref().is_none_or(|after| *after < Place::of(*row)));
-        let more = limits::LIST_PAGE < rows.len();
-        rows.truncate(limits::LIST_PAGE);
+        let page = self.config.limits.list_page;
+        let more = page < rows.len();
+        rows.truncate(page);
         let mut result =
             json!({ "sessions": rows.iter().map(|row| info(*row)).collect::<Vec<_>>() });
         if more && let Some(last) = rows.last() {

@@ -97,6 +97,12 @@ impl Session {
         }
     }
 
+    /// Whether this client has heard every answer it waits for here.
+    pub(crate) fn owes_nothing(&self, conn: ConnId) -> bool {
+        let settled = |it: &Subscriber| it.owed.is_empty() && !it.has_deferred();
+        self.gate.is_clear() && self.subscribers.get(&conn).is_none_or(settled)
+    }
+
     /// Who drives: the client whose prompt runs.
     pub(crate) fn driver(&self) -> Option<ConnId> {
         self.turn.as_ref().map(|it| it.driver)

@@ -5,7 +5,6 @@ use crate::{
     AgentId, ConnId, Hub, Launch, Note, SessionId,
     agent::{Purpose, Waiting},
     fanout::{Phase, Subscriber},
-    limits,
     log::{Body, Json, State},
     peer::error_frame,
 };
@@ -19,14 +18,15 @@ pub(crate) struct Opening {
     pub(crate) conn: ConnId,
     pub(crate) request: Box<str>,
     frame: Frame,
+    cwd: String,
     /// What the agent said before it answered.
     early: Vec<Frame>,
 }
 
 impl Opening {
     /// Some agents talk before they answer; that is kept in order, up to a point no agent reaches.
-    pub(crate) fn keep(&mut self, frame: Frame) {
-        if self.early.len() < limits::EARLY_MAX {
+    pub(crate) fn keep(&mut self, frame: Frame, max: usize) {
+        if self.early.len() < max {
             self.early.push(frame);
         }
     }
@@ -41,7 +41,13 @@ impl Hub {
         };
         let launch = self.launch_for(conn, &params, cwd)?;
         let session = self.new_name();
-        let opening = Opening { conn, request: id.into(), frame: frame.clone(), early: Vec::new() };
+        let opening = Opening {
+            conn,
+            request: id.into(),
+            frame: frame.clone(),
+            cwd: cwd.to_owned(),
+            early: Vec::new(),
+        };
         let state = State::default();
         self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
         let agent = self
@@ -138,7 +144,7 @@ impl Hub {
             Body::Opened {
                 agent: launch.name,
                 argv: launch.argv,
-                cwd: launch.cwd.to_string_lossy().into_owned(),
+                cwd: opening.cwd,
                 params: Json::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
                 agent_session: agent_session.into(),
                 setup: Json::trusted(setup),

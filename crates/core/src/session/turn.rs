@@ -36,7 +36,7 @@ impl Hub {
     pub(crate) fn on_prompt(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let session_id = self.session_of(frame)?;
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
-        if limits::QUEUE_MAX <= session.queue.len() {
+        if self.config.limits.queue_max <= session.queue.len() {
             return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
         }
         session.queue.push_back(Prompt { conn, request: id.into(), frame: frame.clone() });
@@ -229,7 +229,7 @@ impl Hub {
             self.forward(agent, Some(id), conn, &frame);
             return Ok(());
         }
-        if limits::PARKED_MAX <= session.parked.len() {
+        if self.config.limits.parked_max <= session.parked.len() {
             return Err(Fault::Overloaded { what: "too many requests wait for the agent".into() });
         }
         session.parked.push_back((conn, frame));

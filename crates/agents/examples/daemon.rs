@@ -1,0 +1,26 @@
+//! Plays a daemon that will be killed: `daemon GUARD LEDGER MARK command…` starts one agent, says
+//! `started` on stdout and waits for ever.
+
+use jackfield_agents::{AgentEvent, GuardCommand, Launch, Ledger, spawn};
+use std::error::Error;
+use std::io::Write as _;
+use std::path::Path;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let mut next = || args.next().ok_or("usage: daemon GUARD LEDGER MARK command…");
+    let guard = GuardCommand { program: next()?.into(), args: Vec::new() };
+    let ledger = Ledger::open(Path::new(&next()?))?;
+    let mark = next()?;
+    let env = std::env::vars().filter(|(name, _)| name == "PATH").collect();
+    let launch = Launch { argv: args.collect(), cwd: "/".into(), env };
+    let (events, mut heard) = tokio::sync::mpsc::channel(16);
+    let _handle = spawn(&guard, &launch, &mark, &ledger, events, ())?;
+    while let Some(((), event)) = heard.recv().await {
+        if let AgentEvent::Started { .. } = event {
+            writeln!(std::io::stdout(), "started")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! Reading pipes in large pieces, with one buffer for all agents of a thread.
+
+use bytes::{Bytes, BytesMut};
+use std::cell::RefCell;
+use std::future::Future as _;
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe::Receiver;
+
+/// A pipe holds 64 KiB unless someone made it larger: one read may empty it.
+const READ_BYTES: usize = 64 << 10;
+/// Several reads share one allocation.
+const BUFFER_BYTES: usize = 256 << 10;
+/// A smaller piece is copied: it would hold on to the whole buffer as long as one frame lives.
+const COPY_BYTES_MAX: usize = 4 << 10;
+
+thread_local! {
+    /// Shared, so that a thousand idle agents cost no buffers. Borrowed only while a read runs.
+    static BUFFER: RefCell<BytesMut> = RefCell::default();
+}
+
+/// The next piece; `None` at the end. Safe to cancel: nothing is read before it is ready.
+pub(crate) async fn read(pipe: &mut Receiver) -> io::Result<Option<Bytes>> {
+    std::future::poll_fn(|cx| poll_read(pipe, cx)).await
+}
+
+pub(crate) fn poll_read(
+    pipe: &mut Receiver,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<Option<Bytes>>> {
+    BUFFER.with_borrow_mut(|buffer| {
+        make_room(buffer);
+        // tokio's own read knows that a short read has emptied the pipe and saves the next call.
+        pin!(pipe.read_buf(buffer)).poll(cx).map_ok(|count| piece(buffer, count))
+    })
+}
+
+/// Hands over what is in the pipe now, but no more than a pipe holds: what the agent wrote before
+/// it ended is among it, and a process that writes on for ever does not keep us.
+pub(crate) fn drain(pipe: &Receiver, mut on_piece: impl FnMut(Bytes)) {
+    let mut left = rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(READ_BYTES);
+    let mut buffer = vec![0; READ_BYTES];
+    while 0 < left {
+        // Not tokio's read: that one trusts its last news, and the news may still be on its way.
+        match rustix::io::read(pipe, &mut buffer) {
+            Ok(0) => return,
+            Ok(count) => {
+                on_piece(Bytes::copy_from_slice(&buffer[..count]));
+                left = left.saturating_sub(count);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn make_room(buffer: &mut BytesMut) {
+    if buffer.capacity() - buffer.len() < READ_BYTES {
+        // Takes the old memory back if no frame holds it any more.
+        buffer.reserve(BUFFER_BYTES);
+    }
+}
+
+fn piece(buffer: &mut BytesMut, count: usize) -> Option<Bytes> {
+    match count {
+        0 => None,
+        1..=COPY_BYTES_MAX => {
+            let piece = Bytes::copy_from_slice(buffer);
+            buffer.clear();
+            Some(piece)
+        }
+        _ => Some(buffer.split().freeze()),
+    }
+}

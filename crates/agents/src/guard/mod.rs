@@ -1,0 +1,81 @@
+//! The guard: the parent of one agent's process tree, a small process between daemon and agent.
+//!
+//! It speaks with the daemon over one socket (its descriptor 0; see [`fact`]) and touches none of
+//! the agent's traffic: the agent inherits the daemon's pipes. Orphans below it become its children
+//! (subreaper), so nobody leaves the tree, whatever sessions and groups they make. When the daemon
+//! asks, or vanishes, or the agent ends, it climbs the [`ladder`] until nobody is left.
+//!
+//! **Invariant:** one thread, no runtime, no agent traffic. It must be cheap enough to have thousands.
+
+mod args;
+pub(crate) mod fact;
+mod ladder;
+mod watch;
+
+use crate::os::{self, Process, Signals};
+use args::Args;
+use fact::Fact;
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::process::ExitCode;
+use watch::Watch;
+
+/// The whole life of `guard [options] -- command…`; `args` are what follows the word `guard`.
+///
+/// Call it first thing in `main`, before any thread is started. Descriptor 0 must be the socket
+/// that [`crate::spawn`] makes.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let socket = rustix::stdio::stdin();
+    match run(args, socket) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            if !fact::tell(socket, &Fact::Failed { why: why.clone() }) {
+                // No daemon: somebody started a guard by hand.
+                let _ = writeln!(io::stderr(), "guard: {why}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Result<(), String> {
+    let Args { cwd, graces, argv } = Args::parse(args)?;
+    os::launch::become_guard().map_err(|error| format!("failed to become a guard: {error}"))?;
+    let signals =
+        Signals::take().map_err(|error| format!("failed to take over signals: {error}"))?;
+    let stdin = os::handover::receive(socket)
+        .map_err(|error| format!("failed to get the agent's stdin from the daemon: {error}"))?;
+    let pid = os::launch::start_agent(&argv, &cwd, stdin)
+        .map_err(|error| why_not_started(&argv[0], &cwd, &error))?;
+    os::launch::let_go_of_output();
+    // A child we have not reaped keeps its number, so this row is the agent's even if it ended.
+    let start = os::Table::system().row(pid).map_or(0, |row| row.process.start);
+    fact::tell(socket, &Fact::Started { process: Process { pid, start } });
+
+    let survivors = Watch::new(socket, &signals, pid, graces).run();
+    fact::tell(socket, &Fact::Swept { survivors });
+    Ok(())
+}
+
+/// The system says only "not found"; people need to know what was not found.
+fn why_not_started(program: &OsString, cwd: &Path, error: &io::Error) -> String {
+    let shown = program.to_string_lossy();
+    match std::fs::metadata(cwd) {
+        Err(error) => return format!("the working directory `{}`: {error}", cwd.display()),
+        Ok(found) if !found.is_dir() => {
+            return format!("the working directory `{}` is no directory", cwd.display());
+        }
+        Ok(_) => {}
+    }
+    match error.kind() {
+        io::ErrorKind::NotFound if !shown.contains('/') => {
+            format!("`{shown}` was not found on PATH: {error}")
+        }
+        io::ErrorKind::NotFound if cwd.join(program).exists() => {
+            format!("the interpreter of `{shown}` was not found: {error}")
+        }
+        _ => format!("`{shown}`: {error}"),
+    }
+}

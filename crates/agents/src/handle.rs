@@ -1,0 +1,66 @@
+//! The daemon's hold on one agent.
+
+use crate::outbox::{Full, Outbox};
+use crate::pump::Valve;
+use crate::stop::{Control, Stop};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Dropping it hangs up: the guard ends the tree as if the daemon were gone, soon and by itself.
+pub struct AgentHandle {
+    outbox: Outbox,
+    valve: Arc<Valve>,
+    control: Arc<Control>,
+}
+
+impl AgentHandle {
+    pub(crate) fn new(outbox: Outbox, valve: Arc<Valve>, control: Arc<Control>) -> AgentHandle {
+        AgentHandle { outbox, valve, control }
+    }
+
+    /// Queues one frame, without a newline in it or behind it. Nothing is written before [`flush`];
+    /// call that once after a series of sends. To an agent that is being stopped nothing is sent.
+    ///
+    /// [`flush`]: AgentHandle::flush
+    pub fn send(&mut self, text: Bytes) -> Result<(), Full> {
+        debug_assert!(!text.contains(&b'\n'), "a frame is one line");
+        self.outbox.send(text)
+    }
+
+    /// Writes what is queued, all of it with one call if the pipe takes it. Never waits: a task
+    /// writes the rest when the agent reads on, and tells by [`crate::AgentEvent::Wrote`].
+    pub fn flush(&mut self) {
+        self.outbox.flush();
+    }
+
+    /// Bytes queued and not yet written.
+    pub fn backlog(&self) -> usize {
+        self.outbox.backlog()
+    }
+
+    /// Stops reading the agent's stdout: when the pipe is full, the agent waits. What was read
+    /// already still arrives. An agent that ends is read to its end all the same.
+    pub fn pause(&mut self) {
+        self.valve.set_closed(true);
+    }
+
+    pub fn resume(&mut self) {
+        self.valve.set_closed(false);
+    }
+
+    /// Ends the agent and its tree; [`crate::AgentEvent::Gone`] and `Swept` follow.
+    pub fn stop(&mut self, stop: Stop) {
+        self.control.order(stop);
+        match stop {
+            Stop::Polite => self.outbox.close(),
+            Stop::Now => self.outbox.abandon(),
+        }
+    }
+}
+
+impl Drop for AgentHandle {
+    fn drop(&mut self) {
+        self.outbox.abandon();
+        self.control.hang_up();
+    }
+}

@@ -1,0 +1,263 @@
+//! Who is running, on disk, so that the next daemon can end what this one had to leave behind.
+//!
+//! Guards end their trees by themselves; the ledger is for the day on which guard and daemon were
+//! killed together. One small file per agent, named by its mark, there as long as its tree is.
+
+use crate::os::{self, Process, Signal};
+use crate::spec::is_good_mark;
+use crate::sweep::{Sweeper, Target, sweep};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const PAGE: &str = "json";
+/// A page that is being written.
+const DRAFT: &str = "draft";
+const VERSION: u32 = 1;
+/// A guard without a daemon is about to finish: it gets this long.
+const GUARD_PATIENCE: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    dir: PathBuf,
+    boot_id: String,
+    daemon: Option<Process>,
+    sweeper: Arc<Sweeper>,
+}
+
+/// One file. A process of another boot proves nothing; a mark in an environment always does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Page {
+    version: u32,
+    boot_id: String,
+    daemon: Option<Process>,
+    guard: Option<Process>,
+    agent: Option<Process>,
+}
+
+/// What [`Ledger::reap`] did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reaped {
+    /// Entries whose trees are gone now; they were removed.
+    pub closed: Vec<String>,
+    /// Entries of a daemon that is alive, or of a newer version; they were left alone.
+    pub held: Vec<String>,
+    /// Processes that were ended.
+    pub ended: Vec<u32>,
+    /// Processes that would not end; their entries are kept.
+    pub survivors: Vec<u32>,
+}
+
+impl Ledger {
+    /// Makes the directory if it is not there.
+    pub fn open(dir: &Path) -> io::Result<Ledger> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let daemon = Process::find(std::process::id());
+        let (dir, boot_id) = (dir.to_owned(), os::boot_id());
+        Ok(Ledger { dir, boot_id, daemon, sweeper: Arc::default() })
+    }
+
+    /// Ends what earlier daemons left running, and only what is proved to be theirs: a process with
+    /// the recorded number and start time since the same boot, or one that carries the mark, and
+    /// what is below those. Blocks, for a few seconds at worst: call it before the first agent.
+    pub fn reap(&self) -> Reaped {
+        let mut reaped = Reaped::default();
+        let mut open = Vec::new();
+        for (mark, page) in self.pages() {
+            if self.is_held(page.as_ref()) {
+                reaped.held.push(mark);
+            } else {
+                open.push((mark, page));
+            }
+        }
+        if open.is_empty() {
+            return reaped;
+        }
+        let same_boot = |page: &&Page| page.boot_id == self.boot_id && !page.boot_id.is_empty();
+        let proved = |page: &Option<Page>| page.as_ref().filter(same_boot).cloned();
+        let open = open.into_iter().map(|(mark, page)| (mark, proved(&page)));
+        let open: Vec<(String, Option<Page>)> = open.collect();
+        let guards = open.iter().filter_map(|(_, page)| page.as_ref()?.guard);
+        reaped.ended = finish_guards(&guards.collect::<Vec<_>>());
+
+        let target = |(mark, page): (String, Option<Page>)| {
+            let known = page.map(|page| [page.guard, page.agent]).into_iter().flatten().flatten();
+            Target { mark, known: known.collect() }
+        };
+        let targets: Vec<Target> = open.into_iter().map(target).collect();
+        let swept = sweep(&targets);
+        reaped.ended.extend(swept.ended);
+        for (target, survivors) in targets.into_iter().zip(swept.survivors) {
+            if survivors.is_empty() {
+                // Already gone is as good as removed.
+                let _ = fs::remove_file(self.path(&target.mark, DRAFT));
+                let _ = fs::remove_file(self.path(&target.mark, PAGE));
+                reaped.closed.push(target.mark);
+            }
+            reaped.survivors.extend(survivors);
+        }
+        reaped
+    }
+
+    pub(crate) fn sweeper(&self) -> Arc<Sweeper> {
+        Arc::clone(&self.sweeper)
+    }
+
+    pub(crate) fn enter(&self, mark: &str) -> io::Result<Entry> {
+        let page = Page {
+            version: VERSION,
+            boot_id: self.boot_id.clone(),
+            daemon: self.daemon,
+            guard: None,
+            agent: None,
+        };
+        let entry = Entry { path: self.path(mark, PAGE), page };
+        entry.write()?;
+        Ok(entry)
+    }
+
+    fn path(&self, mark: &str, extension: &str) -> PathBuf {
+        self.dir.join(mark).with_extension(extension)
+    }
+
+    /// A page that cannot be read still has its name, and the name is the mark.
+    fn pages(&self) -> Vec<(String, Option<Page>)> {
+        let files = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let marks: BTreeSet<String> = files
+            .filter_map(|file| {
+                let name = file.file_name();
+                let (mark, extension) = name.to_str()?.rsplit_once('.')?;
+                let ours = [PAGE, DRAFT].contains(&extension) && is_good_mark(mark);
+                ours.then(|| mark.to_owned())
+            })
+            .collect();
+        let read = |mark: &str| serde_json::from_slice(&fs::read(self.path(mark, PAGE)).ok()?).ok();
+        marks.into_iter().map(|mark| (mark.clone(), read(&mark))).collect()
+    }
+
+    fn is_held(&self, page: Option<&Page>) -> bool {
+        page.is_some_and(|page| {
+            VERSION < page.version
+                || (page.boot_id == self.boot_id && page.daemon.is_some_and(Process::lives))
+        })
+    }
+}
+
+/// A guard that lost its daemon knows its tree better than we do: hurry it, then do without it.
+fn finish_guards(guards: &[Process]) -> Vec<u32> {
+    let alive: Vec<Process> = guards.iter().copied().filter(|guard| guard.lives()).collect();
+    for guard in &alive {
+        guard.signal(Signal::TERM);
+        guard.signal(Signal::CONT);
+    }
+    let deadline = Instant::now() + GUARD_PATIENCE;
+    while alive.iter().any(|guard| guard.lives()) && Instant::now() < deadline {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    alive.into_iter().filter(|guard| !guard.lives()).map(|guard| guard.pid).collect()
+}
+
+/// The ledger's knowledge of one agent that runs.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    path: PathBuf,
+    page: Page,
+}
+
+impl Entry {
+    pub(crate) fn note(&mut self, guard: Option<Process>, agent: Option<Process>) {
+        self.page.guard = guard;
+        self.page.agent = agent;
+        // The mark in the file's name still finds everything.
+        let _ = self.write();
+    }
+
+    pub(crate) fn close(self) {
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Whole or not at all: a reader never sees half a page.
+    fn write(&self) -> io::Result<()> {
+        let draft = self.path.with_extension(DRAFT);
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&serde_json::to_vec(&self.page)?)?;
+        fs::rename(draft, &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    fn sleeper() -> (Child, Process) {
+        let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+        let process = Process::find(child.id()).unwrap();
+        (child, process)
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_only_has_the_same_number_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(dir.path()).unwrap();
+        ledger.daemon = None;
+        let (child, process) = sleeper();
+        let other = Process { start: process.start + 1, ..process };
+        ledger.enter("other-start").unwrap().note(Some(other), Some(other));
+        ledger.boot_id = "another boot".into();
+        ledger.enter("other-boot").unwrap().note(Some(process), Some(process));
+        let mut reaped = Ledger::open(dir.path()).unwrap().reap();
+        assert!(process.lives());
+        reaped.closed.sort();
+        let closed = vec!["other-boot".to_owned(), "other-start".to_owned()];
+        assert_eq!(reaped, Reaped { closed, ..Reaped::default() });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        end(child);
+    }
+
+    #[test]
+    fn a_torn_page_proves_by_its_name_and_a_newer_one_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("torn.json"), "{\"version\":1,").unwrap();
+        fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
+        let ledger = Ledger::open(dir.path()).unwrap();
+        let mut entry = ledger.enter("newer").unwrap();
+        entry.page.version = VERSION + 1;
+        entry.write().unwrap();
+        let reaped = ledger.reap();
+        assert_eq!(
+            (reaped.closed, reaped.held),
+            (vec!["torn".to_owned()], vec!["newer".to_owned()])
+        );
+        assert!(dir.path().join("notes.txt").exists());
+    }
+
+    #[test]
+    fn the_entries_of_a_daemon_that_lives_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut theirs = Ledger::open(dir.path()).unwrap();
+        let (daemon, process) = sleeper();
+        let (agent, agent_process) = sleeper();
+        theirs.daemon = Some(process);
+        theirs.enter("theirs").unwrap().note(None, Some(agent_process));
+        let ours = Ledger::open(dir.path()).unwrap();
+        assert_eq!(ours.reap().held, ["theirs"]);
+        assert!(agent_process.lives());
+        end(daemon);
+        assert_eq!(ours.reap().ended, [agent_process.pid]);
+        assert!(!agent_process.lives());
+        end(agent);
+    }
+}

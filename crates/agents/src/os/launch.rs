@@ -1,0 +1,66 @@
+//! Becoming a guard, and starting an agent that dies with it.
+#![expect(unsafe_code, reason = "code between fork and exec, and descriptors nobody owns")]
+
+use super::signals;
+use rustix::io::Errno;
+use rustix::process as sys;
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A session of our own (Ctrl-C at a terminal passes by), and the new parent of every orphan below.
+pub(crate) fn become_guard() -> io::Result<()> {
+    match sys::setsid() {
+        // Already the leader of a group: good enough for a guard that was started by hand.
+        Ok(_) | Err(Errno::PERM) => {}
+        Err(error) => return Err(error.into()),
+    }
+    sys::set_child_subreaper(Some(sys::getpid()))?;
+    keep_descriptors();
+    // The guard must not keep a directory busy.
+    std::env::set_current_dir("/")
+}
+
+/// Whatever the daemon was started with must not reach the agent. Closed on exec, not now: code
+/// before us in this process may own one of them.
+fn keep_descriptors() {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open = open.filter_map(|entry| entry.file_name().to_str()?.parse::<libc::c_int>().ok());
+    for descriptor in open.filter(|descriptor| 2 < *descriptor) {
+        // SAFETY: only a flag is set; a number that is not open any more is refused.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// Starts the agent in a session of its own, with our stdout and stderr; returns its pid.
+pub(crate) fn start_agent(argv: &[OsString], cwd: &Path, stdin: OwnedFd) -> io::Result<u32> {
+    let (program, rest) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let guard = sys::getpid();
+    let mut command = Command::new(program);
+    command.args(rest).current_dir(cwd).stdin(Stdio::from(stdin));
+    // SAFETY: only system calls that are allowed between fork and exec, and no allocation.
+    unsafe {
+        command.pre_exec(move || {
+            signals::reset_all();
+            sys::setsid()?;
+            sys::set_parent_process_death_signal(Some(sys::Signal::KILL))?;
+            // The guard may have died just before: then nobody would send that signal.
+            if sys::getppid() == Some(guard) { Ok(()) } else { Err(Errno::SRCH.into()) }
+        });
+    }
+    // The child is reaped by `reap`, like everything else below us.
+    command.spawn().map(|child| child.id())
+}
+
+/// Lets go of our copies of the agent's stdout and stderr: the daemon must see their end. Should that
+/// fail, the agent's end is still told, only its output seems to go on until then.
+pub(crate) fn let_go_of_output() {
+    if let Ok(nowhere) = OpenOptions::new().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&nowhere);
+        let _ = rustix::stdio::dup2_stderr(&nowhere);
+    }
+}

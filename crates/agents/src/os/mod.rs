@@ -1,0 +1,33 @@
+//! Everything that differs between operating systems, and the only home of `unsafe` in the project.
+//!
+//! Another system needs these five things: to tell a process from a later one with the same number
+//! and to signal it ([`Process`]), to list descendants and marked processes ([`Table`]), to hear of
+//! ended children and signals ([`Signals`], [`reap`]), to start an agent that dies with its guard
+//! ([`launch`]), and to hand an open file to another process ([`handover`]).
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("the guard knows only Linux so far: `os/` needs a sibling for this system");
+
+pub(crate) mod handover;
+pub(crate) mod launch;
+mod process;
+mod reap;
+mod signals;
+mod table;
+
+pub(crate) use process::Process;
+pub(crate) use process::signal_if;
+pub(crate) use reap::{Reap, reap};
+pub(crate) use rustix::process::Signal;
+pub(crate) use signals::Signals;
+pub(crate) use table::Table;
+
+/// The name of the variable that marks everything an agent starts, wherever it went.
+pub const MARK_VARIABLE: &str = "JACKFIELD_AGENT_MARK";
+
+/// Different after every boot, so that a pid and a start time of an earlier boot prove nothing.
+pub(crate) fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,194 @@
+//! The kernel's table of processes, read from `/proc`. Rows vanish while we read: that is normal.
+
+use super::{MARK_VARIABLE, Process};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::PathBuf;
+
+/// More environment than this is not searched: the mark would be in the first megabytes.
+const ENVIRON_BYTES_MAX: u64 = 4 << 20;
+
+pub(crate) struct Table {
+    root: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) process: Process,
+    pub(crate) parent: u32,
+    pub(crate) zombie: bool,
+}
+
+impl Table {
+    pub(crate) fn system() -> Table {
+        Table { root: PathBuf::from("/proc") }
+    }
+
+    pub(crate) fn row(&self, pid: u32) -> Option<Row> {
+        // Bytes, not text: a process may call itself anything.
+        let stat = fs::read(self.root.join(pid.to_string()).join("stat")).ok()?;
+        parse_stat(&stat).filter(|row| row.process.pid == pid)
+    }
+
+    /// Everything below these processes by parent links, zombies left out.
+    pub(crate) fn descendants(&self, roots: &[u32]) -> Vec<Process> {
+        // Without the kernel's lists of children every process must be looked at.
+        let has_lists = self.root.join("thread-self/children").exists();
+        let everyone = if has_lists { Vec::new() } else { self.rows() };
+        let mut seen: BTreeSet<u32> = roots.iter().copied().collect();
+        let mut open: Vec<u32> = roots.to_vec();
+        let mut found = Vec::new();
+        while let Some(parent) = open.pop() {
+            let children = if has_lists {
+                self.children(parent)
+            } else {
+                everyone.iter().filter(|row| row.parent == parent).copied().collect()
+            };
+            for row in children {
+                if seen.insert(row.process.pid) {
+                    open.push(row.process.pid);
+                    if !row.zombie {
+                        found.push(row.process);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Every process whose environment carries one of these marks.
+    pub(crate) fn marked(&self, marks: &BTreeSet<&str>) -> Vec<(Process, String)> {
+        let mut environ = Vec::new();
+        self.pids()
+            .filter_map(|pid| {
+                let mark = self.mark(pid, &mut environ)?;
+                let row = marks.contains(mark).then(|| self.row(pid)).flatten()?;
+                (!row.zombie).then(|| (row.process, mark.to_owned()))
+            })
+            .collect()
+    }
+
+    pub(crate) fn carries(&self, pid: u32, mark: &str) -> bool {
+        self.mark(pid, &mut Vec::new()) == Some(mark)
+    }
+
+    fn mark<'a>(&self, pid: u32, environ: &'a mut Vec<u8>) -> Option<&'a str> {
+        environ.clear();
+        let file = File::open(self.root.join(pid.to_string()).join("environ")).ok()?;
+        file.take(ENVIRON_BYTES_MAX).read_to_end(environ).ok()?;
+        environ
+            .split(|byte| *byte == 0)
+            .find_map(|pair| pair.strip_prefix(MARK_VARIABLE.as_bytes())?.strip_prefix(b"="))
+            .and_then(|mark| std::str::from_utf8(mark).ok())
+    }
+
+    /// A child belongs to the thread that forked it.
+    fn children(&self, pid: u32) -> Vec<Row> {
+        let Ok(threads) = fs::read_dir(self.root.join(pid.to_string()).join("task")) else {
+            return Vec::new();
+        };
+        threads
+            .flatten()
+            .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
+            .flat_map(|list| {
+                list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+            })
+            .filter_map(|child| self.row(child))
+            // The number may have changed hands since it was listed.
+            .filter(|row| row.parent == pid)
+            .collect()
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        self.pids().filter_map(|pid| self.row(pid)).collect()
+    }
+
+    fn pids(&self) -> impl Iterator<Item = u32> {
+        fs::read_dir(&self.root)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    }
+}
+
+/// `pid (name) state ppid … starttime …`; the name may hold blanks and brackets.
+fn parse_stat(line: &[u8]) -> Option<Row> {
+    let open = line.iter().position(|byte| *byte == b'(')?;
+    let close = line.iter().rposition(|byte| *byte == b')')?;
+    let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
+    let mut fields = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // Field 22 of the line; the state was field 3 and the parent field 4.
+    let start = fields.nth(22 - 5)?.parse().ok()?;
+    Some(Row { process: Process { pid, start }, parent, zombie: matches!(state, "Z" | "X") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of `(pid, parent, state)`, with or without the kernel's lists of children.
+    fn table(rows: &[(u32, u32, &str)], has_lists: bool) -> (tempfile::TempDir, Table) {
+        let dir = tempfile::tempdir().unwrap();
+        if has_lists {
+            fs::create_dir(dir.path().join("thread-self")).unwrap();
+            fs::write(dir.path().join("thread-self/children"), "").unwrap();
+        }
+        for (pid, parent, state) in rows {
+            let task = dir.path().join(format!("{pid}/task/{pid}"));
+            fs::create_dir_all(&task).unwrap();
+            let tail = "1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0";
+            let stat = format!("{pid} (a) b (c) {state} {parent} {tail} {} 0 0\n", 1000 + pid);
+            fs::write(dir.path().join(format!("{pid}/stat")), stat).unwrap();
+            let children: Vec<String> =
+                rows.iter().filter(|row| row.1 == *pid).map(|row| row.0.to_string()).collect();
+            fs::write(task.join("children"), children.join(" ")).unwrap();
+        }
+        let table = Table { root: dir.path().to_owned() };
+        (dir, table)
+    }
+
+    #[test]
+    fn descendants_are_found_with_and_without_the_lists_of_children() {
+        let rows = [(10, 1, "S"), (11, 10, "S"), (12, 11, "Z"), (13, 12, "R"), (20, 1, "S")];
+        for has_lists in [true, false] {
+            let (_dir, table) = table(&rows, has_lists);
+            let mut found = table.descendants(&[10]);
+            found.sort_unstable();
+            let expected = [11, 13].map(|pid| Process { pid, start: 1000 + u64::from(pid) });
+            assert_eq!(found, expected, "has_lists: {has_lists}");
+        }
+    }
+
+    #[test]
+    fn a_name_full_of_brackets_does_not_confuse_the_row() {
+        let (_dir, table) = table(&[(10, 7, "Z")], true);
+        let row = Row { process: Process { pid: 10, start: 1010 }, parent: 7, zombie: true };
+        assert_eq!(table.row(10), Some(row));
+        assert_eq!(table.row(11), None);
+    }
+
+    #[test]
+    fn a_mark_must_match_as_a_whole() {
+        let (dir, table) = table(&[(10, 1, "S"), (11, 1, "S")], true);
+        let environ = b"A=1\0JACKFIELD_AGENT_MARK=m-1\0B=JACKFIELD_AGENT_MARK=m-2\0";
+        fs::write(dir.path().join("10/environ"), environ).unwrap();
+        fs::write(dir.path().join("11/environ"), b"XJACKFIELD_AGENT_MARK=m-1\0").unwrap();
+        let found = table.marked(&BTreeSet::from(["m-1", "m-2"]));
+        assert_eq!(found, [(Process { pid: 10, start: 1010 }, "m-1".to_owned())]);
+        assert!(table.carries(10, "m-1"));
+        assert!(!table.carries(10, "m-2"));
+        assert!(!table.carries(10, "m"));
+        assert!(!table.carries(12, "m-1"));
+    }
+
+    #[test]
+    fn we_find_ourselves_in_the_real_table() {
+        let row = Table::system().row(std::process::id()).unwrap();
+        assert!(!row.zombie);
+        assert_eq!(row.parent, std::os::unix::process::parent_id());
+    }
+}

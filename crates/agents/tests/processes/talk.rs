@@ -1,0 +1,205 @@
+//! Frames and noise, both ways, and what happens when someone does not read.
+
+use crate::proc;
+use crate::world::{BOUND, World, note};
+use bytes::Bytes;
+use jackfield_agents::{AgentEvent, Full, Limits, Stop};
+use std::time::Duration;
+
+#[tokio::test]
+async fn frames_go_to_an_agent_and_come_back_as_they_were() {
+    let world = World::new();
+    let mut agent = world.spawn(&["cat"]);
+    let pid = agent.started().await;
+    assert!(proc::lives(pid));
+    let texts = [note(1), r#"{"id": 7 ,"result":{"a":1.50,"b":"é"}}"#.to_owned(), note(3)];
+    for text in &texts {
+        agent.handle.send(Bytes::copy_from_slice(text.as_bytes())).unwrap();
+    }
+    let bytes: usize = texts.iter().map(|text| text.len() + 1).sum();
+    assert_eq!(agent.handle.backlog(), bytes);
+    agent.handle.flush();
+    assert_eq!(agent.handle.backlog(), 0);
+    for text in &texts {
+        assert_eq!(&agent.frame().await, text);
+    }
+    let exit = agent.end(Stop::Polite).await;
+    assert_eq!((exit.code, exit.signal, exit.failed_to_start), (Some(0), None, None));
+    assert_eq!((exit.stderr_tail.as_str(), exit.noise), ("", 0));
+    assert_eq!(world.ledger_files(), 0);
+}
+
+#[tokio::test]
+async fn frames_sent_before_the_agent_runs_reach_it() {
+    let mut agent = World::new().spawn(&["cat"]);
+    agent.say(&note(1));
+    agent.started().await;
+    assert_eq!(agent.frame().await, note(1));
+    agent.end(Stop::Polite).await;
+}
+
+#[tokio::test]
+async fn more_than_a_pipe_holds_arrives_whole_and_in_order() {
+    const COUNT: usize = 20_000;
+    let mut agent = World::new().spawn(&["cat"]);
+    agent.started().await;
+    let mut sent = 0;
+    for number in 0..COUNT {
+        let text = note(number);
+        sent += text.len() + 1;
+        agent.handle.send(Bytes::from(text)).unwrap();
+        if number % 100 == 0 {
+            agent.handle.flush();
+        }
+    }
+    agent.handle.flush();
+    let waited = agent.handle.backlog();
+    assert!(0 < waited && waited < sent, "{waited} of {sent}");
+    let (mut wrote, mut number) = (0, 0);
+    while number < COUNT || wrote < waited {
+        match agent.next().await {
+            AgentEvent::Frames(frames) => {
+                for frame in frames {
+                    assert_eq!(frame.text(), note(number));
+                    number += 1;
+                }
+            }
+            AgentEvent::Wrote { bytes } => wrote += bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(agent.handle.backlog(), 0);
+    agent.end(Stop::Polite).await;
+}
+
+#[tokio::test]
+async fn a_polite_stop_closes_stdin_behind_the_last_frame() {
+    let mut agent = World::new().spawn(&["cat"]);
+    agent.started().await;
+    for number in 0..5000 {
+        agent.handle.send(Bytes::from(note(number))).unwrap();
+    }
+    agent.handle.stop(Stop::Polite);
+    let exit = agent.gone().await;
+    assert_eq!(exit.code, Some(0));
+    assert_eq!(agent.frames, (0..5000).map(note).collect::<Vec<_>>());
+    agent.swept().await;
+}
+
+#[tokio::test]
+async fn noise_is_counted_kept_and_never_breaks_a_frame() {
+    let world = World::new();
+    let script = r#"
+        echo 'Loaded cached credentials.'
+        printf '\033[2J\033]0;title\007\r\n\r\n'
+        printf '{"jsonrpc":"2.0","method":"a"}\r\n'
+        printf '\377\376\000 not text\n'
+        printf '\033]0;tab\007\357\273\277{"jsonrpc":"2.0","method":"b"}\n'
+        echo '{"level":"info","token":"Bearer abc.def"}'
+        echo '    at Object.<anonymous> (index.js:1:1)'
+        printf '{"jsonrpc":"2.0","method":"c"}'
+    "#;
+    let mut agent = world.sh(script);
+    agent.started().await;
+    let exit = agent.gone().await;
+    let methods = ["a", "b", "c"].map(|name| format!(r#"{{"jsonrpc":"2.0","method":"{name}"}}"#));
+    assert_eq!(agent.frames, methods);
+    assert_eq!((exit.noise, agent.noise), (6, 6), "{}", exit.stderr_tail);
+    assert!(exit.stderr_tail.contains("[stdout] Loaded cached credentials."));
+    assert!(exit.stderr_tail.contains(r#"[stdout] {"level":"info","token":"Bearer ***"}"#));
+    assert!(!exit.stderr_tail.contains('\x1b'), "{}", exit.stderr_tail);
+    agent.swept().await;
+}
+
+#[tokio::test]
+async fn two_hundred_megabytes_without_a_newline_cost_little_and_the_next_frame_survives() {
+    let world = World::new();
+    let script = r#"head -c 200000000 /dev/zero | tr '\0' x; echo; echo '{"id":1,"result":2}'"#;
+    let mut agent = world.sh(script);
+    agent.started().await;
+    assert_eq!(agent.frame().await, r#"{"id":1,"result":2}"#);
+    let exit = agent.gone().await;
+    assert_eq!(exit.noise, 1);
+    assert!(exit.stderr_tail.contains("longer than 16777216 bytes"), "{}", exit.stderr_tail);
+    agent.swept().await;
+    let peak = proc::value(std::process::id(), "status", "VmHWM").unwrap();
+    let peak_kib: u64 = peak.trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kib < 80 << 10, "{peak}");
+}
+
+#[tokio::test]
+async fn an_agent_that_never_reads_is_full_at_the_limit() {
+    let mut world = World::new();
+    world.limits = Limits { backlog_bytes_max: 1 << 20, ..Limits::default() };
+    let mut agent = world.spawn(&["sleep", "60"]);
+    agent.started().await;
+    let text = Bytes::from(format!(r#"{{"method":"{}"}}"#, "x".repeat(100_000)));
+    let mut sent = 0;
+    let full = loop {
+        match agent.handle.send(text.clone()) {
+            Ok(()) => sent += text.len() + 1,
+            Err(full) => break full,
+        }
+        agent.handle.flush();
+    };
+    assert_eq!(full, Full { backlog: agent.handle.backlog(), limit: 1 << 20 });
+    assert!(full.backlog <= full.limit && full.limit < full.backlog + text.len() + 1);
+    // The pipe took the rest.
+    assert!(full.backlog + (4 << 10) <= sent && sent <= full.backlog + (64 << 10), "{sent}");
+    let exit = agent.end(Stop::Now).await;
+    assert_eq!(exit.signal, Some(9));
+}
+
+/// What the agent wrote so far, once it has stopped writing because the pipe is full.
+fn written_when_blocked(pid: u32) -> u64 {
+    let written = || proc::value(pid, "io", "wchar").unwrap().parse::<u64>().unwrap();
+    let mut last = 0;
+    proc::wait_until("the agent waits for its pipe", BOUND, || {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = written();
+        let same = now == last && 0 < now && proc::state(pid).unwrap().0 == 'S';
+        last = now;
+        same
+    });
+    last
+}
+
+#[tokio::test]
+async fn a_paused_agent_is_slowed_by_the_kernel_and_resumes() {
+    let line = r#"{"jsonrpc":"2.0","method":"again"}"#;
+    let mut agent = World::new().spawn(&["yes", line]);
+    let pid = agent.started().await;
+    assert_eq!(agent.frame().await, line);
+    agent.handle.pause();
+    // The runtime has one thread: nothing is read while we look.
+    while let Ok(event) = tokio::time::timeout(Duration::from_millis(50), agent.events.recv()).await
+    {
+        assert!(matches!(event, Some((7, AgentEvent::Frames(_)))), "{event:?}");
+    }
+    let blocked = written_when_blocked(pid);
+    let more = tokio::time::timeout(Duration::from_millis(100), agent.events.recv()).await;
+    assert!(more.is_err(), "a paused agent was read");
+    assert_eq!(written_when_blocked(pid), blocked);
+    agent.handle.resume();
+    agent.frames.clear();
+    assert_eq!(agent.frame().await, line);
+    agent.handle.pause();
+    let exit = agent.end(Stop::Now).await;
+    assert_eq!(exit.signal, Some(9));
+}
+
+#[tokio::test]
+async fn a_channel_nobody_empties_stops_the_reading() {
+    let mut world = World::new();
+    world.events_max = 2;
+    let mut agent = world.spawn(&["yes", r#"{"jsonrpc":"2.0","method":"again"}"#]);
+    let pid = agent.started().await;
+    tokio::task::spawn_blocking(move || {
+        let written = written_when_blocked(pid);
+        // Two events in the channel, one in hand, one pipe: each about a read.
+        assert!(written <= 1 << 20, "{written}");
+    })
+    .await
+    .unwrap();
+    agent.end(Stop::Now).await;
+}

@@ -1,0 +1,156 @@
+//! What an agent asks of us: may I? Shown to a person, or answered by the caller's rules.
+
+mod rule;
+
+pub(crate) use rule::{Approve, OnAsk, Rules, Verdict};
+
+use crate::out::{BRIGHT, NAME, Tool, clean, one_line, paint};
+use jackfield_wire::Frame;
+use serde_json::{Value, json};
+
+const TITLE_CHARS_MAX: usize = 200;
+
+/// A permission request.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    /// The JSON text of the request's id.
+    pub(crate) id: String,
+    pub(crate) tool: Tool,
+    options: Vec<Choice>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Choice {
+    /// What a person types.
+    key: String,
+    id: String,
+    name: String,
+    kind: String,
+}
+
+impl Ask {
+    /// Reads a request; `None` if it is none that we can answer.
+    pub(crate) fn parse(frame: &Frame, tool_of: &dyn Fn(&Value) -> Tool) -> Option<Ask> {
+        if frame.method().as_deref() != Some("session/request_permission") {
+            return None;
+        }
+        let params: Value = serde_json::from_str(frame.params()?).ok()?;
+        let mut options: Vec<Choice> = Vec::new();
+        for option in params["options"].as_array()? {
+            let text = |name: &str| option[name].as_str().unwrap_or_default().to_owned();
+            let key = key(&text("kind"), &options);
+            let (id, name, kind) = (text("optionId"), text("name"), text("kind"));
+            options.push(Choice { key, id, name, kind });
+        }
+        Some(Ask { id: frame.id()?.to_owned(), tool: tool_of(&params["toolCall"]), options })
+    }
+
+    /// What the agent wants to do.
+    pub(crate) fn title(&self) -> String {
+        let title = one_line(&self.tool.title, TITLE_CHARS_MAX);
+        if title.is_empty() { "use a tool".to_owned() } else { title }
+    }
+
+    /// The question as one line: who, what, and which keys.
+    pub(crate) fn question(&self, agent: &str) -> String {
+        let mut line = format!("{} {}", paint(NAME, format!("{agent} asks:")), self.title());
+        for option in &self.options {
+            let name = clean(&option.name).into_owned();
+            line.push_str(&format!("  [{}] {name}", paint(BRIGHT, &option.key)));
+        }
+        line
+    }
+
+    /// The answer that a typed line means, if it means one.
+    pub(crate) fn typed(&self, line: &str) -> Option<Value> {
+        let line = line.trim();
+        let is_it = |it: &&Choice| it.key.eq_ignore_ascii_case(line) || it.id == line;
+        self.options.iter().find(is_it).map(selected)
+    }
+
+    /// Allows it, this once.
+    pub(crate) fn allow(&self) -> Option<Value> {
+        self.options.iter().find(|it| it.kind == "allow_once").map(selected)
+    }
+
+    /// Refuses it, this once; without such an option the ask is only ended.
+    pub(crate) fn deny(&self) -> Value {
+        let refusal = self.options.iter().find(|it| it.kind == "reject_once");
+        refusal.map_or_else(|| json!({ "outcome": { "outcome": "cancelled" } }), selected)
+    }
+}
+
+fn selected(option: &Choice) -> Value {
+    json!({ "outcome": { "outcome": "selected", "optionId": option.id } })
+}
+
+/// The first option of a kind gets a letter, every other one its place in the list.
+fn key(kind: &str, before: &[Choice]) -> String {
+    let letter = match kind {
+        "allow_once" => "y",
+        "allow_always" => "a",
+        "reject_once" => "n",
+        "reject_always" => "never",
+        _ => "",
+    };
+    if letter.is_empty() || before.iter().any(|it| it.key == letter) {
+        (before.len() + 1).to_string()
+    } else {
+        letter.to_owned()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn ask(kind: &str, options: &[(&str, &str)]) -> Ask {
+        let options: Vec<Value> = options
+            .iter()
+            .map(|(id, kind)| json!({ "optionId": id, "name": id, "kind": kind }))
+            .collect();
+        let params = json!({
+            "sessionId": "s-1",
+            "toolCall": { "toolCallId": "t1", "title": "run `cargo test`", "kind": kind },
+            "options": options,
+        });
+        let frame = Frame::request("7", "session/request_permission", &params.to_string());
+        let tool = |call: &Value| Tool {
+            title: call["title"].as_str().unwrap_or_default().to_owned(),
+            kind: call["kind"].as_str().unwrap_or_default().to_owned(),
+        };
+        Ask::parse(&frame, &tool).unwrap()
+    }
+
+    const FOUR: &[(&str, &str)] = &[
+        ("once", "allow_once"),
+        ("project", "allow_always"),
+        ("all", "allow_always"),
+        ("no", "reject_once"),
+    ];
+
+    #[test]
+    fn every_option_has_a_key_of_its_own() {
+        let ask = ask("execute", FOUR);
+        let keys: Vec<&str> = ask.options.iter().map(|it| it.key.as_str()).collect();
+        assert_eq!(keys, ["y", "a", "3", "n"]);
+        let chosen = |line: &str| Some(ask.typed(line)?["outcome"]["optionId"].clone());
+        assert_eq!(chosen(" Y "), Some("once".into()));
+        assert_eq!(chosen("3"), Some("all".into()));
+        assert_eq!(chosen("project"), Some("project".into()));
+        assert_eq!(chosen("maybe"), None);
+    }
+
+    #[test]
+    fn what_we_choose_ourselves_is_never_permanent() {
+        let ask = ask("execute", &[("ever", "allow_always"), ("never", "reject_always")]);
+        assert_eq!(ask.allow(), None);
+        assert_eq!(ask.deny()["outcome"]["outcome"], "cancelled");
+    }
+
+    #[test]
+    fn other_requests_are_none_of_our_business() {
+        let frame = Frame::request("7", "fs/read_text_file", "{}");
+        assert!(Ask::parse(&frame, &|_| Tool::default()).is_none());
+    }
+}

@@ -1,0 +1,17 @@
+//! One file per verb: a struct whose doc is the help, and what it does.
+
+pub(crate) mod acp;
+pub(crate) mod attach;
+pub(crate) mod cancel;
+pub(crate) mod completions;
+pub(crate) mod daemon;
+pub(crate) mod doctor;
+pub(crate) mod guard;
+pub(crate) mod log;
+pub(crate) mod man;
+pub(crate) mod ps;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod sessions;
+pub(crate) mod status;
+mod turn;

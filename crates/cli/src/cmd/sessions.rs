@@ -1,0 +1,233 @@
+//! `jackfield sessions`: every session there is, running or not.
+
+use crate::{
+    app::Desk,
+    env,
+    hub::{Conn, Row, Until, Wait, find, sessions, unique_chars},
+    out::{
+        ALERT, BRIGHT, Cell, DIM, DONE, Format, NAME, Table, WARNING, ago, document, one_line, paint,
+        parse_rfc3339,
+    },
+    report::Failure,
+};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::io;
+
+/// List, show, close and remove sessions, running or not
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield sessions list
+  $ jackfield sessions show s-7f3
+  $ jackfield sessions rm s-7f3 --yes")]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(List),
+    Show(Show),
+    Close(Close),
+    Rm(Rm),
+}
+
+/// List every session, the latest first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield sessions list
+  $ jackfield sessions list --format json | jq '.sessions | length'")]
+struct List {
+    /// How to print the list; `quiet` prints ids
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Show what is known of one session
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield sessions show s-7f3
+  $ jackfield sessions show s-7f3 --format json | jq -r .session.cwd")]
+struct Show {
+    /// An id, a unique prefix of one, or a title
+    session: String,
+
+    /// How to print it
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// End a session's agent; its log stays, and a prompt wakes it again
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield sessions close s-7f3")]
+struct Close {
+    /// An id, a unique prefix of one, or a title
+    session: String,
+}
+
+/// Remove a session and its log for good
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield sessions rm s-7f3
+  $ jackfield sessions rm s-7f3 --yes")]
+struct Rm {
+    /// An id, a unique prefix of one, or a title
+    session: String,
+
+    /// Do not ask first
+    #[arg(short, long, env = env::YES, hide_env_values = true)]
+    yes: bool,
+}
+
+impl Sessions {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        let mut conn = desk.dial.talk("sessions")?;
+        match self.command {
+            Command::List(it) => it.run(desk, &mut conn),
+            Command::Show(it) => it.run(desk, &mut conn),
+            Command::Close(it) => it.run(desk, &mut conn),
+            Command::Rm(it) => it.run(desk, &mut conn),
+        }
+    }
+}
+
+impl List {
+    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
+        let rows = sessions(conn)?;
+        match self.format {
+            Format::Text if rows.is_empty() => {
+                desk.out.note("there are no sessions yet");
+                Ok(())
+            }
+            Format::Text => table(desk, &rows),
+            Format::Quiet => rows.iter().try_for_each(|it| desk.out.line(&it.session_id)),
+            Format::Json => {
+                let rows: Vec<_> = rows.iter().map(|it| &it.raw).collect();
+                document(&desk.out, &json!({ "sessions": rows }))
+            }
+        }
+    }
+}
+
+fn table(desk: &Desk, rows: &[Row]) -> Result<(), Failure> {
+    let chars = unique_chars(rows);
+    let mut table = Table::new(&["SESSION", "AGENT", "STATE", "TURNS", "LAST", "TITLE"]);
+    for row in rows {
+        table.row(vec![
+            id_cell(desk, row, chars),
+            Cell::styled(row.agent.clone(), NAME),
+            state_cell(row),
+            Cell::new(row.turns.to_string()),
+            time_cell(desk, &row.updated_at),
+            Cell::new(one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
+        ]);
+    }
+    table.print(&desk.out)
+}
+
+/// On a terminal only as much of the id as it takes to name it.
+pub(super) fn id_cell(desk: &Desk, row: &Row, chars: usize) -> Cell {
+    let shown = if desk.out.has_reader() {
+        row.session_id.chars().take(chars).collect()
+    } else {
+        row.session_id.clone()
+    };
+    Cell::styled(shown, BRIGHT)
+}
+
+pub(super) fn state_cell(row: &Row) -> Cell {
+    let style = match row.state.as_str() {
+        "asks" => WARNING,
+        "working" | "starting" | "opening" => DONE,
+        "asleep" | "closed" => DIM,
+        _ => anstyle::Style::new(),
+    };
+    Cell::styled(row.state.clone(), style)
+}
+
+/// How long ago for people, the moment itself for programs.
+pub(super) fn time_cell(desk: &Desk, time: &str) -> Cell {
+    match parse_rfc3339(time).filter(|_| desk.out.has_reader()) {
+        Some(then) => Cell::new(ago(then)),
+        None => Cell::new(time),
+    }
+}
+
+impl Show {
+    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
+        let row = find(&sessions(conn)?, &self.session)?;
+        match self.format {
+            Format::Json => return document(&desk.out, &json!({ "session": row.raw })),
+            Format::Quiet => return desk.out.line(&row.session_id),
+            Format::Text => {}
+        }
+        let pid = row.pid.map(|it| it.to_string()).unwrap_or_default();
+        let asks = if row.asks == 0 { String::new() } else { row.asks.to_string() };
+        let queued = if row.queued == 0 { String::new() } else { row.queued.to_string() };
+        let fields = [
+            ("session", row.session_id.clone()),
+            ("title", one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
+            ("state", row.state.clone()),
+            ("asks", asks),
+            ("queued", queued),
+            ("agent", row.agent.clone()),
+            ("command", row.argv.join(" ")),
+            ("pid", pid),
+            ("its id", row.agent_session.clone()),
+            ("directory", row.cwd.clone()),
+            ("opened", row.opened_at.clone()),
+            ("last", row.updated_at.clone()),
+            ("turns", row.turns.to_string()),
+            ("events", row.events.to_string()),
+            ("clients", row.clients.to_string()),
+        ];
+        for (name, value) in fields.iter().filter(|it| !it.1.is_empty()) {
+            desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
+        }
+        Ok(())
+    }
+}
+
+impl Close {
+    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
+        let row = find(&sessions(conn)?, &self.session)?;
+        let wait = Wait { what: "the session to close", until: Until::Hub };
+        conn.call("session/close", &json!({ "sessionId": row.session_id }), wait)?;
+        desk.out.note(&format!("closed {}", row.session_id));
+        Ok(())
+    }
+}
+
+impl Rm {
+    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
+        let row = find(&sessions(conn)?, &self.session)?;
+        if !self.yes {
+            confirm(desk, &row)?;
+        }
+        let wait = Wait { what: "the session to be removed", until: Until::Hub };
+        conn.call("session/delete", &json!({ "sessionId": row.session_id }), wait)?;
+        desk.out.note(&format!("removed {}", row.session_id));
+        Ok(())
+    }
+}
+
+fn confirm(desk: &Desk, row: &Row) -> Result<(), Failure> {
+    let id = &row.session_id;
+    if !desk.out.can_ask() {
+        let message = format!("removing {id} cannot be undone");
+        return Err(Failure::usage(message, "say `--yes` if you mean it"));
+    }
+    let title = one_line(row.title.as_deref().unwrap_or_default(), 60);
+    let question = format!("{} {id} {title} and its log? [y/N]", paint(ALERT, "remove"));
+    desk.out.question(&question);
+    let mut line = String::new();
+    let read = io::stdin().read_line(&mut line);
+    read.map_err(|source| Failure::local("cannot read the answer", source))?;
+    if matches!(line.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(Failure::usage("nothing was removed", ""))
+    }
+}

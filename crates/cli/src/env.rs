@@ -1,0 +1,27 @@
+//! Every variable of the environment that the command reads. Each flag has one of the same name.
+
+/// What starts with this is ours, and no agent gets to see it.
+pub(crate) const PREFIX: &str = "JACKFIELD_";
+
+pub(crate) const AFTER: &str = "JACKFIELD_AFTER";
+pub(crate) const AGENT: &str = "JACKFIELD_AGENT";
+pub(crate) const ALL: &str = "JACKFIELD_ALL";
+pub(crate) const APPROVE: &str = "JACKFIELD_APPROVE";
+pub(crate) const COLOR: &str = "JACKFIELD_COLOR";
+pub(crate) const CWD: &str = "JACKFIELD_CWD";
+pub(crate) const FOLLOW: &str = "JACKFIELD_FOLLOW";
+pub(crate) const FORMAT: &str = "JACKFIELD_FORMAT";
+pub(crate) const IDLE_AFTER: &str = "JACKFIELD_IDLE_AFTER";
+pub(crate) const ISOLATED: &str = "JACKFIELD_ISOLATED";
+pub(crate) const KEEP: &str = "JACKFIELD_KEEP";
+pub(crate) const LISTEN: &str = "JACKFIELD_LISTEN";
+pub(crate) const LOG: &str = "JACKFIELD_LOG";
+pub(crate) const NO_WAIT: &str = "JACKFIELD_NO_WAIT";
+pub(crate) const ON_ASK: &str = "JACKFIELD_ON_ASK";
+pub(crate) const QUIET: &str = "JACKFIELD_QUIET";
+pub(crate) const SESSION: &str = "JACKFIELD_SESSION";
+pub(crate) const SOCKET: &str = "JACKFIELD_SOCKET";
+pub(crate) const TIMEOUT: &str = "JACKFIELD_TIMEOUT";
+pub(crate) const VERBOSE: &str = "JACKFIELD_VERBOSE";
+pub(crate) const VIEW: &str = "JACKFIELD_VIEW";
+pub(crate) const YES: &str = "JACKFIELD_YES";

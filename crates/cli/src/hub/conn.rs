@@ -1,0 +1,254 @@
+//! One connection to the hub: requests and their answers, and everything else in between.
+
+use super::{
+    Socket,
+    sources::{Happening, Sources},
+};
+use crate::{
+    out::Out,
+    report::{Answer, Failure},
+};
+use jackfield_wire::{Fault, Frame, Kind};
+use serde_json::Value;
+use std::{
+    collections::{BTreeSet, VecDeque},
+    io::Write as _,
+    net::Shutdown,
+    sync::{Arc, mpsc::RecvTimeoutError},
+    time::{Duration, Instant},
+};
+
+/// How long the hub itself may take to answer: it never waits, so this is a hub that hangs.
+const HUB_SECONDS_MAX: u64 = 10;
+/// From when on a wait is worth a word.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    socket: Arc<Socket>,
+    sources: Sources,
+    /// Heard while an answer was waited for.
+    backlog: VecDeque<Frame>,
+    next_id: u64,
+    out: Out,
+    /// Print what is said and heard, as it is.
+    tapped: bool,
+    /// Requests that are not ACP; neither are their answers.
+    control: BTreeSet<u64>,
+}
+
+/// What came next.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Frame(Frame),
+    Typed(String),
+    TypedEnd,
+    Interrupt,
+    HubGone,
+    TimedOut,
+}
+
+/// What is waited for, and until when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wait<'a> {
+    pub(crate) what: &'a str,
+    pub(crate) until: Until,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Until {
+    /// The hub answers by itself.
+    Hub,
+    /// An agent has to answer; the caller may have set a limit.
+    Deadline(Option<Deadline>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    pub(crate) seconds: u64,
+}
+
+impl Deadline {
+    pub(crate) fn after(seconds: u64) -> Deadline {
+        Deadline { at: Instant::now() + Duration::from_secs(seconds), seconds }
+    }
+}
+
+impl Conn {
+    pub(crate) fn new(socket: Socket, out: &Out) -> Result<Conn, Failure> {
+        let failed = |source| Failure::local("cannot listen to the daemon", source);
+        let (sources, socket) = (Sources::new(), Arc::new(socket));
+        sources.listen(socket.clone()).map_err(failed)?;
+        let control = BTreeSet::new();
+        let (backlog, out) = (VecDeque::new(), out.clone());
+        Ok(Conn { socket, sources, backlog, next_id: 0, out, tapped: false, control })
+    }
+
+    /// From now on every ACP message of this connection is printed, both ways.
+    pub(crate) fn tap(&mut self) {
+        self.tapped = true;
+    }
+
+    /// Enough printed.
+    pub(crate) fn untap(&mut self) {
+        self.tapped = false;
+    }
+
+    /// The daemon's process, if it is on this machine.
+    pub(crate) fn peer_pid(&self) -> Option<i32> {
+        let peer = rustix::net::sockopt::socket_peercred(&*self.socket).ok()?;
+        Some(peer.pid.as_raw_nonzero().get())
+    }
+
+    pub(crate) fn heed_signals(&self) -> Result<(), Failure> {
+        let listening = self.sources.listen_to_signals();
+        listening.map_err(|source| Failure::local("cannot listen to signals", source))
+    }
+
+    pub(crate) fn heed_typing(&mut self) -> Result<(), Failure> {
+        let listening = self.sources.listen_to_typing();
+        listening.map_err(|source| Failure::local("cannot read stdin", source))
+    }
+
+    /// Sends a request; its answer is heard like everything else. Returns the id.
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<u64, Failure> {
+        self.next_id += 1;
+        if method.starts_with("_jackfield/") {
+            self.control.insert(self.next_id);
+        }
+        let id = self.next_id.to_string();
+        self.send(&Frame::request(&id, method, &params.to_string()))?;
+        Ok(self.next_id)
+    }
+
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) -> Result<(), Failure> {
+        self.send(&Frame::notification(method, &params.to_string()))
+    }
+
+    /// Answers a request of the hub; `id` is its JSON text.
+    pub(crate) fn answer(&mut self, id: &str, result: &Value) -> Result<(), Failure> {
+        self.send(&Frame::result_for(id, &result.to_string()))
+    }
+
+    /// Refuses a request that we have no use for.
+    pub(crate) fn refuse(&mut self, request: &Frame) -> Result<(), Failure> {
+        let method = request.method().unwrap_or_default().into_owned();
+        let fault = Fault::MethodNotFound { method };
+        self.send(&Frame::error_for(request.id().unwrap_or("null"), &fault))
+    }
+
+    /// Sends a request and waits for its answer; what else comes is kept for [`Conn::next`].
+    pub(crate) fn call(
+        &mut self,
+        method: &str,
+        params: &Value,
+        wait: Wait<'_>,
+    ) -> Result<Value, Failure> {
+        let id = self.ask(method, params)?;
+        let began = Instant::now();
+        let limit = match wait.until {
+            Until::Hub => Some(began + Duration::from_secs(HUB_SECONDS_MAX)),
+            Until::Deadline(deadline) => deadline.map(|it| it.at),
+        };
+        let mut patient = true;
+        loop {
+            let soon = (began + PATIENCE).min(limit.unwrap_or(began + PATIENCE));
+            let waited_for = || wait.what.to_owned();
+            match self.hear(if patient { Some(soon) } else { limit })? {
+                Heard::Frame(frame) if is_answer(&frame, id) => return result_of(&frame),
+                Heard::Frame(frame) => self.backlog.push_back(frame),
+                Heard::HubGone => return Err(Failure::HubGone { waited_for: waited_for() }),
+                Heard::Interrupt => return Err(Failure::Interrupted { waited_for: waited_for() }),
+                Heard::TimedOut if patient && limit.is_none_or(|it| soon < it) => {
+                    patient = false;
+                    self.out.note(&format!("waiting for {}…", wait.what));
+                }
+                Heard::TimedOut => return Err(timed_out(wait)),
+                Heard::Typed(_) | Heard::TypedEnd => {}
+            }
+        }
+    }
+
+    /// What comes next.
+    pub(crate) fn next(&mut self, until: Option<Instant>) -> Result<Heard, Failure> {
+        match self.backlog.pop_front() {
+            Some(frame) => Ok(Heard::Frame(frame)),
+            None => self.hear(until),
+        }
+    }
+
+    fn hear(&mut self, until: Option<Instant>) -> Result<Heard, Failure> {
+        loop {
+            if self.sources.take_interrupt() {
+                return Ok(Heard::Interrupt);
+            }
+            let happenings = &self.sources.happenings;
+            let happening = match until {
+                None => happenings.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(until) => {
+                    happenings.recv_timeout(until.saturating_duration_since(Instant::now()))
+                }
+            };
+            return Ok(match happening {
+                Ok(Happening::Frame(frame)) => {
+                    self.print(&frame)?;
+                    Heard::Frame(frame)
+                }
+                Ok(Happening::Typed(line)) => Heard::Typed(line),
+                Ok(Happening::TypedEnd) => Heard::TypedEnd,
+                Ok(Happening::Woken) => continue,
+                Ok(Happening::HubGone) | Err(RecvTimeoutError::Disconnected) => Heard::HubGone,
+                Err(RecvTimeoutError::Timeout) => Heard::TimedOut,
+            });
+        }
+    }
+
+    fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
+        self.print(frame)?;
+        let mut line = frame.bytes().to_vec();
+        line.push(b'\n');
+        let waited_for = || "the daemon to take a message".to_owned();
+        (&*self.socket).write_all(&line).map_err(|_| Failure::HubGone { waited_for: waited_for() })
+    }
+
+    fn print(&mut self, frame: &Frame) -> Result<(), Failure> {
+        let answered = (frame.kind() == Kind::Response).then(|| frame.id()?.parse().ok()).flatten();
+        let control = frame.method().is_some_and(|it| it.starts_with("_jackfield/"))
+            || answered.is_some_and(|it| self.control.contains(&it));
+        if self.tapped && !control { self.out.data(&format!("{}\n", frame.text())) } else { Ok(()) }
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        // The reader thread holds it too, and would keep the connection open.
+        let _ended = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+/// Whether a frame answers the request with this id.
+pub(crate) fn is_answer(frame: &Frame, id: u64) -> bool {
+    frame.kind() == Kind::Response && frame.id() == Some(id.to_string().as_str())
+}
+
+/// The result of an answer, or the failure that it is.
+pub(crate) fn result_of(frame: &Frame) -> Result<Value, Failure> {
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    match (frame.result(), frame.error()) {
+        (Some(result), _) => Ok(value(result)),
+        (None, error) => Err(Failure::Answer(Answer::new(value(error.unwrap_or("null"))))),
+    }
+}
+
+fn timed_out(wait: Wait<'_>) -> Failure {
+    let waited_for = wait.what.to_owned();
+    match wait.until {
+        Until::Deadline(Some(deadline)) => {
+            Failure::TimedOut { seconds: deadline.seconds, waited_for }
+        }
+        Until::Deadline(None) | Until::Hub => {
+            Failure::Silent { waited_for, seconds: HUB_SECONDS_MAX }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Starting a daemon in the background, and waiting until it listens.
+
+use crate::{out::Out, report::Failure};
+use jackfield_clients::{Address, DialError, Socket, dial_until_up};
+use jackfield_daemon::Paths;
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// A journal of ten thousand sessions is open in one second.
+const START_MAX: Duration = Duration::from_secs(5);
+/// From when on it is worth a word.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A daemon that ended may have found that another one was faster: that one gets this long.
+const OTHER_MAX: Duration = Duration::from_secs(1);
+/// A log beyond this is put aside when a daemon starts.
+const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
+const SAID_BYTES_MAX: u64 = 16 * 1024;
+
+/// Starts `jackfield serve` detached from this terminal and connects to it.
+pub(super) fn start(paths: &Paths, out: &Out) -> Result<Socket, Failure> {
+    let log = paths.log();
+    let failed =
+        |why: String, said| Failure::NotStarted { why, said, log: log.clone() };
+    let (child, from) = spawn(paths).map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let mut watch = Watch { child, began: Instant::now(), ended: None, told: false, out };
+    let address = Address::Unix(paths.socket());
+    dial_until_up(&address, None, START_MAX, || watch.check()).map_err(|error| {
+        let why = match error {
+            DialError::NotStarted { why, .. } => why,
+            other => other.to_string(),
+        };
+        failed(why, said(&log, from))
+    })
+}
+
+/// The daemon while it comes up.
+struct Watch<'a> {
+    child: Child,
+    began: Instant,
+    ended: Option<(Instant, String)>,
+    told: bool,
+    out: &'a Out,
+}
+
+impl Watch<'_> {
+    /// An error if it makes no sense to wait any longer.
+    fn check(&mut self) -> Result<(), String> {
+        if !self.told && PATIENCE < self.began.elapsed() {
+            self.told = true;
+            self.out.note("waiting for the daemon to start…");
+        }
+        match &self.ended {
+            Some((at, status)) if OTHER_MAX < at.elapsed() => {
+                Err(format!("it ended at once: {status}"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                let status = self.child.try_wait().ok().flatten();
+                self.ended = status.map(|it| (Instant::now(), it.to_string()));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns the child, and where in the log it begins to write.
+fn spawn(paths: &Paths) -> io::Result<(Child, u64)> {
+    DirBuilder::new().recursive(true).mode(0o700).create(&paths.state)?;
+    let log = paths.log();
+    if fs::metadata(&log).is_ok_and(|it| LOG_BYTES_MAX < it.len()) {
+        fs::rename(&log, log.with_extension("log.old"))?;
+    }
+    let stderr = OpenOptions::new().create(true).append(true).mode(0o600).open(&log)?;
+    let from = stderr.metadata()?.len();
+    let child = Command::new(std::env::current_exe()?)
+        .args(["serve", "--detached"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        // It must not keep a directory busy that somebody wants to remove.
+        .current_dir("/")
+        .spawn()?;
+    Ok((child, from))
+}
+
+/// What the daemon wrote since it was started.
+fn said(log: &Path, from: u64) -> Vec<String> {
+    let read = || -> io::Result<String> {
+        let mut file = File::open(log)?;
+        let end = file.metadata()?.len();
+        file.seek(SeekFrom::Start(from.max(end.saturating_sub(SAID_BYTES_MAX))))?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    };
+    let text = read().unwrap_or_default();
+    text.lines().filter(|it| !it.trim().is_empty()).map(str::to_owned).collect()
+}

@@ -1,0 +1,192 @@
+//! The only place that prints: data on stdout, everything else on stderr.
+
+mod color;
+mod json;
+mod table;
+mod text;
+mod time;
+
+pub(crate) use color::{ALERT, BRIGHT, DIM, DONE, NAME, WARNING, paint};
+pub(crate) use json::document;
+pub(crate) use table::{Cell, Table};
+pub(crate) use text::{Side, Tool, Transcript};
+pub(crate) use time::{ago, parse_rfc3339};
+
+use crate::{exit::Exit, report::Failure};
+use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
+use std::{
+    borrow::Cow,
+    cell::Cell as State,
+    io::{self, IsTerminal as _, Write as _},
+    rc::Rc,
+};
+
+/// How to print what a command has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: ACP messages, one a line; lists and checks as one JSON document
+    Json,
+    /// Nothing but the essence: the final text, the ids
+    Quiet,
+}
+
+/// When to use color.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// Both streams and how talkative to be. Clones print to the same places.
+#[derive(Debug, Clone)]
+pub(crate) struct Out(Rc<Settings>);
+
+#[derive(Debug)]
+struct Settings {
+    color: ColorChoice,
+    quiet: bool,
+    verbose: bool,
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+    /// What stands on stdout does not end with a newline.
+    open_line: State<bool>,
+}
+
+impl Out {
+    pub(crate) fn new(color: Color, quiet: bool, verbose: bool) -> Out {
+        let color = match color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        Out(Rc::new(Settings {
+            color,
+            quiet,
+            verbose,
+            stdout_is_terminal: io::stdout().is_terminal(),
+            stderr_is_terminal: io::stderr().is_terminal(),
+            open_line: State::new(false),
+        }))
+    }
+
+    /// What clap has to say: help and version are data, the rest is wrong usage.
+    pub(crate) fn usage(error: &clap::Error) -> Exit {
+        let _unheard = error.print();
+        if error.use_stderr() { Exit::Usage } else { Exit::Ok }
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.0.verbose
+    }
+
+    /// Whether a person looks at what stands on stdout.
+    pub(crate) fn has_reader(&self) -> bool {
+        self.0.stdout_is_terminal
+    }
+
+    /// Whether a person can be asked something: there is a screen for the question and a keyboard.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.0.stderr_is_terminal && io::stdin().is_terminal()
+    }
+
+    /// Columns that fit on the terminal, if stdout is one.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        (self.0.stdout_is_terminal && 0 < size.ws_col).then(|| usize::from(size.ws_col))
+    }
+
+    /// A piece of data as it is; on a terminal without what could move the cursor.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let text = if self.0.stdout_is_terminal { clean(text) } else { Cow::Borrowed(text) };
+        self.0.open_line.set(!text.ends_with('\n'));
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        written.map_err(Failure::from_stdout)
+    }
+
+    /// Ends the line on stdout if one is open.
+    pub(crate) fn end_line(&self) -> Result<(), Failure> {
+        if self.0.open_line.get() { self.data("\n") } else { Ok(()) }
+    }
+
+    /// A line of data that we styled ourselves.
+    pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
+        self.end_line()?;
+        let mut stdout = AutoStream::new(io::stdout().lock(), self.0.color);
+        let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+        written.map_err(Failure::from_stdout)
+    }
+
+    /// A line for people, unless they want none.
+    pub(crate) fn note(&self, line: &str) {
+        if !self.0.quiet {
+            self.alert(line);
+        }
+    }
+
+    /// A line for people in any case.
+    pub(crate) fn alert(&self, line: &str) {
+        self.make_room();
+        let mut stderr = AutoStream::new(io::stderr().lock(), self.0.color);
+        // Nobody is left to tell that stderr is gone.
+        let _unheard = writeln!(stderr, "{line}");
+    }
+
+    /// A question: the answer is typed on the same line.
+    pub(crate) fn question(&self, text: &str) {
+        self.make_room();
+        let mut stderr = AutoStream::new(io::stderr().lock(), self.0.color);
+        let _unheard = write!(stderr, "{text} ").and_then(|()| stderr.flush());
+    }
+
+    /// On one screen, a note starts on a line of its own.
+    fn make_room(&self) {
+        if self.0.stdout_is_terminal && self.0.stderr_is_terminal {
+            let _unheard = self.end_line();
+        }
+    }
+}
+
+/// Text of others without control characters: it must not be able to repaint the screen.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    let bad = |it: char| it.is_control() && it != '\n' && it != '\t';
+    if text.contains(bad) { Cow::Owned(text.replace(bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+/// The same on one line, and no longer than `chars_max`.
+pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = clean(&words.join(" ")).into_owned();
+    if line.chars().count() <= chars_max {
+        return line;
+    }
+    let kept: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_cannot_repaint_the_screen() {
+        assert_eq!(clean("a\u{1b}[2Jb\n\tc"), "a\u{fffd}[2Jb\n\tc");
+        assert!(matches!(clean("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_title_is_one_short_line() {
+        assert_eq!(one_line(" run\n  cargo \u{7}test ", 80), "run cargo \u{fffd}test");
+        assert_eq!(one_line("0123456789", 6), "01234…");
+    }
+}

@@ -1,0 +1,62 @@
+//! Times as people say them.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// `now`, `42s`, `4m`, `2h`, `3d`: how long ago a moment was, in milliseconds since the epoch.
+pub(crate) fn ago(then_ms: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+    span(now.saturating_sub(then_ms / 1000))
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..10 => "now".to_owned(),
+        10..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Milliseconds since the epoch of `2026-11-15T08:30:00.123Z`, the form the hub uses.
+pub(crate) fn parse_rfc3339(text: &str) -> Option<u64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let mut date = date.splitn(3, '-').map(str::parse::<u64>);
+    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+    let (time, milli) = time.split_once('.').unwrap_or((time, "0"));
+    let mut time = time.splitn(3, ':').map(str::parse::<u64>);
+    let (hour, minute, second) = (time.next()?.ok()?, time.next()?.ok()?, time.next()?.ok()?);
+    let fits = (1970..=9999).contains(&year) && (1..=12).contains(&month);
+    if !fits || !(1..=31).contains(&day) || 23 < hour || 59 < minute || 60 < second {
+        return None;
+    }
+    // Days from civil: years begin in March, so that the leap day is the last of a year.
+    let (years, months) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let days = years * 365 + years / 4 - years / 100 + years / 400;
+    let days = days + (153 * months + 2) / 5 + day - 1 - 719_468;
+    let milli = milli.get(..3).unwrap_or(milli).parse::<u64>().ok()?;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + milli)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_one_unit() {
+        let cases = [(3, "now"), (42, "42s"), (240, "4m"), (7_300, "2h"), (260_000, "3d")];
+        for (seconds, told) in cases {
+            assert_eq!(span(seconds), told);
+        }
+    }
+
+    #[test]
+    fn the_hubs_times_are_understood() {
+        assert_eq!(parse_rfc3339("1970-01-01T00:00:00.000Z"), Some(0));
+        assert_eq!(parse_rfc3339("2000-02-29T00:00:00.000Z"), Some(951_782_400_000));
+        assert_eq!(parse_rfc3339("2026-11-15T08:30:00.123Z"), Some(1_794_731_400_123));
+        for nonsense in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00+01:00"] {
+            assert_eq!(parse_rfc3339(nonsense), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! An error that the hub or the agent answered with, told so that a person can act on it.
+
+use crate::{exit::Exit, out::clean};
+use serde_json::Value;
+
+/// An error answer: JSON-RPC's members, and what the hub adds.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    error: Value,
+}
+
+impl Answer {
+    pub(crate) fn new(error: Value) -> Answer {
+        Answer { error }
+    }
+
+    pub(crate) fn code(&self) -> i64 {
+        self.error["code"].as_i64().unwrap_or(0)
+    }
+
+    /// The hub's stable name for it; empty if it is the agent's own error.
+    pub(crate) fn name(&self) -> &str {
+        self.ours("code")
+    }
+
+    pub(crate) fn ours(&self, member: &str) -> &str {
+        self.error["data"]["jackfield"][member].as_str().unwrap_or_default()
+    }
+
+    pub(super) fn message(&self) -> String {
+        let agent = self.ours("agent");
+        match self.name() {
+            "agent_gone" => format!("agent `{agent}` ended before it answered"),
+            "agent_not_started" => format!("agent `{agent}` could not be started"),
+            "cannot_resume" => format!("session `{}` cannot be resumed", self.ours("session")),
+            "no_agent" => "no agent to use".to_owned(),
+            "interrupted" => "the turn was interrupted".to_owned(),
+            _ => clean(self.error["message"].as_str().unwrap_or("an error without a message"))
+                .into_owned(),
+        }
+    }
+
+    pub(super) fn causes(&self) -> Vec<String> {
+        let ours = match self.name() {
+            "agent_gone" => self.ours("status"),
+            "agent_not_started" | "cannot_resume" | "no_agent" | "interrupted" => self.ours("why"),
+            _ => return self.agents_causes(),
+        };
+        [ours].into_iter().filter(|it| !it.is_empty()).map(|it| clean(it).into_owned()).collect()
+    }
+
+    /// What agents put into `data` has no form: text, or an object with some kind of text.
+    fn agents_causes(&self) -> Vec<String> {
+        let data = &self.error["data"];
+        let told = ["details", "detail", "message", "error", "reason"];
+        let told = told.iter().find_map(|it| data.get(*it).and_then(Value::as_str));
+        let told = told.or(data.as_str()).map(|it| clean(it).into_owned());
+        let code = (self.name().is_empty()).then(|| format!("the agent answered {}", self.code()));
+        told.into_iter().chain(code).collect()
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match (self.name(), self.code()) {
+            ("session_not_found" | "no_agent", _) | (_, -32002) => Exit::NotFound,
+            ("cancelled", _) | (_, -32800) => Exit::Interrupted,
+            ("stopping", _) => Exit::Unreachable,
+            _ => Exit::Failed,
+        }
+    }
+
+    pub(super) fn hint(&self) -> String {
+        let agent = self.ours("agent");
+        match (self.name(), self.code()) {
+            ("no_agent", _) => "name one with `--agent`, give its command after `--`, or set \
+                 `default_agent` in config.toml"
+                .into(),
+            ("session_not_found", _) => "`jackfield sessions list` shows all sessions".into(),
+            ("agent_not_started", _) if self.ours("why").contains("not found") => format!(
+                "install `{agent}`, or correct its command after `--` or under [agents.{agent}] \
+                 in config.toml"
+            ),
+            ("agent_not_started" | "agent_gone", _) => {
+                "run the agent's own command by itself: it may say more".into()
+            }
+            ("cannot_resume", _) => {
+                "start a new session: leave `--session` out; `jackfield log` still has this one"
+                    .into()
+            }
+            ("interrupted", _) => "send the prompt again: what was said is in `jackfield log`".into(),
+            ("overloaded", _) => "try again when fewer prompts wait".into(),
+            ("stopping", _) => "try again: the next command starts a new daemon".into(),
+            (_, -32000) => "log in with the agent's own command, then try again".into(),
+            _ => String::new(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What went wrong, for people and for scripts: a message, its causes, a way out, and an exit code.
+
+mod answer;
+
+pub(crate) use answer::Answer;
+
+use crate::{
+    exit::Exit,
+    out::{ALERT, DIM, NAME, Out, clean, paint},
+};
+use jackfield_clients::{DialError, TokenError};
+use std::{error::Error as _, io, path::PathBuf};
+
+/// Everything a command can fail with.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{message}")]
+    Usage { message: String, hint: String },
+
+    #[error("no daemon is running")]
+    NoDaemon { hint: &'static str },
+
+    #[error(transparent)]
+    Unreachable(DialError),
+
+    #[error("cannot prove to the daemon who we are")]
+    Token(#[source] TokenError),
+
+    #[error("the daemon did not start")]
+    NotStarted { why: String, said: Vec<String>, log: PathBuf },
+
+    #[error("the daemon does not answer")]
+    Silent { waited_for: String, seconds: u64 },
+
+    #[error("the daemon closed the connection")]
+    HubGone { waited_for: String },
+
+    #[error("no session matches `{named}`")]
+    NoSession { named: String, known: Vec<String> },
+
+    #[error("`{named}` matches {} sessions", .known.len())]
+    Ambiguous { named: String, known: Vec<String> },
+
+    #[error("no session is running")]
+    NothingLive,
+
+    #[error("`{program}` was not found on PATH")]
+    NoProgram { program: String },
+
+    /// The hub or the agent answered a request with an error.
+    #[error("{}", .0.message())]
+    Answer(Answer),
+
+    #[error("the agent stopped: {}", why_stopped(.reason))]
+    Stopped { reason: String },
+
+    #[error("the turn was cancelled")]
+    Cancelled,
+
+    #[error("interrupted while waiting for {waited_for}")]
+    Interrupted { waited_for: String },
+
+    #[error("timed out after {seconds} s")]
+    TimedOut { seconds: u64, waited_for: String },
+
+    #[error("permission denied: {}", asks(*.asks))]
+    Denied { asks: usize },
+
+    #[error("{problems} of the checks failed")]
+    Unhealthy { problems: usize },
+
+    #[error("{what}")]
+    Local {
+        what: String,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+        exit: Exit,
+        hint: String,
+    },
+
+    /// Whoever read our stdout has heard enough.
+    #[error("nobody reads stdout")]
+    Hangup,
+}
+
+impl Failure {
+    /// A mistake on the command line, and what would be right.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::Usage { message: message.into(), hint: hint.into() }
+    }
+
+    /// Something on this machine went wrong.
+    pub(crate) fn local(
+        what: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Failure {
+        let (source, exit) = (source.into(), Exit::Failed);
+        Failure::Local { what: what.into(), source, exit, hint: String::new() }
+    }
+
+    pub(crate) fn from_stdout(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Hangup,
+            _ => Failure::local("cannot write to stdout", error),
+        }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Failure::Hangup => Exit::Ok,
+            Failure::Stopped { .. } | Failure::Unhealthy { .. } => Exit::Failed,
+            Failure::Usage { .. } => Exit::Usage,
+            Failure::TimedOut { .. } => Exit::TimedOut,
+            Failure::NoSession { .. }
+            | Failure::Ambiguous { .. }
+            | Failure::NothingLive
+            | Failure::NoProgram { .. } => Exit::NotFound,
+            Failure::Denied { .. } => Exit::Denied,
+            Failure::NoDaemon { .. }
+            | Failure::Unreachable(_)
+            | Failure::Token(_)
+            | Failure::NotStarted { .. }
+            | Failure::Silent { .. }
+            | Failure::HubGone { .. } => Exit::Unreachable,
+            Failure::Cancelled | Failure::Interrupted { .. } => Exit::Interrupted,
+            Failure::Answer(answer) => answer.exit(),
+            Failure::Local { exit, .. } => *exit,
+        }
+    }
+
+    /// Prints it on stderr and says how to exit.
+    pub(crate) fn report(&self, out: &Out) -> Exit {
+        if !matches!(self, Failure::Hangup) {
+            out.alert(&format!("{} {self}", paint(ALERT, "error:")));
+            for cause in self.causes() {
+                out.alert(&format!("  {} {cause}", paint(ALERT, "caused by:")));
+            }
+            for line in self.quoted() {
+                out.alert(&paint(DIM, format!("  | {line}")));
+            }
+            for hint in [self.hint()].iter().filter(|it| !it.is_empty()) {
+                out.alert(&format!("{} {hint}", paint(NAME, "hint:")));
+            }
+        }
+        self.exit()
+    }
+
+    fn causes(&self) -> Vec<String> {
+        let mut causes = match self {
+            Failure::Answer(answer) => answer.causes(),
+            Failure::NotStarted { why, .. } => vec![why.clone()],
+            Failure::Silent { waited_for, seconds } => {
+                vec![format!("waited {seconds} s for {waited_for}")]
+            }
+            Failure::HubGone { waited_for } | Failure::TimedOut { waited_for, .. } => {
+                vec![format!("it was waiting for {waited_for}")]
+            }
+            _ => Vec::new(),
+        };
+        let mut source = self.source();
+        while let Some(error) = source {
+            causes.push(error.to_string());
+            source = error.source();
+        }
+        causes
+    }
+
+    /// What others said, as they said it.
+    fn quoted(&self) -> Vec<String> {
+        const LINES_MAX: usize = 10;
+        let lines = match self {
+            Failure::NotStarted { said, .. } => said.clone(),
+            Failure::Answer(answer) => {
+                answer.ours("stderr").lines().map(|it| clean(it).into_owned()).collect()
+            }
+            Failure::NoSession { known, .. } | Failure::Ambiguous { known, .. } => {
+                return known.iter().take(LINES_MAX).cloned().collect();
+            }
+            _ => Vec::new(),
+        };
+        lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
+    }
+
+    fn hint(&self) -> String {
+        match self {
+            Failure::Usage { hint, .. } | Failure::Local { hint, .. } => hint.clone(),
+            Failure::NoDaemon { hint } => (*hint).to_owned(),
+            Failure::Unreachable(_) | Failure::Token(_) => {
+                "`jackfield doctor` says what is wrong; `jackfield daemon start` starts one".into()
+            }
+            Failure::NotStarted { log, .. } => {
+                format!("its log is `{}`; `jackfield serve` runs it in the foreground", log.display())
+            }
+            Failure::Silent { .. } => "`jackfield doctor` says what is wrong".into(),
+            Failure::HubGone { .. } => {
+                "try again: the next command starts a new daemon, and the journal has what was said"
+                    .into()
+            }
+            Failure::NoSession { .. } => "`jackfield sessions list` shows all sessions".into(),
+            Failure::Ambiguous { .. } => "give more of the id".into(),
+            Failure::NothingLive => {
+                "`jackfield sessions list` shows all sessions; name one to wake it".into()
+            }
+            Failure::NoProgram { program } => {
+                format!("install `{program}`, or give the agent's command with its full path")
+            }
+            Failure::Answer(answer) => answer.hint(),
+            Failure::Stopped { reason } if reason == "max_turn_requests" => {
+                "send another prompt to the session to let it go on".into()
+            }
+            Failure::TimedOut { .. } => "give it more time with `--timeout`".into(),
+            Failure::Denied { .. } => {
+                "allow more with `--approve reads` or `--approve all`, or answer on a terminal".into()
+            }
+            Failure::Unhealthy { .. } => "each failed check says how to fix it".into(),
+            _ => String::new(),
+        }
+    }
+}
+
+fn asks(asks: usize) -> String {
+    if asks == 1 { "1 ask had no one to allow it".into() } else { format!("{asks} asks had no one to allow them") }
+}
+
+fn why_stopped(reason: &str) -> String {
+    match reason {
+        "refusal" => "it refuses to go on".into(),
+        "max_tokens" => "the token limit was reached".into(),
+        "max_turn_requests" => "the limit of model requests in one turn was reached".into(),
+        other => format!("`{}`", clean(other)),
+    }
+}

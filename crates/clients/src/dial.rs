@@ -1,0 +1,233 @@
+//! The other side of a listener: how our own commands reach a daemon.
+
+use crate::address::{Address, AddressError};
+use crate::auth;
+use crate::socket;
+use crate::stream::Stream;
+use crate::token::Token;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream as StdTcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpStream, UnixStream};
+
+/// A daemon that does not take a connection for so long is not well.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// Between two looks for a daemon that starts: it takes some milliseconds, rarely seconds.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+const LOOK_AGAIN_LATER: Duration = Duration::from_millis(10);
+const LATER: Duration = Duration::from_millis(100);
+
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error("`stdio://` cannot be dialled: name a socket")]
+    Stdio,
+    /// Nobody listens there: the daemon is not running, or not yet.
+    #[error("no daemon answers on `{address}`")]
+    Absent {
+        address: Address,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot reach the daemon on `{address}`")]
+    Unreachable {
+        address: Address,
+        #[source]
+        source: io::Error,
+    },
+    /// What we say may hold secrets: it is for our own daemon only.
+    #[error("whoever listens on `{address}` is uid {uid}, not us: use another socket")]
+    NotOurs { address: Address, uid: u32 },
+    #[error("`{address}` needs the daemon's token")]
+    NeedsToken { address: Address },
+    #[error("no daemon answered on `{address}` within {} ms", within.as_millis())]
+    Late {
+        address: Address,
+        within: Duration,
+        #[source]
+        source: Box<DialError>,
+    },
+    #[error("the daemon on `{address}` did not start: {why}")]
+    NotStarted { address: Address, why: String },
+}
+
+impl DialError {
+    /// Whether starting a daemon would help.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, DialError::Absent { .. })
+    }
+}
+
+/// A connection for blocking code.
+#[derive(Debug)]
+pub enum Socket {
+    Unix(StdUnixStream),
+    Tcp(StdTcpStream),
+}
+
+/// Connects to a daemon on the current runtime. TCP needs the token.
+pub async fn dial(address: &Address, token: Option<&Token>) -> Result<Stream, DialError> {
+    address.require_private()?;
+    match address {
+        Address::Unix(path) => {
+            let stream = connect_unix(address, path, None)?;
+            let unreachable = |source| unreachable(address, source);
+            Ok(UnixStream::from_std(stream).map_err(unreachable)?.into())
+        }
+        Address::Tcp(at) => {
+            let token = token.ok_or_else(|| DialError::NeedsToken { address: address.clone() })?;
+            let connected = match tokio::time::timeout(CONNECT_WITHIN, TcpStream::connect(at)).await
+            {
+                Ok(connected) => connected.and_then(TcpStream::into_std),
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            };
+            let stream = introduce(connected, token).and_then(TcpStream::from_std);
+            Ok(stream.map_err(|source| unreachable(address, source))?.into())
+        }
+        Address::Stdio => Err(DialError::Stdio),
+    }
+}
+
+/// [`dial`] without a runtime.
+pub fn dial_blocking(address: &Address, token: Option<&Token>) -> Result<Socket, DialError> {
+    address.require_private()?;
+    match address {
+        Address::Unix(path) => connect_unix(address, path, Some(CONNECT_WITHIN)).map(Socket::Unix),
+        Address::Tcp(at) => {
+            let token = token.ok_or_else(|| DialError::NeedsToken { address: address.clone() })?;
+            let stream = introduce(StdTcpStream::connect_timeout(at, CONNECT_WITHIN), token);
+            stream.map(Socket::Tcp).map_err(|source| unreachable(address, source))
+        }
+        Address::Stdio => Err(DialError::Stdio),
+    }
+}
+
+/// Dials until a daemon answers, at most for `within`. `check` is asked before each further look:
+/// an error from it ends the wait, as when the daemon that was started has ended already.
+pub fn dial_until_up(
+    address: &Address,
+    token: Option<&Token>,
+    within: Duration,
+    mut check: impl FnMut() -> Result<(), String>,
+) -> Result<Socket, DialError> {
+    let begun = Instant::now();
+    loop {
+        let source = match dial_blocking(address, token) {
+            Err(error) if error.is_absent() => Box::new(error),
+            dialled => return dialled,
+        };
+        check().map_err(|why| DialError::NotStarted { address: address.clone(), why })?;
+        let waited = begun.elapsed();
+        let left = within.saturating_sub(waited);
+        if left.is_zero() {
+            return Err(DialError::Late { address: address.clone(), within, source });
+        }
+        let pause = if waited < LATER { LOOK_AGAIN } else { LOOK_AGAIN_LATER };
+        thread::sleep(pause.min(left));
+    }
+}
+
+fn connect_unix(
+    address: &Address,
+    path: &Path,
+    patience: Option<Duration>,
+) -> Result<StdUnixStream, DialError> {
+    let failed = |source| unreachable(address, source);
+    let stream = StdUnixStream::from(socket::connect(path, patience).map_err(failed)?);
+    let uid = socket::peer_uid(&stream).map_err(failed)?;
+    if uid == socket::our_uid() {
+        Ok(stream)
+    } else {
+        Err(DialError::NotOurs { address: address.clone(), uid })
+    }
+}
+
+/// Shows the token. A fresh socket has room for the line, blocking or not.
+fn introduce(connected: io::Result<StdTcpStream>, token: &Token) -> io::Result<StdTcpStream> {
+    let mut stream = connected?;
+    refuse_ourselves(stream.local_addr()?, stream.peer_addr()?)?;
+    stream.set_nodelay(true)?;
+    stream.write_all(auth::line(token).as_bytes())?;
+    Ok(stream)
+}
+
+/// Who dials a free port of this machine again and again is given that very port as its own one
+/// day, and is connected to itself.
+fn refuse_ourselves(local: SocketAddr, peer: SocketAddr) -> io::Result<()> {
+    if local == peer { Err(io::ErrorKind::ConnectionRefused.into()) } else { Ok(()) }
+}
+
+fn unreachable(address: &Address, source: io::Error) -> DialError {
+    let address = address.clone();
+    match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            DialError::Absent { address, source }
+        }
+        _ => DialError::Unreachable { address, source },
+    }
+}
+
+impl Socket {
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Socket::Unix(stream) => stream.shutdown(how),
+            Socket::Tcp(stream) => stream.shutdown(how),
+        }
+    }
+
+    /// Moves it to the current runtime.
+    pub fn into_stream(self) -> io::Result<Stream> {
+        match self {
+            Socket::Unix(stream) => {
+                stream.set_nonblocking(true)?;
+                Ok(UnixStream::from_std(stream)?.into())
+            }
+            Socket::Tcp(stream) => {
+                stream.set_nonblocking(true)?;
+                Ok(TcpStream::from_std(stream)?.into())
+            }
+        }
+    }
+}
+
+impl From<StdUnixStream> for Socket {
+    fn from(stream: StdUnixStream) -> Socket {
+        Socket::Unix(stream)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Unix(stream) => stream.as_fd(),
+            Socket::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Read for &Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&*stream).read(buffer),
+            Socket::Tcp(stream) => (&*stream).read(buffer),
+        }
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&*stream).write(bytes),
+            Socket::Tcp(stream) => (&*stream).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! Where clients come in. Who is let in is decided here and nowhere else.
+
+use crate::address::{Address, AddressError};
+use crate::auth::{self, Refusal};
+use crate::socket::{self, SocketFile};
+use crate::stdio;
+use crate::stream::Stream;
+use crate::token::Token;
+use rustix::io::Errno;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{io, panic};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::task::JoinSet;
+
+/// Peers that may be about to show their token at the same time.
+const PENDING_MAX: usize = 64;
+/// After the system ran out of something, so that the loop does not spin on it.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error("there is no folder `{folder}`: make it with `mkdir -m 700`")]
+    NoFolder {
+        folder: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("folder `{folder}` belongs to uid {owner}, not to us: use one of your own")]
+    FolderNotOurs { folder: PathBuf, owner: u32 },
+    #[error("folder `{folder}` is open to others (mode {mode:o}): close it with `chmod 700`")]
+    FolderNotPrivate { folder: PathBuf, mode: u32 },
+    #[error("socket path `{path}` has {length} bytes, more than {most}: use a shorter folder")]
+    PathTooLong { path: PathBuf, length: usize, most: usize },
+    #[error("`{path}` is in the way and not a socket: move it, or listen elsewhere")]
+    NotASocket { path: PathBuf },
+    #[error("a daemon answers on `{path}`: stop it first, or listen elsewhere")]
+    InUse { path: PathBuf },
+    #[error("socket `{path}` could not be {attempted}")]
+    Io {
+        path: PathBuf,
+        attempted: &'static str,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot listen on `tcp://{address}`")]
+    Tcp {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`tcp://{address}` needs a token: anyone on this machine could connect")]
+    NeedsToken { address: SocketAddr },
+}
+
+/// Why [`Listener::accept`] has no stream. The listener goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    #[error("a client on `{address}` was refused")]
+    Refused {
+        address: Address,
+        #[source]
+        why: Refusal,
+    },
+    #[error("no client could be accepted on `{address}`")]
+    Failed {
+        address: Address,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// An address that is open to clients. Dropping it closes it, and removes the socket file.
+#[derive(Debug)]
+pub struct Listener {
+    door: Door,
+    address: Address,
+}
+
+#[derive(Debug)]
+enum Door {
+    /// The file first: it is removed before the socket is closed, so that a late client finds no
+    /// daemon instead of a dying one.
+    Unix {
+        _file: SocketFile,
+        listener: UnixListener,
+    },
+    Tcp {
+        listener: TcpListener,
+        token: Token,
+        pending: JoinSet<Result<Stream, Refusal>>,
+    },
+    Stdio {
+        taken: bool,
+    },
+}
+
+impl Listener {
+    /// Opens `address` on the current runtime. TCP needs the token; the others let the system say
+    /// who is there.
+    pub fn bind(address: &Address, token: Option<&Token>) -> Result<Listener, BindError> {
+        address.require_private()?;
+        match address {
+            Address::Unix(path) => {
+                let (listener, file) = socket::bind(path)?;
+                let door = Door::Unix { _file: file, listener };
+                Ok(Listener { door, address: address.clone() })
+            }
+            Address::Tcp(address) => {
+                let address = *address;
+                let token = token.ok_or(BindError::NeedsToken { address })?;
+                bind_tcp(address, token).map_err(|source| BindError::Tcp { address, source })
+            }
+            Address::Stdio => {
+                Ok(Listener { door: Door::Stdio { taken: false }, address: Address::Stdio })
+            }
+        }
+    }
+
+    /// Where it listens: with the port that was chosen, if it was asked for port 0.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next client that may speak. On an error call again; safe to cancel. Stdio has one
+    /// client.
+    pub async fn accept(&mut self) -> Result<Stream, AcceptError> {
+        let accepted = match &mut self.door {
+            Door::Unix { listener, .. } => accept_unix(listener).await,
+            Door::Tcp { listener, token, pending } => accept_tcp(listener, token, pending).await,
+            Door::Stdio { taken: true } => pending().await,
+            Door::Stdio { taken } => {
+                *taken = true;
+                stdio::stream().map_err(Failure::System)
+            }
+        };
+        match accepted {
+            Ok(stream) => Ok(stream),
+            Err(Failure::Peer(why)) => {
+                Err(AcceptError::Refused { address: self.address.clone(), why })
+            }
+            Err(Failure::System(source)) => {
+                if is_exhausted(&source) {
+                    tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                }
+                Err(AcceptError::Failed { address: self.address.clone(), source })
+            }
+        }
+    }
+}
+
+enum Failure {
+    Peer(Refusal),
+    System(io::Error),
+}
+
+fn bind_tcp(address: SocketAddr, token: &Token) -> io::Result<Listener> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let address = Address::Tcp(listener.local_addr()?);
+    let door = Door::Tcp { listener, token: token.clone(), pending: JoinSet::new() };
+    Ok(Listener { door, address })
+}
+
+async fn accept_unix(listener: &UnixListener) -> Result<Stream, Failure> {
+    let (stream, _) = listener.accept().await.map_err(Failure::System)?;
+    let (uid, ours) = (socket::peer_uid(&stream).map_err(Failure::System)?, socket::our_uid());
+    if uid == ours {
+        return Ok(stream.into());
+    }
+    let refusal = Refusal::Stranger { uid, ours };
+    // A fresh socket has room for one line; tokio does not know that yet.
+    let _ = rustix::io::write(&stream, &refusal.line());
+    Err(Failure::Peer(refusal))
+}
+
+/// Accepts and waits for tokens at the same time: a peer that says nothing keeps nobody out.
+async fn accept_tcp(
+    listener: &TcpListener,
+    token: &Token,
+    pending: &mut JoinSet<Result<Stream, Refusal>>,
+) -> Result<Stream, Failure> {
+    loop {
+        tokio::select! {
+            Some(admitted) = pending.join_next() => match admitted {
+                Ok(admitted) => return admitted.map_err(Failure::Peer),
+                Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
+                Err(_) => {}
+            },
+            accepted = listener.accept(), if pending.len() < PENDING_MAX => {
+                let (stream, _) = accepted.map_err(Failure::System)?;
+                pending.spawn(admit(stream, token.clone()));
+            }
+        }
+    }
+}
+
+async fn admit(stream: TcpStream, token: Token) -> Result<Stream, Refusal> {
+    // A frame is sent when it is whole: nothing is gained by waiting for more.
+    let _ = stream.set_nodelay(true);
+    auth::admit(stream, &token).await
+}
+
+fn is_exhausted(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+    )
+}

@@ -1,0 +1,140 @@
+//! Unix sockets: in a private folder, private themselves, never taken from a living daemon.
+
+use crate::listen::BindError;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::geteuid;
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixSocket};
+
+/// Clients that may knock while the loop is busy.
+const BACKLOG: u32 = 1024;
+/// What the kernel takes (`sun_path`, less its zero).
+const PATH_BYTES_MAX: usize = 107;
+
+/// A socket that we made; dropping this removes its name, unless the name is another's by now.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+/// Listens on `path`. A socket of that name is replaced if nobody answers on it.
+pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), BindError> {
+    let length = path.as_os_str().len();
+    if PATH_BYTES_MAX < length {
+        let (path, most) = (path.to_owned(), PATH_BYTES_MAX);
+        return Err(BindError::PathTooLong { path, length, most });
+    }
+    let failed =
+        |attempted| move |source| BindError::Io { path: path.to_owned(), attempted, source };
+    check_folder(folder_of(path))?;
+    // Two daemons that start at once must not both find the old socket dead.
+    let _lock = lock(folder_of(path)).map_err(failed("claimed"))?;
+    remove_stale(path)?;
+    let socket = UnixSocket::new_stream().map_err(failed("made"))?;
+    socket.bind(path).map_err(failed("bound"))?;
+    let file = SocketFile::of(path).map_err(failed("found again"))?;
+    // The folder has kept others out so far, and nobody can connect before `listen`.
+    fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed("made private"))?;
+    let listener = socket.listen(BACKLOG).map_err(failed("listened on"))?;
+    Ok((listener, file))
+}
+
+/// Connects, waiting no longer than `patience` for room in the daemon's queue.
+pub(crate) fn connect(path: &Path, patience: Option<Duration>) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    let mut flags = SocketFlags::CLOEXEC;
+    flags.set(SocketFlags::NONBLOCK, patience.is_none());
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_timeout(&socket, Timeout::Send, patience)?;
+    rustix::net::connect(&socket, &address)?;
+    sockopt::set_socket_timeout(&socket, Timeout::Send, None)?;
+    Ok(socket)
+}
+
+/// Who is at the other end: the one who connected, or the one who listens.
+pub(crate) fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
+    Ok(sockopt::socket_peercred(socket)?.uid.as_raw())
+}
+
+pub(crate) fn our_uid() -> u32 {
+    geteuid().as_raw()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn check_folder(folder: &Path) -> Result<(), BindError> {
+    let folder = folder.to_owned();
+    let metadata = match fs::metadata(&folder) {
+        Ok(metadata) => metadata,
+        Err(source) => return Err(BindError::NoFolder { folder, source }),
+    };
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+    if owner != our_uid() {
+        return Err(BindError::FolderNotOurs { folder, owner });
+    }
+    if mode & 0o077 != 0 {
+        return Err(BindError::FolderNotPrivate { folder, mode });
+    }
+    Ok(())
+}
+
+/// Held while names in the folder change hands; gone with the descriptor, however we end.
+fn lock(folder: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))?;
+    Ok(folder)
+}
+
+fn remove_stale(path: &Path) -> Result<(), BindError> {
+    let failed = |source| BindError::Io { path: path.to_owned(), attempted: "replaced", source };
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(BindError::NotASocket { path: path.to_owned() });
+        }
+        Ok(_) => {}
+    }
+    match connect(path, None).map_err(|it| Errno::from_io_error(&it)) {
+        Err(Some(Errno::CONNREFUSED)) => fs::remove_file(path).map_err(failed),
+        Err(Some(Errno::NOENT)) => Ok(()),
+        // A full queue is a queue, and what we may not touch is not stale.
+        Ok(_) | Err(_) => Err(BindError::InUse { path: path.to_owned() }),
+    }
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> io::Result<SocketFile> {
+        let identity = identity(&fs::symlink_metadata(path)?);
+        Ok(SocketFile { path: path.to_owned(), identity })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _lock = lock(folder_of(&self.path));
+        let ours = fs::symlink_metadata(&self.path).is_ok_and(|it| identity(&it) == self.identity);
+        if ours {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}

@@ -1,0 +1,246 @@
+//! Carrying out what the hub asks. Nothing here decides anything, and nothing here waits.
+
+use crate::{chunks::Chunks, chunks::follows, config::Settings, environment, observe};
+use bytes::Bytes;
+use jackfield_agents::{AgentEvent, AgentHandle, GuardCommand, Launch as Command, Ledger, Stop};
+use jackfield_clients::ConnHandle;
+use jackfield_core::{
+    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits,
+};
+use jackfield_journal::{AppendError, Done, Journal, Port};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    path::PathBuf,
+};
+use tokio::sync::mpsc::Sender;
+
+/// The hands of the loop: the edges, and what is on its way to them.
+pub(crate) struct Effects {
+    pub(crate) conns: BTreeMap<ConnId, ConnHandle>,
+    pub(crate) agents: BTreeMap<AgentId, AgentHandle>,
+    pub(crate) port: Port,
+    pub(crate) journal: Journal,
+    pub(crate) chunks: Chunks,
+    pub(crate) settings: Settings,
+    pub(crate) guard: GuardCommand,
+    pub(crate) ledger: Ledger,
+    pub(crate) agent_events: Sender<(AgentId, AgentEvent)>,
+    /// Marks this daemon's agents among all processes of the machine.
+    pub(crate) mark: String,
+    /// The epoch under which each stream is written.
+    epochs: BTreeMap<SessionId, u64>,
+    /// Edges with something to flush at the end of the turn.
+    dirty_conns: BTreeSet<ConnId>,
+    dirty_agents: BTreeSet<AgentId>,
+    /// What carrying out an output made happen at once.
+    pub(crate) inputs: VecDeque<Input>,
+    pub(crate) stop_asked: bool,
+    pub(crate) stopped: bool,
+}
+
+impl Effects {
+    pub(crate) fn new(
+        port: Port,
+        journal: Journal,
+        settings: Settings,
+        guard: GuardCommand,
+        ledger: Ledger,
+        agent_events: Sender<(AgentId, AgentEvent)>,
+        mark: String,
+    ) -> Effects {
+        Effects {
+            conns: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            port,
+            journal,
+            chunks: Chunks::default(),
+            settings,
+            guard,
+            ledger,
+            agent_events,
+            mark,
+            epochs: BTreeMap::new(),
+            dirty_conns: BTreeSet::new(),
+            dirty_agents: BTreeSet::new(),
+            inputs: VecDeque::new(),
+            stop_asked: false,
+            stopped: false,
+        }
+    }
+
+    pub(crate) fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Append { session, event, summary } => {
+                self.chunks.push(&session, &event, summary);
+            }
+            Output::Read { conn, session, after } => {
+                let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
+                if let Some(refused) = self.port.read(conn.0, session, after.0, events, bytes) {
+                    self.on_done(refused);
+                }
+            }
+            Output::Delete { session } => {
+                self.chunks.failed(&session);
+                self.epochs.remove(&session);
+                self.port.delete(session);
+            }
+            Output::ToClient { conn, text } => self.to_client(conn, text),
+            Output::CloseClient { conn } => {
+                if let Some(handle) = self.conns.get_mut(&conn) {
+                    handle.close_after_flush();
+                }
+            }
+            Output::Spawn { agent, launch } => self.spawn(agent, &launch),
+            Output::ToAgent { agent, text } => self.to_agent(agent, text),
+            Output::PauseAgent { agent } => self.with_agent(agent, AgentHandle::pause),
+            Output::ResumeAgent { agent } => self.with_agent(agent, AgentHandle::resume),
+            Output::StopAgent { agent } => self.with_agent(agent, |it| it.stop(Stop::Polite)),
+            Output::Note(note) => observe::note(&note),
+            Output::StopAsked => self.stop_asked = true,
+            Output::Stopped => self.stopped = true,
+        }
+    }
+
+    fn to_client(&mut self, conn: ConnId, text: Bytes) {
+        if let Some(handle) = self.conns.get_mut(&conn) {
+            handle.send(text);
+            self.dirty_conns.insert(conn);
+        }
+    }
+
+    fn to_agent(&mut self, agent: AgentId, text: Bytes) {
+        let Some(handle) = self.agents.get_mut(&agent) else { return };
+        match handle.send(text) {
+            Ok(()) => drop(self.dirty_agents.insert(agent)),
+            Err(full) => {
+                // It has not read for a long time and will not miss one more message.
+                tracing::warn!(%agent, %full, "an agent does not read; it is stopped");
+                handle.stop(Stop::Now);
+            }
+        }
+    }
+
+    fn with_agent(&mut self, agent: AgentId, act: impl FnOnce(&mut AgentHandle)) {
+        if let Some(handle) = self.agents.get_mut(&agent) {
+            act(handle);
+        }
+    }
+
+    fn spawn(&mut self, agent: AgentId, launch: &Launch) {
+        let env = match &launch.env {
+            Some(env) => env.0.clone(),
+            None => environment::for_agent(std::env::vars(), self.settings.agents.get(&*launch.name)),
+        };
+        // A process that was started before any session named a directory.
+        let nowhere = launch.cwd.as_os_str().is_empty();
+        let cwd = if nowhere { PathBuf::from("/") } else { launch.cwd.clone() };
+        let command = Command { argv: launch.argv.clone(), cwd, env };
+        let mark = format!("{}-{}", self.mark, agent.0);
+        let events = self.agent_events.clone();
+        match jackfield_agents::spawn(&self.guard, &command, &mark, &self.ledger, events, agent) {
+            Ok(handle) => drop(self.agents.insert(agent, handle)),
+            Err(error) => {
+                let exit = Exit { status: chain(&error), stderr: String::new(), started: false };
+                self.inputs.push_back(Input::AgentGone { agent, exit });
+            }
+        }
+    }
+
+    /// Hands everything collected to the journal; what it commits at once is returned as inputs.
+    pub(crate) fn append(&mut self) {
+        if !self.chunks.has_ready() {
+            return;
+        }
+        let (journal, epochs) = (&self.journal, &mut self.epochs);
+        let (batch, refused) = self.chunks.take(|session, first| match epochs.get(session) {
+            Some(&epoch) => Ok(epoch),
+            None => claim(journal, session, first).inspect(|epoch| {
+                epochs.insert(session.clone(), *epoch);
+            }),
+        });
+        for (session, why) in refused {
+            self.chunks.failed(&session);
+            self.inputs.push_back(Input::AppendFailed { session, why });
+        }
+        if !batch.is_empty() {
+            for done in self.port.append(batch) {
+                self.on_done(done);
+            }
+        }
+    }
+
+    /// The journal answered.
+    pub(crate) fn on_done(&mut self, done: Done) {
+        match done {
+            Done::Appended { stream, upto } => {
+                self.chunks.done(&stream);
+                let upto = jackfield_core::Seq(upto);
+                self.inputs.push_back(Input::Durable { session: stream, upto });
+            }
+            Done::AppendFailed { stream, error, .. } => {
+                self.chunks.failed(&stream);
+                let why = failure(&error);
+                if why == AppendFailure::Fenced {
+                    self.epochs.remove(&stream);
+                }
+                self.inputs.push_back(Input::AppendFailed { session: stream, why });
+            }
+            Done::Read { token, stream, after, events } => {
+                self.inputs.push_back(crate::main_loop::read_answer(token, stream, after, &events));
+            }
+            Done::ReadFailed { token, stream, after, error } => {
+                let why = chain(&error);
+                tracing::error!(session = %stream, after, why, "the journal cannot be read");
+                let (conn, after) = (ConnId(token), jackfield_core::Seq(after));
+                self.inputs.push_back(Input::ReadFailed { conn, session: stream, after, why });
+            }
+            Done::Deleted { .. } => {}
+            Done::DeleteFailed { stream, error } => {
+                tracing::error!(session = %stream, why = chain(&error), "a session's log is still there");
+            }
+            Done::UpkeepFailed { error } => {
+                tracing::warn!(why = chain(&error), "the journal could not be tidied up");
+            }
+        }
+    }
+
+    /// Writes out what the turn produced.
+    pub(crate) fn flush(&mut self) {
+        for agent in std::mem::take(&mut self.dirty_agents) {
+            self.with_agent(agent, AgentHandle::flush);
+        }
+        for conn in std::mem::take(&mut self.dirty_conns) {
+            let Some(handle) = self.conns.get_mut(&conn) else { continue };
+            let bytes = handle.flush();
+            if bytes != 0 {
+                self.inputs.push_back(Input::ClientWrote { conn, bytes });
+            }
+        }
+    }
+}
+
+/// Becomes the writer of a stream; its log must end where the hub thinks it does.
+fn claim(journal: &Journal, session: &SessionId, first: u64) -> Result<u64, AppendFailure> {
+    let claim = journal.claim(session).map_err(|error| failure(&error))?;
+    if follows(claim.head, first) { Ok(claim.epoch) } else { Err(AppendFailure::Fenced) }
+}
+
+fn failure(error: &AppendError) -> AppendFailure {
+    match error {
+        AppendError::Fenced { .. } => AppendFailure::Fenced,
+        // Trying again is safe even where it cannot help: what is there is skipped.
+        _ => AppendFailure::Unavailable { why: chain(error) },
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

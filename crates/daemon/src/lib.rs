@@ -1,0 +1,29 @@
+//! The process around the hub: it starts, recovers, listens, runs the one loop, and stops.
+//!
+//! Read in this order: [`paths`] and [`config`] (what it is told), `boot` (how it comes up),
+//! `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks` (events on
+//! their way to the journal), `observe` (log lines), `recorder` (the last inputs, for the day an
+//! assertion fails).
+//!
+//! - **Invariant:** one thread owns the hub and all sockets and pipes; the journal's threads talk to it
+//!   by mailbox.
+//! - **Invariant:** the loop never waits for anything but its mailboxes.
+//! - **Invariant:** after boot nothing propagates as an error: it becomes an input.
+
+mod boot;
+mod chunks;
+mod clock;
+pub mod config;
+mod effects;
+mod environment;
+mod main_loop;
+mod observe;
+pub mod paths;
+mod recorder;
+mod recover;
+mod serve;
+
+pub use config::Settings;
+pub use observe::LogTarget;
+pub use paths::Paths;
+pub use serve::{BootError, Isolated, JournalChoice, Options, Ready, isolated, serve};

@@ -1,0 +1,246 @@
+//! The one loop: take what there is, let the hub think, carry out what it asks, write it down, send.
+
+use crate::{clock, effects::Effects, recorder::Recorder};
+use jackfield_agents::AgentEvent;
+use jackfield_clients::{ClientEvent, Stream};
+use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Seq, SessionId, log::Event};
+use jackfield_journal::Done;
+use std::{future::pending, time::Duration};
+use tokio::sync::mpsc::{Receiver, Sender};
+
+/// Mailbox messages taken in one go before everything is written down and sent: bounds how long a
+/// flood on one edge can keep the others waiting.
+const BATCH_MAX: usize = 128;
+
+/// The longest message a client may send: what the HTTP transport of the protocol accepts.
+const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// One bounded mailbox per edge.
+pub(crate) struct Mailboxes {
+    pub(crate) journal: Receiver<Done>,
+    pub(crate) agents: Receiver<(AgentId, AgentEvent)>,
+    pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
+    pub(crate) accepted: Receiver<Stream>,
+    pub(crate) signals: Receiver<()>,
+}
+
+pub(crate) struct MainLoop {
+    pub(crate) hub: Hub,
+    pub(crate) effects: Effects,
+    pub(crate) recorder: Recorder,
+    pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
+    pub(crate) next_conn: u64,
+    /// Ends by itself when nothing was alive for this long.
+    pub(crate) idle_after: Option<Duration>,
+}
+
+/// What the loop woke up for.
+enum Woken {
+    Journal(Done),
+    Agent(AgentId, AgentEvent),
+    Client(ConnId, ClientEvent),
+    Accepted(Stream),
+    Signal,
+    Tick,
+    Idle,
+}
+
+impl MainLoop {
+    /// Runs until the hub has stopped and every process is gone.
+    pub(crate) async fn run(mut self, mut mail: Mailboxes) {
+        self.settle();
+        while !self.is_over() {
+            let woken = self.next(&mut mail).await;
+            self.take(woken);
+            for _ in 0..BATCH_MAX {
+                match more(&mut mail) {
+                    Some(woken) => self.take(woken),
+                    None => break,
+                }
+            }
+            self.settle();
+        }
+        for (_, mut conn) in std::mem::take(&mut self.effects.conns) {
+            conn.flush();
+            conn.close_after_flush();
+        }
+        // Answers of the journal that come now are for nobody, and must not wait to be taken.
+        drop(mail);
+        self.effects.port.stop();
+    }
+
+    /// The hub has written everything, and no process of ours is left.
+    fn is_over(&self) -> bool {
+        self.effects.stopped && self.effects.agents.is_empty()
+    }
+
+    async fn next(&mut self, mail: &mut Mailboxes) -> Woken {
+        let timeout = self.hub.poll_timeout().map(clock::until);
+        let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.effects.agents.is_empty());
+        // What is already durable is heard before anything new is taken in.
+        tokio::select! {
+            biased;
+            Some(done) = mail.journal.recv() => Woken::Journal(done),
+            Some((agent, event)) = mail.agents.recv() => Woken::Agent(agent, event),
+            Some((conn, event)) = mail.clients.recv() => Woken::Client(conn, event),
+            Some(accepted) = mail.accepted.recv() => Woken::Accepted(accepted),
+            Some(()) = mail.signals.recv() => Woken::Signal,
+            () = elapsed(timeout) => Woken::Tick,
+            () = elapsed(idle) => Woken::Idle,
+        }
+    }
+
+    fn take(&mut self, woken: Woken) {
+        match woken {
+            Woken::Journal(done) => {
+                self.effects.on_done(done);
+                self.feed_all();
+            }
+            Woken::Agent(agent, event) => self.on_agent(agent, event),
+            Woken::Client(conn, event) => self.on_client(conn, event),
+            Woken::Accepted(accepted) => self.on_accepted(accepted),
+            Woken::Signal => self.feed(Input::Stop),
+            Woken::Tick => self.feed(Input::Tick),
+            Woken::Idle => {
+                tracing::info!("nothing was alive for a while; the daemon ends");
+                self.feed(Input::Stop);
+            }
+        }
+    }
+
+    fn on_agent(&mut self, agent: AgentId, event: AgentEvent) {
+        match event {
+            AgentEvent::Started { pid } => self.feed(Input::AgentStarted { agent, pid }),
+            AgentEvent::Frames(frames) => {
+                for frame in frames {
+                    self.feed(Input::AgentSpoke { agent, frame });
+                }
+            }
+            AgentEvent::Noise(noise) => {
+                tracing::debug!(%agent, lines = noise.lines, first = noise.first, "not protocol");
+            }
+            AgentEvent::Wrote { .. } => {}
+            AgentEvent::Gone(exit) => {
+                self.feed(Input::AgentGone { agent, exit: in_words(exit) });
+            }
+            AgentEvent::Swept { survivors } => {
+                if !survivors.is_empty() {
+                    tracing::error!(%agent, ?survivors, "processes could not be ended");
+                }
+                self.effects.agents.remove(&agent);
+            }
+        }
+    }
+
+    fn on_client(&mut self, conn: ConnId, event: ClientEvent) {
+        match event {
+            ClientEvent::Opened => {}
+            ClientEvent::Frames(frames) => {
+                for frame in frames {
+                    self.feed(Input::ClientSpoke { conn, frame });
+                }
+            }
+            ClientEvent::Babbled(fault) => self.feed(Input::ClientBabbled { conn, fault }),
+            ClientEvent::Wrote(bytes) => self.feed(Input::ClientWrote { conn, bytes }),
+            ClientEvent::Finished => self.feed(Input::ClientFinished { conn }),
+            ClientEvent::Gone => {
+                self.effects.conns.remove(&conn);
+                self.feed(Input::ClientGone { conn });
+            }
+        }
+    }
+
+    pub(crate) fn on_accepted(&mut self, stream: Stream) {
+        self.next_conn += 1;
+        let conn = ConnId(self.next_conn);
+        let events = self.client_events.clone();
+        let handle = jackfield_clients::open(stream, conn, events, FRAME_BYTES_MAX);
+        self.effects.conns.insert(conn, handle);
+        self.feed(Input::ClientOpened { conn });
+    }
+
+    fn feed(&mut self, input: Input) {
+        let now = clock::now();
+        self.recorder.record(now, &input);
+        self.hub.handle(now, input);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.hub.poll_output() {
+            self.effects.carry_out(output);
+        }
+    }
+
+    fn feed_all(&mut self) {
+        while let Some(input) = self.effects.inputs.pop_front() {
+            self.feed(input);
+        }
+    }
+
+    /// Writes down what was appended and sends what may be heard, until there is nothing more to do.
+    fn settle(&mut self) {
+        self.drain();
+        loop {
+            self.feed_all();
+            self.effects.append();
+            if !self.effects.inputs.is_empty() {
+                continue;
+            }
+            self.effects.flush();
+            if self.effects.inputs.is_empty() {
+                break;
+            }
+        }
+        if std::mem::take(&mut self.effects.stop_asked) {
+            self.feed(Input::Stop);
+            self.settle();
+        }
+    }
+}
+
+/// Whatever else is there already, in the same order of importance.
+fn more(mail: &mut Mailboxes) -> Option<Woken> {
+    if let Ok(done) = mail.journal.try_recv() {
+        return Some(Woken::Journal(done));
+    }
+    if let Ok((agent, event)) = mail.agents.try_recv() {
+        return Some(Woken::Agent(agent, event));
+    }
+    mail.clients.try_recv().ok().map(|(conn, event)| Woken::Client(conn, event))
+}
+
+async fn elapsed(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => pending().await,
+    }
+}
+
+/// What the journal read, as events; a line nobody can read is a failed read, never a hole.
+pub(crate) fn read_answer(
+    token: u64,
+    session: SessionId,
+    after: u64,
+    lines: &[jackfield_journal::Event],
+) -> Input {
+    let (conn, after) = (ConnId(token), Seq(after));
+    let events = lines.iter().map(|it| Event::decode(Seq(it.seq), &it.line));
+    match events.collect::<Result<Vec<_>, _>>() {
+        Ok(events) => Input::Read { conn, session, after, events },
+        Err(error) => {
+            tracing::error!(%session, after = after.0, why = error.why, "an event cannot be read");
+            Input::ReadFailed { conn, session, after, why: error.why }
+        }
+    }
+}
+
+fn in_words(exit: jackfield_agents::Exit) -> Exit {
+    let status = match (&exit.failed_to_start, exit.code, exit.signal) {
+        (Some(why), _, _) => why.clone(),
+        (None, Some(code), _) => format!("exit status {code}"),
+        (None, None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None, None) => "its guard was lost".to_owned(),
+    };
+    Exit { status, stderr: exit.stderr_tail, started: exit.failed_to_start.is_none() }
+}

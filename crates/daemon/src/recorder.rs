@@ -1,0 +1,67 @@
+//! The flight recorder: the last inputs of the hub, written to a file when an assertion fails.
+
+use jackfield_core::{Input, Time};
+use std::{fmt::Write as _, path::PathBuf};
+
+/// Each half; together they hold between one and two of these.
+const HALF_BYTES: usize = 256 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    older: String,
+    newer: String,
+    /// Where a dump goes; `None` keeps it in memory only.
+    dir: Option<PathBuf>,
+}
+
+impl Recorder {
+    pub(crate) fn new(dir: Option<PathBuf>) -> Recorder {
+        Recorder { older: String::new(), newer: String::new(), dir }
+    }
+
+    pub(crate) fn record(&mut self, now: Time, input: &Input) {
+        if HALF_BYTES < self.newer.len() {
+            std::mem::swap(&mut self.older, &mut self.newer);
+            self.newer.clear();
+        }
+        let line = &mut self.newer;
+        let result = match input {
+            Input::ClientSpoke { conn, frame } => {
+                writeln!(line, "{} client {conn} {}", now.0, head(frame.text()))
+            }
+            Input::AgentSpoke { agent, frame } => {
+                writeln!(line, "{} agent {agent} {}", now.0, head(frame.text()))
+            }
+            Input::Read { conn, session, after, events } => {
+                writeln!(line, "{} read {conn} {session} {} +{}", now.0, after.0, events.len())
+            }
+            other => writeln!(line, "{} {other:?}", now.0),
+        };
+        result.expect("writing to memory cannot fail");
+    }
+
+    fn dump(&self) -> Option<PathBuf> {
+        let path = self.dir.as_ref()?.join(format!("crash-{}.log", std::process::id()));
+        std::fs::write(&path, format!("{}{}", self.older, self.newer)).ok()?;
+        Some(path)
+    }
+}
+
+/// Enough of a frame to know it by; prompts and files stay out of the dump.
+fn head(text: &str) -> &str {
+    let mut end = text.len().min(160);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Some(path) = self.dump()
+        {
+            tracing::error!(path = %path.display(), "the hub failed an assertion; its last inputs are kept");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The daemon from start to end, and the same hub inside another process.
+
+use crate::{
+    boot, clock,
+    config::Settings,
+    effects::{Effects, chain},
+    main_loop::{Mailboxes, MainLoop},
+    observe::{self, LogTarget},
+    paths::Paths,
+    recorder::Recorder,
+    recover::recover,
+};
+use jackfield_agents::{GuardCommand, Ledger};
+use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
+use jackfield_core::{Config, Hub, Launch};
+use jackfield_journal::{Journal, OpenError, Port, ReadError};
+use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, time::Duration};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+
+/// What a daemon is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub paths: Paths,
+    /// Beside the socket in the runtime directory.
+    pub listen: Vec<Address>,
+    pub idle_after: Option<Duration>,
+    pub log: LogTarget,
+    /// A filter such as `info`.
+    pub log_level: String,
+    pub guard: GuardCommand,
+    pub settings: Settings,
+    pub journal: JournalChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalChoice {
+    Memory,
+    Sqlite,
+}
+
+/// The daemon listens.
+#[derive(Debug)]
+pub struct Ready {
+    pub addresses: Vec<Address>,
+    pub sessions: usize,
+}
+
+/// Why a daemon did not come up.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    #[error("cannot use directory `{}`", path.display())]
+    Directory {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot use lock file `{}`", path.display())]
+    Lock {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("another daemon already runs: it holds `{}`", path.display())]
+    AlreadyRuns { path: PathBuf },
+    #[error("cannot open the journal")]
+    Journal(#[source] OpenError),
+    #[error("cannot read the journal")]
+    Recover(#[source] ReadError),
+    #[error("cannot listen on `{address}`")]
+    Listen {
+        address: Address,
+        #[source]
+        source: BindError,
+    },
+    #[error("cannot use the token file")]
+    Token(#[source] TokenError),
+    #[error("cannot prepare {what}")]
+    System {
+        what: &'static str,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Runs a daemon until it is asked to stop; `on_ready` is called when clients can connect.
+pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), BootError> {
+    boot::directories(&options.paths)?;
+    observe::start(&options.log, &options.log_level)
+        .map_err(|source| BootError::System { what: "the log file", source })?;
+    let _lock: File = boot::lock(&options.paths.lock())?;
+    let ledger = Ledger::open(&options.paths.ledger())
+        .map_err(|source| BootError::System { what: "the ledger", source })?;
+    boot::reap(&ledger);
+    let journal = open(&options)?;
+    runtime()?.block_on(async move {
+        let (accepted, arrivals) = mpsc::channel(64);
+        let mut addresses = vec![Address::Unix(options.paths.socket())];
+        addresses.extend(options.listen.iter().cloned());
+        let mut bound = Vec::new();
+        let token = Token::create_or_read(&options.paths.token()).map_err(BootError::Token)?;
+        for address in addresses {
+            let listener = Listener::bind(&address, Some(&token))
+                .map_err(|source| BootError::Listen { address: address.clone(), source })?;
+            bound.push(listener.address().clone());
+            tokio::spawn(admit(listener, accepted.clone()));
+        }
+        let (signals, signalled) = mpsc::channel(4);
+        watch_signals(signals)?;
+        let (main_loop, mail, sessions) = assemble(options, journal, ledger, arrivals, signalled)?;
+        tracing::info!(sessions, pid = std::process::id(), "daemon started");
+        on_ready(&Ready { addresses: bound, sessions });
+        main_loop.run(mail).await;
+        tracing::info!("daemon stopped");
+        Ok(())
+    })
+}
+
+/// A hub on a thread of this process, with one client.
+#[derive(Debug)]
+pub struct Isolated {
+    /// The client's end. When it is closed, the hub ends its agents and itself.
+    pub stream: UnixStream,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Isolated {
+    /// Closes the client's end and waits until every process is gone.
+    pub fn finish(self) {
+        drop(self.stream);
+        // The thread has nothing to say; a panic there was already reported by the panic hook.
+        let _ended = self.thread.join();
+    }
+}
+
+/// Starts a hub inside this process.
+pub fn isolated(options: Options) -> Result<Isolated, BootError> {
+    let system = |what| move |source| BootError::System { what, source };
+    let ledger = Ledger::open(&options.paths.ledger()).map_err(system("the ledger"))?;
+    let journal = open(&options)?;
+    let options = Options { idle_after: Some(Duration::ZERO), ..options };
+    let (give, take) = std::sync::mpsc::sync_channel(1);
+    let runtime = runtime()?;
+    let thread = std::thread::Builder::new().name("hub".into());
+    let thread = thread
+        .spawn(move || {
+            runtime.block_on(async move {
+                let (_accepted, arrivals) = mpsc::channel(1);
+                let (_signals, signalled) = mpsc::channel(1);
+                let assembled = assemble(options, journal, ledger, arrivals, signalled);
+                let (Ok((mut main_loop, mail, _)), Ok((ours, theirs))) = (assembled, pair()) else {
+                    return;
+                };
+                if give.send(theirs).is_ok() {
+                    main_loop.on_accepted(ours);
+                    main_loop.run(mail).await;
+                }
+            });
+        })
+        .map_err(system("a thread"))?;
+    let stream = take.recv().map_err(|_| system("the hub")(io::Error::other("it did not start")))?;
+    Ok(Isolated { stream, thread })
+}
+
+fn open(options: &Options) -> Result<Journal, BootError> {
+    match options.journal {
+        JournalChoice::Memory => Ok(Journal::memory()),
+        JournalChoice::Sqlite => {
+            let path = options.paths.journal();
+            Journal::open(&path, options.settings.durability()).map_err(BootError::Journal)
+        }
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, BootError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| BootError::System { what: "the runtime", source })
+}
+
+/// Puts hub, edges and mailboxes together.
+fn assemble(
+    options: Options,
+    journal: Journal,
+    ledger: Ledger,
+    accepted: mpsc::Receiver<Stream>,
+    signals: mpsc::Receiver<()>,
+) -> Result<(MainLoop, Mailboxes, usize), BootError> {
+    let seed = seed()?;
+    let recovered = recover(&journal).map_err(BootError::Recover)?;
+    let sessions = recovered.len();
+    let hub = Hub::new(hub_config(&options.settings, seed), clock::now(), recovered);
+    let (journal_done, journal_mail) = mpsc::channel(1024);
+    let (agent_events, agent_mail) = mpsc::channel(64);
+    let (client_events, client_mail) = mpsc::channel(64);
+    let port = Port::start(journal.clone(), move |done| {
+        // The loop is gone only when nobody waits for the answer any more.
+        let _unheard = journal_done.blocking_send(done);
+    });
+    let mark = format!("{}-{seed:016x}", std::process::id());
+    let crash_dir = (options.journal == JournalChoice::Sqlite).then(|| options.paths.state.clone());
+    let effects =
+        Effects::new(port, journal, options.settings, options.guard, ledger, agent_events, mark);
+    let main_loop = MainLoop {
+        hub,
+        effects,
+        recorder: Recorder::new(crash_dir),
+        client_events,
+        next_conn: 0,
+        idle_after: options.idle_after,
+    };
+    let mail = Mailboxes {
+        journal: journal_mail,
+        agents: agent_mail,
+        clients: client_mail,
+        accepted,
+        signals,
+    };
+    Ok((main_loop, mail, sessions))
+}
+
+fn hub_config(settings: &Settings, seed: u64) -> Config {
+    let launch = |(name, agent): (&String, &crate::config::AgentSettings)| {
+        let name: std::sync::Arc<str> = name.as_str().into();
+        let launch =
+            Launch { name: name.clone(), argv: agent.command.clone(), cwd: PathBuf::new(), env: None };
+        (name, launch)
+    };
+    Config {
+        agents: settings.agents.iter().map(launch).collect(),
+        default_agent: settings.default_agent.as_deref().map(Into::into),
+        seed,
+        ..Config::default()
+    }
+}
+
+/// Lets clients in until the loop is gone. A client that is refused is its own concern.
+async fn admit(mut listener: Listener, accepted: mpsc::Sender<Stream>) {
+    loop {
+        match listener.accept().await {
+            Ok(stream) => {
+                if accepted.send(stream).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => tracing::warn!(why = chain(&error), "no client was let in"),
+        }
+    }
+}
+
+fn seed() -> Result<u64, BootError> {
+    getrandom::u64().map_err(|error| BootError::System {
+        what: "random numbers",
+        source: io::Error::other(error.to_string()),
+    })
+}
+
+/// SIGTERM and SIGINT stop the daemon; a second one stops it at once. SIGHUP means nothing to it.
+fn watch_signals(signals: mpsc::Sender<()>) -> Result<(), BootError> {
+    let failed = |source| BootError::System { what: "signal handling", source };
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut arrivals = signal(kind).map_err(failed)?;
+        let signals = signals.clone();
+        tokio::spawn(async move {
+            while arrivals.recv().await.is_some() {
+                if kind != SignalKind::hangup() && signals.send(()).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    Ok(())
+}

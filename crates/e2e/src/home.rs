@@ -1,0 +1,188 @@
+//! One Jackfield in a directory of its own, with nothing of the surrounding environment.
+
+use crate::{Client, procs, wait_for};
+use std::{
+    io::Read,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+/// Configuration, state and runtime directories; removed with everything in them at the end, after
+/// every process that still carries the mark was ended and reported.
+pub struct Home {
+    dir: tempfile::TempDir,
+    mark: String,
+}
+
+/// A daemon of ours.
+pub struct Daemon {
+    child: Child,
+}
+
+impl Default for Home {
+    fn default() -> Home {
+        Home::new()
+    }
+}
+
+impl Home {
+    pub fn new() -> Home {
+        let dir = tempfile::Builder::new().prefix("jf-").tempdir().expect("a temporary directory");
+        let name = dir.path().file_name().expect("it has a name").to_string_lossy().into_owned();
+        // The directory's own name: it stands in `HOME` and `TMPDIR`, which agents inherit too.
+        Home { mark: name, dir }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Found in the environment or the arguments of every process this home started.
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.path().join("run/hub.sock")
+    }
+
+    /// The `jackfield` command in a cleared environment.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary("jackfield"));
+        command.args(args).current_dir(self.path()).env_clear();
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
+        command.env("LANG", "C.UTF-8").env("TMPDIR", self.path()).env("E2E_MARK", &self.mark);
+        command.env("JACKFIELD_CONFIG_DIR", self.path().join("config"));
+        command.env("JACKFIELD_STATE_DIR", self.path().join("state"));
+        command.env("JACKFIELD_RUNTIME_DIR", self.path().join("run"));
+        command
+    }
+
+    /// Runs a command to its end, within `bound`.
+    pub fn run(&self, args: &[&str], bound: Duration) -> Output {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let out = collect(child.stdout.take().expect("piped"));
+        let err = collect(child.stderr.take().expect("piped"));
+        let what = format!("`jackfield {}` to end", args.join(" "));
+        let status = wait_for(&what, bound, || child.try_wait().expect("our own child"));
+        let collected = |it: JoinHandle<Vec<u8>>| it.join().expect("the reader");
+        Output { status, stdout: collected(out), stderr: collected(err) }
+    }
+
+    /// Starts `jackfield serve` and waits until it answers.
+    pub fn serve(&self, args: &[&str]) -> Daemon {
+        let mut command = self.command(&["serve"]);
+        let child = command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary starts");
+        let mut daemon = Daemon { child };
+        wait_for("the daemon's socket", Duration::from_secs(20), || {
+            let ended = daemon.child.try_wait().expect("our own child");
+            assert!(ended.is_none(), "the daemon ended at once: {ended:?}");
+            UnixStream::connect(self.socket()).ok()
+        });
+        daemon
+    }
+
+    /// A client on the daemon's socket that has said nothing yet.
+    pub fn dial(&self) -> Client {
+        let stream = UnixStream::connect(self.socket()).expect("the daemon listens");
+        let reader = stream.try_clone().expect("a second handle");
+        Client::new(Box::new(reader), Box::new(stream))
+    }
+
+    /// The command line of the fake agent, with its flags; its processes carry our mark.
+    pub fn fake_agent(&self, flags: &[&str]) -> Vec<String> {
+        let mut argv = vec![binary("fake-agent").to_string_lossy().into_owned()];
+        argv.extend(["--marker".to_owned(), self.mark.clone()]);
+        argv.extend(flags.iter().map(|it| (*it).to_owned()));
+        argv
+    }
+
+    /// Processes of this home that are alive, the given ones aside.
+    pub fn alive(&self, except: &[u32]) -> Vec<u32> {
+        let mut pids = procs::marked(&self.mark);
+        pids.retain(|it| !except.contains(it));
+        pids
+    }
+}
+
+/// Reads a stream to its end on a thread, so that its writer never waits.
+fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _broken = from.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let left = self.alive(&[]);
+        for pid in &left {
+            procs::kill_9(*pid);
+        }
+        if !std::thread::panicking() {
+            assert!(left.is_empty(), "processes were left behind: {left:?}");
+        }
+    }
+}
+
+impl Daemon {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL, and the zombie is collected.
+    pub fn kill_9(mut self) {
+        procs::kill_9(self.pid());
+        let _status = self.child.wait();
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub fn stop(mut self) {
+        self.terminate();
+    }
+
+    fn terminate(&mut self) {
+        let pid = i32::try_from(self.pid()).ok().and_then(rustix::process::Pid::from_raw);
+        let pid = pid.expect("a pid");
+        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        wait_for("the daemon's end", Duration::from_secs(20), || {
+            self.child.try_wait().expect("our own child")
+        });
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|it| it.is_none()) {
+            self.terminate();
+        }
+    }
+}
+
+/// A program of this workspace, built beside the running test; `examples/NAME` is an example.
+pub fn binary(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a running test has a path");
+    let dir = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
+    let path = dir.join(name);
+    assert!(
+        path.exists(),
+        "build it first: cargo build --workspace --bins --examples ({name} is missing)"
+    );
+    path
+}

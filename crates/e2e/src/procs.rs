@@ -1,0 +1,58 @@
+//! Who is alive: processes found by a mark in their environment or arguments, and their memory.
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use std::fs;
+
+/// Pids of all living processes whose environment or command line contains `mark`; not ourselves.
+pub fn marked(mark: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|it| it.parse::<u32>().ok()) else {
+            continue;
+        };
+        if pid != std::process::id() && is_alive(pid) && carries(pid, mark) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+fn carries(pid: u32, mark: &str) -> bool {
+    ["environ", "cmdline"].iter().any(|file| {
+        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        String::from_utf8_lossy(&text).contains(mark)
+    })
+}
+
+/// Whether a process runs; a zombie does not.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|it| it != 'Z' && it != 'X') && test_kill_process(as_pid(pid)).is_ok()
+}
+
+/// SIGKILL to a process this test started or caused.
+pub fn kill_9(pid: u32) {
+    let _gone_already = kill_process(as_pid(pid), Signal::KILL);
+}
+
+/// Resident memory in bytes.
+pub fn resident(pid: u32) -> u64 {
+    field(pid, "VmRSS:")
+}
+
+/// The most it ever had.
+pub fn resident_peak(pid: u32) -> u64 {
+    field(pid, "VmHWM:")
+}
+
+fn field(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|it| it.strip_prefix(name)).unwrap_or("0");
+    line.split_whitespace().next().and_then(|it| it.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+fn as_pid(pid: u32) -> Pid {
+    let pid = i32::try_from(pid).expect("pids are small");
+    Pid::from_raw(pid).expect("pids are positive")
+}

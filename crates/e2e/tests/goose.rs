@@ -1,0 +1,147 @@
+//! goose, a real agent, through the real daemon, with a model server of ours on loopback.
+
+use jackfield_e2e::{Client, Home, wait_for};
+use jackfield_testkit::fake_model::FakeModel;
+use serde_json::{Value, json};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// A goose with a home of its own; whatever it does, it sees nothing of ours.
+struct Goose {
+    argv: [String; 4],
+    env: Value,
+    project: PathBuf,
+}
+
+impl Goose {
+    fn new(home: &Home, model: &FakeModel) -> Goose {
+        let (own, project) = (home.path().join("goose"), home.path().join("project"));
+        let temporary = own.join("tmp");
+        fs::create_dir_all(&temporary).unwrap();
+        fs::create_dir_all(&project).unwrap();
+        let program = program().to_string_lossy().into_owned();
+        let argv = [&program, "acp", "--with-builtin", "developer"].map(str::to_owned);
+        let env = json!({
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": own, "TMPDIR": temporary,
+            "LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1", "CI": "1",
+            "DO_NOT_TRACK": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
+            "GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "fake-model", "GOOSE_MODE": "approve",
+            "OPENAI_HOST": model.url(), "OPENAI_BASE_PATH": "goose/v1/chat/completions",
+            "OPENAI_API_KEY": "test-key",
+            "GOOSE_DISABLE_KEYRING": "1", "GOOSE_TELEMETRY_OFF": "1",
+            "GOOSE_TELEMETRY_ENABLED": "false",
+        });
+        Goose { argv, env, project }
+    }
+
+    fn connect(&self, home: &Home) -> Client {
+        let mut client = home.dial();
+        let agent = json!({ "name": "goose", "argv": self.argv });
+        client.notify("_jackfield/connect", &json!({ "agent": agent, "env": self.env }));
+        let told = client.hello_aware();
+        assert_eq!(told["agentInfo"]["name"], "goose");
+        client
+    }
+}
+
+/// Where `scripts/install-agents.sh` put it.
+fn program() -> PathBuf {
+    let installed = env::var_os("JACKFIELD_AGENTS_DIR").map(PathBuf::from);
+    let in_tree = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents");
+    let program = installed.unwrap_or_else(in_tree).join("bin/goose");
+    assert!(program.exists(), "goose is missing: run scripts/install-agents.sh goose");
+    program.canonicalize().unwrap()
+}
+
+fn is_permission(message: &Value) -> bool {
+    message["method"] == "session/request_permission"
+}
+
+fn said(client: &Client, words: &str) -> bool {
+    client.text().contains(words)
+}
+
+/// Waits until the agent has said these words.
+fn hear(client: &mut Client, words: &str) {
+    while !said(client, words) {
+        client.until(words, |it| it["method"] == "session/update");
+    }
+}
+
+#[test]
+fn goose_talks_uses_a_tool_when_it_may_and_stops_when_told() {
+    let (home, model) = (Home::new(), FakeModel::start());
+    let goose = Goose::new(&home, &model);
+    let daemon = home.serve(&[]);
+    let mut client = goose.connect(&home);
+    let session = client.open(&goose.project);
+
+    assert_eq!(client.prompt(&session, "Say hello"), "end_turn");
+    assert!(said(&client, "Hello from the fake model."), "{}", client.text());
+
+    let turn = client.send_prompt(&session, "TOUCH something");
+    let ask = client.until("a permission request", is_permission);
+    assert_eq!(ask["params"]["sessionId"], json!(session));
+    let options = ask["params"]["options"].as_array().expect("options");
+    let once = options.iter().find(|it| it["kind"] == "allow_once").expect("a way to allow it");
+    let touched = goose.project.join("touched-by-tool.txt");
+    assert!(!touched.exists(), "nothing happens before the answer");
+    let outcome = json!({ "outcome": "selected", "optionId": once["optionId"] });
+    client.respond(&ask, &json!({ "outcome": outcome }));
+    assert_eq!(client.answer(turn)["result"]["stopReason"], "end_turn");
+    assert!(touched.exists(), "the tool ran");
+    assert!(said(&client, "The tool answered: hello-from-tool"), "{}", client.text());
+
+    let turn = client.send_prompt(&session, "Be SLOW about it");
+    hear(&mut client, "tick-3 ");
+    client.notify("session/cancel", &json!({ "sessionId": session }));
+    assert_eq!(client.answer(turn)["result"]["stopReason"], "cancelled");
+    assert!(!said(&client, "tick-50 "), "it did not finish");
+    assert!(model.log().iter().all(|it| it["testKey"] != json!(false)), "only the dummy key");
+    drop(client);
+    daemon.stop();
+}
+
+#[test]
+fn goose_loses_nothing_when_the_daemon_is_killed_in_mid_turn() {
+    let (home, model) = (Home::new(), FakeModel::start());
+    let goose = Goose::new(&home, &model);
+    let daemon = home.serve(&[]);
+    let mut client = goose.connect(&home);
+    let session = client.open(&goose.project);
+    assert_eq!(client.prompt(&session, "Say hello"), "end_turn");
+    client.send_prompt(&session, "Be SLOW about it");
+    hear(&mut client, "tick-3 ");
+    assert!(2 <= home.alive(&[daemon.pid()]).len(), "goose and its guard are alive");
+    daemon.kill_9();
+    while client.next(Duration::from_secs(1)).is_some() {}
+    wait_for("goose to be gone", Duration::from_secs(5), || {
+        home.alive(&[]).is_empty().then_some(())
+    });
+
+    let daemon = home.serve(&[]);
+    let mut later = goose.connect(&home);
+    let load = json!({ "sessionId": session, "cwd": goose.project, "mcpServers": [] });
+    later.result("session/load", &load);
+    let updates = |client: &Client| {
+        let is_update = |it: &&Value| it["method"] == "session/update";
+        client.heard.iter().filter(is_update).cloned().collect::<Vec<Value>>()
+    };
+    let replayed = updates(&later);
+    for update in updates(&client) {
+        assert!(replayed.contains(&update), "heard before the kill, not in the journal: {update}");
+    }
+    let ended = |it: &&Value| it["params"]["is"] == "ended" && it["params"]["turn"] == 2;
+    let ends: Vec<&Value> = later.heard.iter().filter(ended).collect();
+    assert_eq!(ends.len(), 1, "one outcome: {ends:?}");
+    assert_eq!(ends[0]["params"]["how"], "interrupted");
+
+    assert_eq!(later.prompt(&session, "COUNT what you see"), "end_turn");
+    assert!(said(&later, "I see 3 user messages."), "it kept the context: {}", later.text());
+    assert_eq!(updates(&later)[..replayed.len()], replayed, "its own replay is nobody's news");
+    drop((client, later));
+    daemon.stop();
+}

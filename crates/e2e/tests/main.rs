@@ -1,0 +1,12 @@
+//! Jackfield as its users meet it: the real binary, real agents, real sockets, real signals.
+
+mod bytes;
+mod editor;
+mod goose;
+mod kill_agent;
+mod kill_client;
+mod kill_daemon;
+mod many_sessions;
+mod sdk;
+mod sdk_client;
+mod slow_client;

@@ -1,0 +1,76 @@
+//! Ten thousand sessions in the journal: the daemon is up within a second and stays small.
+
+use jackfield_e2e::{Home, procs};
+use jackfield_journal::{Append, Durability, Journal};
+use serde_json::json;
+use std::{
+    os::unix::net::UnixStream,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+const SESSIONS: usize = 10_000;
+
+#[test]
+fn ten_thousand_sleeping_sessions_cost_a_second_and_sixty_megabytes_at_most() {
+    let home = Home::new();
+    fill(&home);
+    let begin = Instant::now();
+    let daemon = home.serve(&[]);
+    let mut client = home.dial();
+    client.hello();
+    let took = begin.elapsed();
+    let resident = procs::resident(daemon.pid()) >> 20;
+    let mut listed = 0;
+    let mut cursor = json!(null);
+    loop {
+        let page = client.result("session/list", &json!({ "cursor": cursor }));
+        listed += page["sessions"].as_array().unwrap().len();
+        match page.get("nextCursor") {
+            Some(next) => cursor = next.clone(),
+            None => break,
+        }
+    }
+    assert_eq!(listed, SESSIONS);
+    assert!(took < Duration::from_secs(1), "up after {took:?}");
+    let after = procs::resident(daemon.pid()) >> 20;
+    assert!(resident < 60 && after < 60, "{resident} MB, {after} MB after listing");
+    drop(client);
+    daemon.stop();
+}
+
+/// Makes one session with the real daemon and copies its log under other names.
+fn fill(home: &Home) {
+    let daemon = home.serve(&[]);
+    let mut client = home.dial();
+    client.connect(&home.fake_agent(&[]));
+    let id = client.open(home.path());
+    for text in ["burst 20 200", "tool then plan", "title a session like any other"] {
+        client.prompt(&id, text);
+    }
+    drop(client);
+    daemon.stop();
+    let journal =
+        Journal::open(&home.path().join("state/journal.db"), Durability::Process).unwrap();
+    let model = journal.streams().unwrap().into_iter().find(|it| *it.name == *id).unwrap();
+    let events = journal.read(&id, 0, usize::MAX, usize::MAX).unwrap();
+    let lines: Vec<&[u8]> = events.iter().map(|it| it.line.as_ref()).collect();
+    let body: bytes::Bytes = lines.join(&b'\n').into();
+    let count = u32::try_from(lines.len()).unwrap();
+    let names: Vec<Arc<str>> = (1..SESSIONS).map(|it| format!("s-copy{it:08}").into()).collect();
+    for names in names.chunks(500) {
+        let batch: Vec<Append> = names
+            .iter()
+            .map(|name| Append {
+                stream: name.clone(),
+                epoch: journal.claim(name).unwrap().epoch,
+                first: 1,
+                count,
+                body: body.clone(),
+                summary: Some(model.summary.clone()),
+            })
+            .collect();
+        assert!(journal.append(&batch).iter().all(Result::is_ok));
+    }
+    assert!(UnixStream::connect(home.socket()).is_err(), "the first daemon is gone");
+}

@@ -1,0 +1,97 @@
+//! A client that does not read while the agent floods: memory stays flat and nothing is lost.
+
+use jackfield_e2e::{Client, Home, procs};
+use serde_json::json;
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixStream,
+    time::{Duration, Instant},
+};
+
+const UPDATES: usize = 500_000;
+
+/// How long the client does not read. A minute by `E2E_LONG=1`; the flood itself is over in seconds,
+/// so the shorter pause shows the same.
+fn pause() -> Duration {
+    let long = std::env::var_os("E2E_LONG").is_some();
+    Duration::from_secs(if long { 60 } else { 8 })
+}
+
+#[test]
+fn half_a_million_updates_wait_in_the_journal_for_a_client_that_sleeps() {
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let mut driver = home.dial();
+    driver.connect(&home.fake_agent(&[]));
+    let id = driver.open(home.path());
+    driver.prompt(&id, "burst 2000 300");
+    let sleeper = UnixStream::connect(home.socket()).unwrap();
+    resume(&sleeper, &id);
+    let before = procs::resident(daemon.pid());
+    let begin = Instant::now();
+    let prompt = driver.send_prompt(&id, &format!("burst {UPDATES} 300"));
+    drain(&mut driver, prompt);
+    let flood = begin.elapsed();
+    let rest = pause().checked_sub(flood).unwrap_or_default();
+    let deadline = Instant::now() + rest;
+    let mut most = procs::resident(daemon.pid());
+    while Instant::now() < deadline {
+        most = most.max(procs::resident(daemon.pid()));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let grown = procs::resident_peak(daemon.pid()).max(most).saturating_sub(before);
+    assert!(grown < 50 * 1024 * 1024, "the daemon grew by {} MB", grown >> 20);
+    check_everything(&sleeper);
+    drop(sleeper);
+    drop(driver);
+    daemon.stop();
+}
+
+/// Attaches a second client by hand and reads exactly the two answers, so that nothing reads on.
+fn resume(stream: &UnixStream, id: &str) {
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": 1 } });
+    let resume = json!({ "jsonrpc": "2.0", "id": 2, "method": "session/resume", "params": { "sessionId": id, "cwd": "/" } });
+    let mut writer = stream;
+    writeln!(writer, "{hello}").unwrap();
+    writeln!(writer, "{resume}").unwrap();
+    let mut reader = BufReader::with_capacity(1, stream);
+    for _ in 0..2 {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert!(line.contains("\"result\""), "{line}");
+    }
+}
+
+/// The driver reads its own turn to the end without keeping it.
+fn drain(driver: &mut Client, prompt: u64) {
+    let mark = format!("\"id\":{prompt},");
+    let mut updates = 0;
+    loop {
+        let line = driver.next_line(Duration::from_secs(60)).expect("the turn ends");
+        if line.contains("\"stopReason\"") && line.contains(&mark) {
+            break;
+        }
+        updates += usize::from(line.contains("agent_message_chunk"));
+    }
+    assert_eq!(updates, UPDATES, "the driver heard each update");
+}
+
+/// The sleeper wakes and reads: its neighbour's prompt, then every update once and in order.
+fn check_everything(stream: &UnixStream) {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut next = 1;
+    for line in BufReader::with_capacity(1 << 18, stream).lines() {
+        let line = line.expect("the hub goes on");
+        if !line.contains("agent_message_chunk") {
+            continue;
+        }
+        let at = line.find("\"text\":\"").expect("a text") + 8;
+        let digits: String = line[at..].chars().take_while(char::is_ascii_digit).collect();
+        assert_eq!(digits, next.to_string(), "lost or repeated");
+        if next == UPDATES {
+            return;
+        }
+        next += 1;
+    }
+    panic!("the stream ended at {next}");
+}

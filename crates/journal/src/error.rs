@@ -1,0 +1,141 @@
+//! What can go wrong, one enum per operation: each says what was attempted and on what.
+
+use crate::record::{APPEND_BYTES_MAX, NAME_BYTES_MAX, SEQ_MAX, STREAMS_MAX};
+use std::{error::Error, path::PathBuf, sync::Arc};
+
+/// What the storage below said. Shared, because one failed transaction fails many appends.
+pub type Cause = Arc<dyn Error + Send + Sync>;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum OpenError {
+    #[error("failed to open the journal `{path}`", path = path.display())]
+    Unavailable {
+        path: PathBuf,
+        #[source]
+        source: Cause,
+    },
+
+    /// Some other file lies where the journal should be. It is left as it is.
+    #[error(
+        "`{path}` is not a jackfield journal: move it aside or choose another path",
+        path = path.display()
+    )]
+    NotAJournal { path: PathBuf },
+
+    /// A later version wrote this file. It is left as it is.
+    #[error(
+        "journal `{path}` has format {found}, this version reads formats up to {known}: \
+         use a newer jackfield, or move the file aside to start afresh",
+        path = path.display()
+    )]
+    TooNew { path: PathBuf, found: i64, known: i64 },
+}
+
+/// Why an append, a claim or a deletion was not carried out. Nothing of it was stored, unless it
+/// says `Unavailable`: then the outcome is unknown, and the same append may be tried again.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AppendError {
+    /// Another writer owns this stream, or it was deleted; we must stop writing to it.
+    #[error("stream `{stream}` is at epoch {actual}, the append is of epoch {epoch}")]
+    Fenced { stream: Arc<str>, epoch: u64, actual: u64 },
+
+    #[error("stream `{stream}` ends at {head}, the append begins at {first}")]
+    Gap { stream: Arc<str>, first: u64, head: u64 },
+
+    #[error("the append to stream `{stream}` is malformed")]
+    Invalid {
+        stream: Arc<str>,
+        #[source]
+        source: Invalid,
+    },
+
+    /// Only from a [`Port`](crate::Port): storage is slower than what comes in.
+    #[error("{waiting_bytes} bytes already wait to be written before stream `{stream}`")]
+    Overloaded { stream: Arc<str>, waiting_bytes: usize },
+
+    #[error("failed to append {count} events to stream `{stream}`")]
+    Unavailable {
+        stream: Arc<str>,
+        count: u32,
+        #[source]
+        source: Cause,
+    },
+
+    #[error("failed to claim stream `{stream}`")]
+    ClaimFailed {
+        stream: Arc<str>,
+        #[source]
+        source: Cause,
+    },
+
+    #[error("failed to delete stream `{stream}`")]
+    DeleteFailed {
+        stream: Arc<str>,
+        #[source]
+        source: Cause,
+    },
+}
+
+/// An append that no journal would take, now or later: the caller's mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    #[error("it says {count} events and carries {lines} lines")]
+    Count { count: u32, lines: usize },
+    #[error("it carries no event")]
+    Empty,
+    #[error("events are numbered from 1")]
+    FirstIsZero,
+    #[error("a stream holds at most {SEQ_MAX} events")]
+    SeqTooLarge,
+    #[error("an append carries at most {APPEND_BYTES_MAX} bytes")]
+    TooLarge,
+    #[error("a stream's name has 1 to {NAME_BYTES_MAX} bytes")]
+    Name,
+    #[error("a journal holds at most {STREAMS_MAX} streams over its life")]
+    TooManyStreams,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// What was written at this place is not what is there now. Nothing is skipped: every read
+    /// that starts here says so again.
+    #[error("stream `{stream}` is damaged at event {first}: {damage}")]
+    Damaged { stream: Arc<str>, first: u64, damage: Damage },
+
+    /// Only from a [`Port`](crate::Port): too many reads wait already.
+    #[error("too many reads wait before the one of stream `{stream}`")]
+    Overloaded { stream: Arc<str> },
+
+    #[error("failed to read stream `{stream}` after event {after}")]
+    Unavailable {
+        stream: Arc<str>,
+        after: u64,
+        #[source]
+        source: Cause,
+    },
+
+    #[error("failed to list the streams")]
+    ListFailed {
+        #[source]
+        source: Cause,
+    },
+}
+
+/// In what way a record is not what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    #[error("the checksum of the record does not match")]
+    Checksum,
+    #[error("the record is missing")]
+    Missing,
+    #[error("the large event it refers to is missing or altered")]
+    Blob,
+}
+
+/// Housekeeping failed; nothing is lost, it is tried again later.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("failed to tidy the journal")]
+pub struct UpkeepError {
+    #[source]
+    pub source: Cause,
+}

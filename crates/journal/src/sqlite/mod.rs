@@ -1,0 +1,189 @@
+//! One SQLite file: a connection that writes, some that read, one that keeps the WAL short.
+
+mod read;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+mod write;
+
+use crate::{
+    error::{AppendError, OpenError, ReadError, UpkeepError},
+    journal::{Claim, Durability, Stream},
+    record::{Answer, Append, Event, check_name},
+};
+use read::Failure;
+use rusqlite::Connection;
+use schema::Place;
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex, MutexGuard, TryLockError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use upkeep::{More, UNPLACED_MAX, WAL_BYTES_MAX};
+use write::{Wait, Writer};
+
+/// Idle connections kept for reading; there is rarely more than one reader at a time.
+const READERS_MAX: usize = 4;
+
+/// How many times over upkeep may be due before an append does it, because nobody else does.
+const NEGLECT_MAX: usize = 8;
+
+pub(crate) struct Sqlite {
+    place: Place,
+    writer: Mutex<Writer>,
+    readers: Mutex<Vec<Connection>>,
+    keeper: Mutex<Connection>,
+    upkeep_is_due: AtomicBool,
+}
+
+impl Sqlite {
+    pub(crate) fn open(path: &Path, durability: Durability) -> Result<Sqlite, OpenError> {
+        let place = Place { path: path.to_owned(), durability };
+        let mut writer = Writer::new(place.prepare()?);
+        let unavailable =
+            |error| OpenError::Unavailable { path: path.to_owned(), source: Arc::new(error) };
+        let keeper = place.connect().map_err(unavailable)?;
+        // Whoever wrote last may not have had the time to empty it.
+        let mut wal = path.as_os_str().to_owned();
+        wal.push("-wal");
+        let wal_bytes = std::fs::metadata(wal).map_or(0, |it| it.len());
+        writer.set_wal_bytes(usize::try_from(wal_bytes).unwrap_or(usize::MAX));
+        let journal = Sqlite {
+            place,
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+            keeper: Mutex::new(keeper),
+            // The log may have a rest to be placed, the dead may wait to be swept.
+            upkeep_is_due: AtomicBool::new(true),
+        };
+        Ok(journal)
+    }
+
+    pub(crate) fn claim(&self, stream: &str) -> Result<Claim, AppendError> {
+        let invalid = |source| AppendError::Invalid { stream: stream.into(), source };
+        check_name(stream).map_err(invalid)?;
+        let mut writer = self.lock_writer();
+        let claimed = writer.claim(stream);
+        self.note(&writer);
+        let failed =
+            |error| AppendError::ClaimFailed { stream: stream.into(), source: Arc::new(error) };
+        claimed.map_err(failed)?.map_err(invalid)
+    }
+
+    pub(crate) fn append(&self, batch: &[Append]) -> Vec<Result<u64, AppendError>> {
+        let mut writer = self.lock_writer();
+        let outcomes = writer.append(batch, Wait::Yes).expect("it waits");
+        self.note(&writer);
+        let is_neglected = UNPLACED_MAX * NEGLECT_MAX as u64 <= writer.unplaced()
+            || WAL_BYTES_MAX * NEGLECT_MAX <= writer.wal_bytes();
+        drop(writer);
+        if is_neglected {
+            // The append is done, whatever becomes of this; if it failed, it is tried again soon.
+            let _ = self.upkeep();
+        }
+        outcomes
+    }
+
+    pub(crate) fn try_append(&self, batch: &[Append]) -> Option<Vec<Result<u64, AppendError>>> {
+        if self.place.durability == Durability::Power {
+            return None;
+        }
+        let mut writer = match self.writer.try_lock() {
+            Ok(writer) => writer,
+            Err(TryLockError::WouldBlock) => return None,
+            Err(TryLockError::Poisoned(_)) => panic!("{POISONED}"),
+        };
+        let outcomes = writer.append(batch, Wait::No)?;
+        self.note(&writer);
+        Some(outcomes)
+    }
+
+    pub(crate) fn read(
+        &self,
+        stream: &str,
+        after: u64,
+        events_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<Event>, ReadError> {
+        let answer = Answer::new(after, events_max, bytes_max);
+        let read = self.with_reader(|conn| read::read(conn, stream, answer));
+        read.map_err(|failure| match failure {
+            Failure::Damaged { first, damage } => {
+                ReadError::Damaged { stream: stream.into(), first, damage }
+            }
+            Failure::Sqlite(error) => {
+                ReadError::Unavailable { stream: stream.into(), after, source: Arc::new(error) }
+            }
+        })
+    }
+
+    pub(crate) fn streams(&self) -> Result<Vec<Stream>, ReadError> {
+        self.with_reader(read::streams)
+            .map_err(|error| ReadError::ListFailed { source: Arc::new(error) })
+    }
+
+    pub(crate) fn delete(&self, stream: &str) -> Result<(), AppendError> {
+        check_name(stream)
+            .map_err(|source| AppendError::Invalid { stream: stream.into(), source })?;
+        let deleted = self.lock_writer().delete(stream);
+        self.upkeep_is_due.store(true, Ordering::Relaxed);
+        deleted.map_err(|error| AppendError::DeleteFailed {
+            stream: stream.into(),
+            source: Arc::new(error),
+        })
+    }
+
+    pub(crate) fn upkeep(&self) -> Result<(), UpkeepError> {
+        self.keep_up().map_err(|error| UpkeepError { source: Arc::new(error) })
+    }
+
+    fn keep_up(&self) -> rusqlite::Result<()> {
+        let keeper = self.keeper.lock().expect(POISONED);
+        self.upkeep_is_due.store(false, Ordering::Relaxed);
+        if WAL_BYTES_MAX <= self.lock_writer().wal_bytes() {
+            upkeep::copy_wal(&keeper)?;
+            upkeep::restart_wal(&keeper, &mut self.lock_writer())?;
+        }
+        // The writer is locked for one turn at a time: an append may come in between.
+        while upkeep::place_some(&mut self.lock_writer())? == More::Yes {}
+        while upkeep::sweep_some(&mut self.lock_writer())? == More::Yes {}
+        Ok(())
+    }
+
+    pub(crate) fn upkeep_is_due(&self) -> bool {
+        self.upkeep_is_due.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, writer: &Writer) {
+        if UNPLACED_MAX <= writer.unplaced() || WAL_BYTES_MAX <= writer.wal_bytes() {
+            self.upkeep_is_due.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn with_reader<T, E: From<rusqlite::Error>>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let idle = self.readers.lock().expect(POISONED).pop();
+        let mut conn = match idle {
+            Some(conn) => conn,
+            None => self.place.connect()?,
+        };
+        // A connection that failed is not used again.
+        let done = work(&mut conn)?;
+        let mut readers = self.readers.lock().expect(POISONED);
+        if readers.len() < READERS_MAX {
+            readers.push(conn);
+        }
+        Ok(done)
+    }
+
+    fn lock_writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().expect(POISONED)
+    }
+}
+
+const POISONED: &str = "nothing panics while it holds a connection";

@@ -1,0 +1,214 @@
+//! The server's state, and what it does with a request.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    io::BufReader,
+    net::{Shutdown, TcpStream},
+    path::PathBuf,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    dialect::{DIALECTS, Dialect, model_json, problem_of},
+    http::{HttpRequest, send_json},
+    reply::{Reply, send_whole},
+    script::{Script, script},
+    talk::Talk,
+};
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Where files go whose path the prompt does not name.
+    files: PathBuf,
+    stopping: AtomicBool,
+    counter: AtomicU64,
+    born: u128,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    log: Vec<Value>,
+    /// Lines whose one failure has happened.
+    failed_once: BTreeSet<String>,
+    /// Status and how many requests are still to fail with it.
+    forced: (u16, u32),
+    /// To be shut down when the server stops.
+    open: BTreeMap<u64, TcpStream>,
+}
+
+const MODELS: &[&str] = &["fake-model", "fake-model-mini"];
+
+impl Server {
+    pub(crate) fn new(files: PathBuf) -> Server {
+        let born = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        Server {
+            files,
+            stopping: AtomicBool::new(false),
+            counter: AtomicU64::new(0),
+            born,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        for stream in self.state().open.values() {
+            // It may be closed already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    pub(crate) fn log(&self, since: usize) -> Vec<Value> {
+        self.state().log.iter().skip(since).cloned().collect()
+    }
+
+    pub(crate) fn fail_next(&self, status: u16, count: u32) {
+        self.state().forced = (status, count);
+    }
+
+    /// Serves one connection to its end.
+    pub(crate) fn converse(&self, stream: TcpStream) {
+        let key = self.next();
+        if let Ok(twin) = stream.try_clone() {
+            self.state().open.insert(key, twin);
+        }
+        // Events are small and must not wait for each other.
+        let _ = stream.set_nodelay(true);
+        let mut stream = BufReader::new(stream);
+        while !self.is_stopping() {
+            let Ok(Some(request)) = HttpRequest::read(&mut stream) else { break };
+            let served = self.serve(&request, stream.get_mut());
+            if served.is_err() || request.wants_close() {
+                break;
+            }
+        }
+        let _ = stream.get_ref().shutdown(Shutdown::Both);
+        self.state().open.remove(&key);
+    }
+
+    fn serve(&self, request: &HttpRequest, stream: &mut TcpStream) -> io::Result<()> {
+        let path = request.path.trim_end_matches('/');
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        if path == "/_log" {
+            let since = request.query.strip_prefix("since=").and_then(|it| it.parse().ok());
+            return send_json(stream, 200, &json!(self.log(since.unwrap_or(0))));
+        }
+        if path == "/_ctl" {
+            let number = |key: &str| body[key].as_u64().unwrap_or(0);
+            let status = u16::try_from(number("error")).unwrap_or(500);
+            self.fail_next(status, u32::try_from(number("count")).unwrap_or(u32::MAX));
+            return send_json(stream, 200, &json!({}));
+        }
+        let dialect = DIALECTS.iter().find(|it| request.method == "POST" && (it.serves)(path));
+        if let Some(dialect) = dialect {
+            return self.answer(dialect, path, request, &body, stream);
+        }
+        self.note(json!({"method": request.method, "path": request.path}));
+        match models(path).filter(|_| request.method == "GET") {
+            Some(list) => send_json(stream, 200, &list),
+            None => send_json(stream, 404, &json!({"error": {"message": "not found (fake)"}})),
+        }
+    }
+
+    /// Answers a request to a model, in its dialect.
+    fn answer(
+        &self,
+        dialect: &Dialect,
+        path: &str,
+        request: &HttpRequest,
+        body: &Value,
+        stream: &mut TcpStream,
+    ) -> io::Result<()> {
+        let talk = (dialect.read)(body);
+        let number = self.next();
+        let file = self.files.join(format!("hello-{number}.txt"));
+        let script = script(&talk, &file.to_string_lossy());
+        let streams = (dialect.streams)(path, body);
+        let tools: Vec<&str> = talk.tools.iter().map(|it| it.name.as_str()).collect();
+        let calls: Value = script.calls.iter().map(|it| json!([it.name, it.arguments])).collect();
+        let entry = self.note(json!({
+            "method": request.method, "path": request.path, "dialect": dialect.name,
+            "model": body["model"], "stream": streams, "line": talk.last_line(),
+            "userTurns": talk.user_turns, "afterTool": talk.tool_answer.is_some(),
+            "tools": tools, "calls": calls,
+            "testKey": request.header("authorization") == Some("Bearer test-key"),
+        }));
+        if let Some(status) = self.failure(path, &talk, &script) {
+            self.amend(entry, "error", &json!(status));
+            return send_json(stream, status, &(dialect.error)(problem_of(status)));
+        }
+        let id = format!("chatcmpl-{:x}-{number}", self.born);
+        let sent = if streams {
+            Reply::start(stream, &self.stopping).and_then(|mut reply| {
+                (dialect.stream)(body, &script, &id, &mut reply)?;
+                reply.end("[DONE]")
+            })
+        } else {
+            send_whole(stream, &script, &(dialect.whole)(body, &script, &id), &self.stopping)
+        };
+        self.amend(entry, "end", &json!(if sent.is_ok() { "done" } else { "gone" }));
+        sent
+    }
+
+    /// The status to fail with: by order, by prefix, or by a word of the user.
+    fn failure(&self, path: &str, talk: &Talk, script: &Script) -> Option<u16> {
+        let mut state = self.state();
+        let (status, left) = state.forced;
+        if 0 < left {
+            state.forced.1 -= 1;
+            return Some(status);
+        }
+        let prefix = path.split('/').nth(1).and_then(|it| it.strip_prefix('e'));
+        if let Some(status) = prefix.filter(|it| it.len() == 3).and_then(|it| it.parse().ok()) {
+            return Some(status);
+        }
+        let error = script.error?;
+        let fails = !error.once || state.failed_once.insert(talk.last_line().to_owned());
+        fails.then_some(error.status)
+    }
+
+    /// Adds a row to the log; its number.
+    fn note(&self, mut row: Value) -> usize {
+        let mut state = self.state();
+        let index = state.log.len();
+        row["i"] = json!(index);
+        state.log.push(row);
+        index
+    }
+
+    fn amend(&self, index: usize, key: &str, value: &Value) {
+        if let Some(row) = self.state().log.get_mut(index) {
+            row[key] = value.clone();
+        }
+    }
+
+    fn next(&self) -> u64 {
+        self.counter.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A panic elsewhere leaves nothing half done in here.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn models(path: &str) -> Option<Value> {
+    if path.ends_with("/models") {
+        let list: Value = MODELS.iter().map(|it| model_json(it)).collect();
+        return Some(json!({"object": "list", "data": list}));
+    }
+    let (head, id) = path.rsplit_once('/')?;
+    head.ends_with("/models").then(|| model_json(id))
+}

@@ -1,0 +1,371 @@
+//! Simulated agents: small ACP programs that talk early, talk late, ask, refuse, fall silent and die.
+
+use super::{World, check::Word, peek};
+use bytes::Bytes;
+use jackfield_core::{AgentId, Exit, Input};
+use jackfield_wire::{Frame, Kind};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+/// The programs of this world: their names, and what they announce.
+pub(super) const PROGRAMS: &[(&str, bool, bool)] =
+    &[("both", true, true), ("loads", true, false), ("resumes", false, true), ("forgets", false, false)];
+
+/// One agent process.
+#[derive(Debug)]
+pub(super) struct Process {
+    program: usize,
+    /// Said to it and not yet read by it.
+    pub(super) inbox: VecDeque<Frame>,
+    /// Said by it and not yet read by the hub; ends with its death.
+    pub(super) outbox: VecDeque<Input>,
+    pub(super) paused: bool,
+    pub(super) stop_asked: bool,
+    pub(super) dead: bool,
+    /// Reads nothing any more.
+    pub(super) deaf: bool,
+    ignores_cancel: bool,
+    /// Its name for the session it serves.
+    pub(super) serves: Option<Arc<str>>,
+    /// The hub has heard it say that it serves.
+    pub(super) bound: bool,
+    pub(super) turn: Option<Turn>,
+    /// The prompts the hub has sent and the hub has not heard answered.
+    pub(super) prompts: BTreeSet<u64>,
+    asks: BTreeSet<u64>,
+    /// Requests it has read and not answered.
+    pub(super) duties: VecDeque<Frame>,
+}
+
+#[derive(Debug)]
+pub(super) struct Turn {
+    id: String,
+    token: u64,
+    left: u64,
+    cancelled: bool,
+}
+
+impl Process {
+    /// Whether it could still do something by itself.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.dead
+            && (self.stop_asked
+                || (!self.deaf
+                    && (!self.inbox.is_empty() || self.turn.is_some() || !self.duties.is_empty())))
+    }
+}
+
+impl World {
+    pub(super) fn start_process(&mut self, agent: AgentId, program: &str) {
+        let program = PROGRAMS.iter().position(|it| it.0 == program).expect("a known program");
+        let fails = self.rng.chance(self.temper.refuses / 4);
+        let mut process = Process {
+            program,
+            inbox: VecDeque::new(),
+            outbox: VecDeque::new(),
+            paused: false,
+            stop_asked: false,
+            dead: false,
+            deaf: self.rng.chance(self.temper.deaf),
+            ignores_cancel: self.rng.chance(self.temper.ignores_cancel),
+            serves: None,
+            bound: false,
+            turn: None,
+            prompts: BTreeSet::new(),
+            asks: BTreeSet::new(),
+            duties: VecDeque::new(),
+        };
+        if fails {
+            self.tally.count("agent could not start");
+            process.dead = true;
+            process.outbox.push_back(gone(agent, "not found", false));
+        } else {
+            process.outbox.push_back(Input::AgentStarted { agent, pid: 1 });
+        }
+        self.procs.insert(agent, process);
+    }
+
+    pub(super) fn kill(&mut self, agent: AgentId, status: &str) {
+        let Some(process) = self.procs.get_mut(&agent).filter(|it| !it.dead) else { return };
+        process.dead = true;
+        process.inbox.clear();
+        process.turn = None;
+        process.outbox.push_back(gone(agent, status, true));
+    }
+
+    /// One process does one thing.
+    pub(super) fn agent_acts(&mut self) {
+        let alive: Vec<AgentId> =
+            self.procs.iter().filter(|(_, it)| !it.dead).map(|(&id, _)| id).collect();
+        if alive.is_empty() {
+            return;
+        }
+        let agent = self.rng.pick(&alive);
+        self.act(agent);
+    }
+
+    pub(super) fn act(&mut self, agent: AgentId) {
+        let Some(process) = self.procs.get(&agent) else { return };
+        let (stops, deaf) = (process.stop_asked, process.deaf);
+        let (reads, works) = (!process.inbox.is_empty(), process.turn.is_some());
+        if stops && self.rng.chance(40) {
+            return self.kill(agent, "signal 15 (TERM)");
+        }
+        if self.rng.rarely(self.temper.die) {
+            self.tally.count("agent died by itself");
+            return self.kill(agent, "exit status 1");
+        }
+        if self.rng.rarely(self.temper.die / 4) {
+            self.procs.get_mut(&agent).expect("found above").deaf = true;
+            self.tally.count("agent fell silent");
+        }
+        if deaf {
+            return;
+        }
+        match self.rng.below(10) {
+            0..=4 if reads => self.read_inbox(agent),
+            5..=6 => self.do_duty(agent),
+            _ if works => self.work(agent),
+            _ if reads => self.read_inbox(agent),
+            9 if !self.calm => self.talk_idly(agent),
+            _ => self.do_duty(agent),
+        }
+    }
+
+    fn say(&mut self, agent: AgentId, text: String) {
+        let frame = Frame::parse(text.into()).expect("agents of this world speak JSON-RPC");
+        let process = self.procs.get_mut(&agent).expect("only processes speak");
+        process.outbox.push_back(Input::AgentSpoke { agent, frame });
+    }
+
+    fn read_inbox(&mut self, agent: AgentId) {
+        let process = self.procs.get_mut(&agent).expect("the caller found it");
+        let Some(frame) = process.inbox.pop_front() else { return };
+        match frame.kind() {
+            Kind::Request => self.on_request(agent, &frame),
+            Kind::Notification => {
+                let stops = match frame.method().as_deref() {
+                    Some("session/cancel") => !process.ignores_cancel,
+                    Some("$/cancel_request") => self.rng.chance(50),
+                    _ => false,
+                };
+                let process = self.procs.get_mut(&agent).expect("found above");
+                if let Some(turn) = process.turn.as_mut().filter(|_| stops) {
+                    turn.cancelled = true;
+                }
+            }
+            Kind::Response => {
+                let mark = peek::number_after(frame.id().unwrap_or("").as_bytes(), "q-");
+                process.asks.remove(&mark.unwrap_or(0));
+            }
+        }
+    }
+
+    fn on_request(&mut self, agent: AgentId, frame: &Frame) {
+        let id = frame.id().expect("a request has an id").to_owned();
+        match frame.method().as_deref() {
+            Some("initialize") => self.on_hello(agent, &id),
+            Some("session/new") => self.on_new(agent, &id, frame),
+            Some("session/load" | "session/resume") => self.on_back(agent, &id, frame),
+            Some("session/prompt") => {
+                let token = peek::prompt(frame.bytes()).expect("prompts are marked");
+                let left = self.rng.below(6);
+                let process = self.procs.get_mut(&agent).expect("it reads");
+                process.turn = Some(Turn { id, token, left, cancelled: false });
+            }
+            _ => {
+                let process = self.procs.get_mut(&agent).expect("it reads");
+                process.duties.push_back(frame.clone());
+            }
+        }
+    }
+
+    fn on_hello(&mut self, agent: AgentId, id: &str) {
+        if self.rng.chance(self.temper.refuses / 4) {
+            self.tally.count("initialize refused");
+            return self.say(agent, error(id, 0));
+        }
+        let (_, load, resume) = PROGRAMS[self.procs[&agent].program];
+        let resume = if resume { r#"{"resume":{}}"# } else { "{}" };
+        self.say(agent, format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":1,"agentCapabilities":{{"loadSession":{load},"sessionCapabilities":{resume}}}}}}}"#
+        ));
+    }
+
+    fn on_new(&mut self, agent: AgentId, id: &str, frame: &Frame) {
+        let token = peek::token(frame.bytes()).unwrap_or(0);
+        self.next_mark += 1;
+        let name: Arc<str> = format!("g-{}", self.next_mark).into();
+        let program = self.procs[&agent].program;
+        self.remembered[program].insert(name.clone());
+        if self.rng.chance(self.temper.refuses) {
+            self.tally.count("session/new refused");
+            return self.say(agent, error(id, token));
+        }
+        self.procs.get_mut(&agent).expect("it speaks").serves = Some(name.clone());
+        if self.rng.chance(40) {
+            for _ in 0..=self.rng.below(2) {
+                self.tally.count("early updates");
+                self.say_update(agent, false);
+            }
+        }
+        self.say(agent, format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"sessionId":"{name}","modes":{{"currentModeId":"ask"}},"token":{token}}}}}"#
+        ));
+    }
+
+    fn on_back(&mut self, agent: AgentId, id: &str, frame: &Frame) {
+        let name = frame.session_id().expect("it names a session").into_owned();
+        let program = self.procs[&agent].program;
+        let known = self.remembered[program].contains(name.as_str());
+        if !known || self.rng.chance(self.temper.refuses) {
+            self.tally.count("load or resume refused");
+            return self.say(agent, error(id, 0));
+        }
+        self.procs.get_mut(&agent).expect("it speaks").serves = Some(name.into());
+        if frame.method().as_deref() == Some("session/load") {
+            for _ in 0..self.rng.below(4) {
+                self.tally.count("replayed updates");
+                self.say_update(agent, true);
+            }
+        }
+        let result = self.rng.pick(&["null", "{}", r#"{"modes":{"currentModeId":"code"}}"#]);
+        self.say(agent, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+    }
+
+    /// Answers something it was asked earlier.
+    fn do_duty(&mut self, agent: AgentId) {
+        let process = self.procs.get_mut(&agent).expect("the caller found it");
+        let Some(frame) = process.duties.pop_front() else { return };
+        let id = frame.id().expect("a request has an id");
+        let token = peek::token(frame.bytes()).unwrap_or(0);
+        if self.rng.chance(10) {
+            return self.say(agent, error(id, token));
+        }
+        let named = self.rng.chance(20).then(|| self.procs[&agent].serves.clone()).flatten();
+        let named = named.map(|it| format!(r#""sessionId":"{it}","#)).unwrap_or_default();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{named}"token":{token}}}}}"#);
+        self.say(agent, text);
+    }
+
+    /// Goes on with its turn.
+    fn work(&mut self, agent: AgentId) {
+        let process = self.procs.get_mut(&agent).expect("the caller found it");
+        let turn = process.turn.as_mut().expect("the caller saw a turn");
+        let (id, token, cancelled) = (turn.id.clone(), turn.token, turn.cancelled);
+        if cancelled || turn.left == 0 {
+            if !process.asks.is_empty() && !cancelled && !self.calm && self.rng.chance(80) {
+                return; // It waits for a human.
+            }
+            process.turn = None;
+            let text = match self.rng.below(10) {
+                0 if !cancelled => error(&id, token),
+                _ => {
+                    let stop = if cancelled { "cancelled" } else { "end_turn" };
+                    format!(
+                        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"stopReason":"{stop}","token":{token}}}}}"#
+                    )
+                }
+            };
+            return self.say(agent, text);
+        }
+        turn.left -= 1;
+        match self.rng.below(10) {
+            0..=5 => self.say_update(agent, false),
+            6 => self.ask(agent, "session/request_permission"),
+            7 => self.ask(agent, "fs/read_text_file"),
+            8 => {
+                let method = self.rng.pick(&["x/unheard_of", "elicitation/create"]);
+                self.ask(agent, method);
+            }
+            _ => self.say_in_passing(agent),
+        }
+    }
+
+    fn talk_idly(&mut self, agent: AgentId) {
+        if self.procs[&agent].serves.is_none() {
+            return;
+        }
+        match self.rng.below(10) {
+            0..=5 => {
+                self.tally.count("updates outside a turn");
+                self.say_update(agent, false);
+            }
+            6 => self.ask(agent, "session/request_permission"),
+            7 => self.withdraw(agent),
+            _ => self.say_in_passing(agent),
+        }
+    }
+
+    fn say_update(&mut self, agent: AgentId, replay: bool) {
+        self.next_mark += 1;
+        let mark = self.next_mark;
+        let theirs = self.procs[&agent].serves.clone().expect("only sessions have updates");
+        let padding = match self.rng.chance(self.temper.big) {
+            true => "x".repeat(self.rng.index(1500)),
+            false => String::new(),
+        };
+        let update = match self.rng.below(12) {
+            0 => format!(r#""sessionUpdate":"session_info_update","title":"title {mark}""#),
+            1 => format!(r#""sessionUpdate":"current_mode_update","currentModeId":"m{mark}""#),
+            2 => r#""sessionUpdate":"never_heard_of","odd":[1.50, {"deep":null}]"#.to_owned(),
+            _ => format!(
+                r#""sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{padding}"}}"#
+            ),
+        };
+        let meta = self.rng.pick(&["", "", "", r#""_meta":{"x":1},"#]);
+        let text: Bytes = format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{{meta}"sessionId":"{theirs}","update":{{{update}}},"n":{mark}}}}}"#
+        )
+        .into();
+        let word = Word { text: text.clone(), theirs, replay, heard: 0, seq: None };
+        self.facts.words.insert(mark, word);
+        let frame = Frame::parse(text).expect("well-formed by construction");
+        let process = self.procs.get_mut(&agent).expect("it speaks");
+        process.outbox.push_back(Input::AgentSpoke { agent, frame });
+    }
+
+    fn say_in_passing(&mut self, agent: AgentId) {
+        self.next_mark += 1;
+        let mark = self.next_mark;
+        let theirs = self.procs[&agent].serves.clone().expect("only sessions have words");
+        self.passing.insert(mark);
+        self.say(agent, format!(
+            r#"{{"jsonrpc":"2.0","method":"x/by_the_way","params":{{"sessionId":"{theirs}","n":{mark}}}}}"#
+        ));
+    }
+
+    fn ask(&mut self, agent: AgentId, method: &str) {
+        self.next_mark += 1;
+        let mark = self.next_mark;
+        let process = self.procs.get_mut(&agent).expect("it speaks");
+        let theirs = process.serves.clone().expect("only sessions ask");
+        process.asks.insert(mark);
+        let journaled = matches!(method, "session/request_permission" | "elicitation/create");
+        self.asks.on_asked(mark, agent, journaled);
+        self.say(agent, format!(
+            r#"{{"jsonrpc":"2.0","id":"q-{mark}","method":"{method}","params":{{"sessionId":"{theirs}","n":{mark}}}}}"#
+        ));
+    }
+
+    fn withdraw(&mut self, agent: AgentId) {
+        let Some(mark) = self.procs[&agent].asks.first().copied() else { return };
+        self.tally.count("asks withdrawn by the agent");
+        self.say(agent, format!(
+            r#"{{"jsonrpc":"2.0","method":"$/cancel_request","params":{{"requestId":"q-{mark}"}}}}"#
+        ));
+    }
+}
+
+fn gone(agent: AgentId, status: &str, started: bool) -> Input {
+    let exit = Exit { status: status.to_owned(), stderr: "oh no".to_owned(), started };
+    Input::AgentGone { agent, exit }
+}
+
+fn error(id: &str, token: u64) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"no","data":{{"token":{token}}}}}}}"#
+    )
+}

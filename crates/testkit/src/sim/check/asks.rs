@@ -1,0 +1,134 @@
+//! An ask has at most one winner, and the agent hears exactly one answer.
+
+use super::hold;
+use crate::sim::peek;
+use bytes::Bytes;
+use jackfield_core::{AgentId, ConnId, SessionId, log::Body};
+use std::collections::BTreeMap;
+
+/// Everything asked in this world.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct Asks {
+    asks: BTreeMap<u64, Ask>,
+    /// What clients answered: which ask each choice was for.
+    choices: BTreeMap<u64, u64>,
+    /// The asks of each log, by session and number.
+    numbered: BTreeMap<(SessionId, u64), u64>,
+}
+
+#[derive(Debug)]
+struct Ask {
+    agent: AgentId,
+    journaled: bool,
+    answered: bool,
+    /// What the log says the answer is.
+    settled: Option<Bytes>,
+}
+
+impl Asks {
+    pub(in crate::sim) fn on_asked(&mut self, mark: u64, agent: AgentId, journaled: bool) {
+        self.asks.insert(mark, Ask { agent, journaled, answered: false, settled: None });
+    }
+
+    /// A client chooses; `ask` is the mark of what it was asked.
+    pub(in crate::sim) fn on_choice(&mut self, choice: u64, ask: u64) {
+        self.choices.insert(choice, ask);
+    }
+
+    /// Processes and their asks are gone.
+    pub(in crate::sim) fn on_agent_gone(&mut self, agent: AgentId) {
+        for ask in self.asks.values_mut().filter(|it| it.agent == agent) {
+            ask.answered = true;
+        }
+    }
+
+    pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, body: &Body) -> Option<Ended> {
+        match body {
+            Body::Asked { ask, frame } => {
+                let mark = peek::mark(frame.bytes())?;
+                self.numbered.insert((session.clone(), *ask), mark);
+                None
+            }
+            Body::Answered { ask, answer, .. } => {
+                let mark = *self.numbered.get(&(session.clone(), *ask))?;
+                let answer = answer.bytes();
+                self.an_answer_was_given_to_that_ask(mark, answer);
+                let fact = self.asks.get_mut(&mark)?;
+                fact.settled = Some(answer.clone());
+                Some(if peek::contains(answer, "\"void\"") { Ended::Void } else { Ended::Chosen })
+            }
+            _ => None,
+        }
+    }
+
+    fn an_answer_was_given_to_that_ask(&self, mark: u64, answer: &Bytes) {
+        let choice = peek::choice(answer);
+        let given_to = choice.map(|it| self.choices.get(&it).copied());
+        hold("an_answer_was_given_to_that_ask", given_to.is_none_or(|it| it == Some(mark)), || {
+            format!("ask {mark} was answered with {answer:?}, which was said to {given_to:?}")
+        });
+    }
+
+    /// The hub answers an agent's ask.
+    pub(in crate::sim) fn the_agent_hears_one_answer(
+        &mut self,
+        agent: AgentId,
+        id: &str,
+        text: &Bytes,
+    ) {
+        let mark = peek::number_after(id.as_bytes(), "q-").unwrap_or(0);
+        let ask = self.asks.get_mut(&mark).filter(|it| it.agent == agent && !it.answered);
+        hold("the_agent_hears_one_answer", ask.is_some(), || {
+            format!("{agent} heard {text:?} and waits for no answer under {id}")
+        });
+        let ask = ask.expect("held above");
+        ask.answered = true;
+        let journaled = ask.journaled;
+        let settled = ask.settled.clone();
+        self.an_answer_was_given_to_that_ask(mark, text);
+        if journaled && !peek::contains(text, "method_not_found") {
+            self.an_answer_is_written_before_it_is_heard(agent, settled.as_ref(), text);
+        }
+    }
+
+    fn an_answer_is_written_before_it_is_heard(
+        &self,
+        agent: AgentId,
+        settled: Option<&Bytes>,
+        text: &Bytes,
+    ) {
+        let same = settled.is_some_and(|it| peek::choice(it) == peek::choice(text));
+        hold("an_answer_is_written_before_it_is_heard", same, || {
+            format!("{agent} heard {text:?}, but the log says {settled:?}")
+        });
+    }
+
+    /// Asks of running agents that nobody answered.
+    pub(in crate::sim) fn open(&self) -> impl Iterator<Item = (u64, AgentId)> {
+        self.asks.iter().filter(|(_, it)| !it.answered).map(|(&mark, it)| (mark, it.agent))
+    }
+
+    pub(in crate::sim) fn journaled(&self, mark: u64) -> bool {
+        self.asks.get(&mark).is_some_and(|it| it.journaled)
+    }
+
+    /// Only what an agent asked is asked of a client.
+    pub(in crate::sim) fn a_client_is_asked_what_an_agent_asked(
+        &self,
+        conn: ConnId,
+        text: &Bytes,
+    ) -> u64 {
+        let mark = peek::mark(text).filter(|it| self.asks.contains_key(it));
+        hold("a_client_is_asked_what_an_agent_asked", mark.is_some(), || {
+            format!("{conn} was asked {text:?}")
+        });
+        mark.expect("held above")
+    }
+}
+
+/// How an ask ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sim) enum Ended {
+    Chosen,
+    Void,
+}

@@ -1,0 +1,128 @@
+//! What clients hear of a session: every event once, in order, without gaps, durable first, and as
+//! it was written.
+
+use super::hold;
+use crate::sim::{disk::Stream, peek};
+use bytes::Bytes;
+use jackfield_core::{
+    ConnId, SessionId,
+    log::{Body, Event},
+};
+
+/// How far one connection has been told one session.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sim) struct Hearing {
+    pub(in crate::sim) heard: u64,
+}
+
+/// What a text says of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sim) enum Rendered {
+    /// The agent's words.
+    Said,
+    /// A prompt as another client's words.
+    Chunk,
+    /// The fact, for those who know of the hub.
+    Notice,
+}
+
+/// Who listens.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sim) struct Listener<'a> {
+    pub(in crate::sim) conn: ConnId,
+    pub(in crate::sim) aware: bool,
+    pub(in crate::sim) session: &'a SessionId,
+}
+
+impl Hearing {
+    /// The next event of the session reaches the client.
+    pub(in crate::sim) fn hear(
+        &mut self,
+        who: Listener<'_>,
+        stream: &Stream,
+        seq: u64,
+        how: Rendered,
+        text: &Bytes,
+    ) {
+        nothing_is_heard_before_it_is_durable(who, stream, seq);
+        let again = how == Rendered::Chunk && seq == self.heard;
+        if !again {
+            self.every_event_once_in_order(who, stream, seq);
+        }
+        self.heard = seq;
+        let (event, line) = (stream.event(seq), stream.line(seq));
+        let (event, line) = (event.expect("durable"), line.expect("durable"));
+        what_is_heard_is_what_was_written(who, event, line, how, text);
+    }
+
+    fn every_event_once_in_order(&self, who: Listener<'_>, stream: &Stream, seq: u64) {
+        let missed = self.missed(who, stream, seq.saturating_sub(1));
+        hold("every_event_once_in_order", self.heard < seq && missed.is_none(), || {
+            let Listener { conn, session, .. } = who;
+            format!("{conn} heard {seq} of {session} after {}, missed {missed:?}", self.heard)
+        });
+    }
+
+    /// The first event up to `upto` that this client should have heard and has not.
+    pub(in crate::sim) fn missed(
+        &self,
+        who: Listener<'_>,
+        stream: &Stream,
+        upto: u64,
+    ) -> Option<u64> {
+        let seqs = self.heard + 1..=upto.min(stream.durable());
+        seqs.into_iter().find(|&seq| {
+            let event = stream.event(seq).expect("durable");
+            is_audible(who, event)
+        })
+    }
+}
+
+/// Whether a client must hear of an event as a message of its own.
+fn is_audible(who: Listener<'_>, event: &Event) -> bool {
+    match &event.body {
+        _ if who.aware => true,
+        Body::Said { .. } => true,
+        Body::Prompted { by, .. } => !by.ends_with(&format!("({})", who.conn)),
+        _ => false,
+    }
+}
+
+fn nothing_is_heard_before_it_is_durable(who: Listener<'_>, stream: &Stream, seq: u64) {
+    hold("nothing_is_heard_before_it_is_durable", 0 < seq && seq <= stream.durable(), || {
+        let Listener { conn, session, .. } = who;
+        format!("{conn} heard event {seq} of {session}, whose log ends at {}", stream.durable())
+    });
+}
+
+fn what_is_heard_is_what_was_written(
+    who: Listener<'_>,
+    event: &Event,
+    line: &Bytes,
+    how: Rendered,
+    text: &Bytes,
+) {
+    let same = match (how, &event.body) {
+        (Rendered::Said, Body::Said { frame, .. }) if who.aware => {
+            let member = format!("\"jackfield\":{{\"seq\":{}}}", event.seq.0);
+            let whole = format!("\"_meta\":{{{member}}},");
+            let text = String::from_utf8_lossy(text);
+            let bare = text.replacen(&whole, "", 1);
+            let bare = bare.replacen(&format!("{member},"), "", 1);
+            bare.as_bytes() == &frame.bytes()[..]
+        }
+        (Rendered::Said, Body::Said { frame, .. }) => frame.bytes() == text,
+        (Rendered::Chunk, Body::Prompted { frame, .. }) => {
+            peek::prompt(text) == peek::prompt(frame.bytes())
+        }
+        (Rendered::Notice, Body::Said { .. }) => false,
+        (Rendered::Notice, _) => {
+            let tail = [&line[1..], b"}"].concat();
+            text.ends_with(&tail)
+        }
+        _ => false,
+    };
+    hold("what_is_heard_is_what_was_written", same, || {
+        format!("{} heard {text:?} as {how:?} of {line:?}", who.conn)
+    });
+}

@@ -1,0 +1,57 @@
+//! What must always hold, told from the outside: what was said to the hub, what it said, and what is
+//! on the disk. Each invariant is a function with a name.
+
+mod asks;
+mod hearing;
+mod log;
+mod requests;
+mod rest;
+
+pub(super) use asks::{Asks, Ended};
+pub(super) use hearing::{Hearing, Listener, Rendered};
+pub(super) use log::{Facts, Prompt, Word, summary_and_tail_give_the_whole};
+pub(super) use requests::{Answer, Kind, Request};
+
+use bytes::Bytes;
+use jackfield_core::Seq;
+
+/// The invariant that did not hold, and how. Thrown as a panic, so that a check can stand anywhere.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) invariant: &'static str,
+    pub(super) detail: String,
+}
+
+/// Throws unless the invariant holds.
+pub(super) fn hold(invariant: &'static str, holds: bool, detail: impl FnOnce() -> String) {
+    if !holds {
+        std::panic::panic_any(Broken { invariant, detail: detail() });
+    }
+}
+
+pub(super) fn a_retry_says_the_same(seq: Seq, there: &Bytes, again: &Bytes) {
+    hold("a_retry_says_the_same", there == again, || {
+        format!("event {} was written as {there:?} and sent again as {again:?}", seq.0)
+    });
+}
+
+pub(super) fn appends_follow_the_log(seq: Seq, head: u64) {
+    hold("appends_follow_the_log", seq.0 == head + 1, || {
+        format!("event {} was appended to a log that ends at {head}", seq.0)
+    });
+}
+
+/// The one bound on what a client that does not read can make the hub keep: no event is handed to
+/// it when its outbox is full, save for the rest of one slice of the journal.
+pub(super) fn outboxes_are_bounded(unwritten: usize, max: usize) {
+    let slice = super::disk::READ_BYTES + super::disk::READ_EVENTS * 512;
+    hold("outboxes_are_bounded", unwritten <= max + slice, || {
+        format!("an event was handed to a client with {unwritten} bytes unwritten")
+    });
+}
+
+pub(super) fn held_events_are_bounded(held: usize, max: usize) {
+    hold("held_events_are_bounded", held <= max, || {
+        format!("{held} bytes are held for the journal, and the agent is still read")
+    });
+}

@@ -1,0 +1,80 @@
+//! Every request gets exactly one answer, meant for it, and not before what it must follow.
+
+use super::hold;
+use crate::sim::peek;
+use bytes::Bytes;
+use jackfield_core::{ConnId, SessionId};
+
+/// A client's request that waits for its answer.
+#[derive(Debug, Clone)]
+pub(in crate::sim) struct Request {
+    pub(in crate::sim) kind: Kind,
+    pub(in crate::sim) token: u64,
+    pub(in crate::sim) session: Option<SessionId>,
+    /// The hub has it.
+    pub(in crate::sim) delivered: bool,
+    /// The log's end when the hub took it, or when the agent's answer came: the answer follows that.
+    pub(in crate::sim) follows: u64,
+    /// The prompt or request was withdrawn or cancelled by the client.
+    pub(in crate::sim) withdrawn: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sim) enum Kind {
+    Connect,
+    Initialize,
+    New,
+    Load,
+    Resume,
+    Attach,
+    Prompt,
+    /// Changes a setting; the agent's yes is written down.
+    Setting,
+    /// A method nobody knows, in a session or for the agent as a whole.
+    Echo,
+    Close,
+    Delete,
+    List,
+    Sessions,
+    Status,
+}
+
+/// An answer as a client hears it.
+#[derive(Debug)]
+pub(in crate::sim) struct Answer<'a> {
+    pub(in crate::sim) conn: ConnId,
+    pub(in crate::sim) id: &'a str,
+    pub(in crate::sim) text: &'a Bytes,
+    pub(in crate::sim) is_result: bool,
+}
+
+impl Answer<'_> {
+    /// The request this answers.
+    pub(in crate::sim) fn every_request_gets_one_answer(&self, open: Option<Request>) -> Request {
+        let asked = open.filter(|it| it.delivered);
+        hold("every_request_gets_one_answer", asked.is_some(), || {
+            format!("{} heard {:?} and waits for no answer under {}", self.conn, self.text, self.id)
+        });
+        asked.expect("held above")
+    }
+
+    /// Agents put the mark of the request into their answer.
+    pub(in crate::sim) fn an_answer_reaches_who_asked(&self, request: &Request) {
+        if matches!(request.kind, Kind::Load | Kind::Resume | Kind::Attach | Kind::Initialize) {
+            return;
+        }
+        let token = peek::token(self.text);
+        hold("an_answer_reaches_who_asked", token.is_none_or(|it| it == request.token), || {
+            format!("{} asked {request:?} and heard {:?}", self.conn, self.text)
+        });
+    }
+
+    /// A good answer of an agent that the hub promised to pass on is the agent's own.
+    pub(in crate::sim) fn a_good_answer_is_the_agents(&self, request: &Request) {
+        let forwarded = matches!(request.kind, Kind::New | Kind::Setting | Kind::Echo);
+        let holds = !forwarded || !self.is_result || peek::token(self.text).is_some();
+        hold("a_good_answer_is_the_agents", holds, || {
+            format!("{} asked {request:?} and heard {:?}", self.conn, self.text)
+        });
+    }
+}

@@ -1,0 +1,66 @@
+//! What kind of world a seed makes: calm seas in one, storms of one sort or another in the next.
+
+use super::rng::Rng;
+
+/// Chances, in percent unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Temper {
+    /// Of ten thousand steps.
+    pub(super) crash: u64,
+    pub(super) stop: u64,
+    pub(super) leave: u64,
+    pub(super) die: u64,
+    pub(super) append_fails: u64,
+    /// Of ten thousand appends.
+    pub(super) fenced: u64,
+    pub(super) read_fails: u64,
+    pub(super) stale: u64,
+    /// How many of a hundred disk steps are skipped.
+    pub(super) slow_disk: u64,
+    pub(super) deaf: u64,
+    pub(super) lazy: u64,
+    pub(super) big: u64,
+    pub(super) refuses: u64,
+    pub(super) ignores_cancel: u64,
+}
+
+impl Temper {
+    pub(super) fn new(rng: &mut Rng) -> Temper {
+        Temper {
+            crash: rng.pick(&[0, 0, 10, 40, 120]),
+            stop: rng.pick(&[0, 0, 5, 20]),
+            leave: rng.pick(&[0, 20, 60, 200]),
+            die: rng.pick(&[0, 20, 60, 200]),
+            append_fails: rng.pick(&[0, 0, 5, 30]),
+            fenced: rng.pick(&[0, 0, 0, 100]),
+            read_fails: rng.pick(&[0, 0, 10]),
+            stale: rng.pick(&[0, 30, 60]),
+            slow_disk: rng.pick(&[0, 0, 30, 80]),
+            deaf: rng.pick(&[0, 0, 10, 30]),
+            lazy: rng.pick(&[0, 20, 60]),
+            big: rng.pick(&[0, 5, 30]),
+            refuses: rng.pick(&[0, 0, 10, 30]),
+            ignores_cancel: rng.pick(&[0, 30, 100]),
+        }
+    }
+
+    /// Trouble stops.
+    pub(super) fn calm() -> Temper {
+        Temper {
+            crash: 0,
+            stop: 0,
+            leave: 0,
+            die: 0,
+            append_fails: 0,
+            fenced: 0,
+            read_fails: 0,
+            stale: 0,
+            slow_disk: 0,
+            deaf: 0,
+            lazy: 0,
+            big: 0,
+            refuses: 0,
+            ignores_cancel: 0,
+        }
+    }
+}

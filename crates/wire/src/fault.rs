@@ -1,0 +1,200 @@
+//! Every error we send: a JSON-RPC code, a short public sentence, and a stable name to match on.
+//!
+//! Codes of our own start at -31000 and go down: -32768 to -32000 and -32899 to -32800 are
+//! reserved, and ACP uses several of those.
+
+use serde_json::{Map, Value, json};
+
+/// What we say when we cannot do what a peer asked. `Display` is the public sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("not JSON")]
+    Parse,
+    #[error("invalid request: {why}")]
+    InvalidRequest { why: String },
+    #[error("no method `{method}`")]
+    MethodNotFound { method: String },
+    /// A method we know and do not serve.
+    #[error("method `{method}` is not served here")]
+    NotServed { method: String },
+    #[error("invalid params: {why}")]
+    InvalidParams { why: String },
+    #[error("internal error: {why}")]
+    Internal { why: String },
+    #[error("no session `{session}`")]
+    SessionNotFound { session: String },
+    #[error("request cancelled")]
+    Cancelled,
+    #[error("agent `{agent}` ended: {status}")]
+    AgentGone { agent: String, status: String, stderr: String },
+    #[error("agent `{agent}` could not be started: {why}")]
+    AgentNotStarted { agent: String, why: String, stderr: String },
+    #[error("too much at once: {what}")]
+    Overloaded { what: String },
+    #[error("session `{session}` cannot be resumed: {why}")]
+    CannotResume { session: String, why: String },
+    #[error("no agent to use: {why}")]
+    NoAgent { why: String },
+    #[error("session `{session}` is served by another hub")]
+    Fenced { session: String },
+    #[error("interrupted: {why}")]
+    Interrupted { why: String },
+    #[error("the hub is stopping")]
+    Stopping,
+}
+
+impl Fault {
+    /// The JSON-RPC code.
+    pub fn code(&self) -> i32 {
+        match self {
+            Fault::Parse => -32700,
+            Fault::InvalidRequest { .. } => -32600,
+            Fault::MethodNotFound { .. } | Fault::NotServed { .. } => -32601,
+            Fault::InvalidParams { .. } => -32602,
+            Fault::Internal { .. } => -32603,
+            Fault::SessionNotFound { .. } => -32002,
+            Fault::Cancelled => -32800,
+            Fault::AgentGone { .. } => -31000,
+            Fault::AgentNotStarted { .. } => -31001,
+            Fault::Overloaded { .. } => -31002,
+            Fault::CannotResume { .. } => -31003,
+            Fault::NoAgent { .. } => -31004,
+            Fault::Fenced { .. } => -31005,
+            Fault::Interrupted { .. } => -31006,
+            Fault::Stopping => -31007,
+        }
+    }
+
+    /// The stable name, sent as `data.jackfield.code`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fault::Parse => "parse_error",
+            Fault::InvalidRequest { .. } => "invalid_request",
+            Fault::MethodNotFound { .. } => "method_not_found",
+            Fault::NotServed { .. } => "not_served",
+            Fault::InvalidParams { .. } => "invalid_params",
+            Fault::Internal { .. } => "internal",
+            Fault::SessionNotFound { .. } => "session_not_found",
+            Fault::Cancelled => "cancelled",
+            Fault::AgentGone { .. } => "agent_gone",
+            Fault::AgentNotStarted { .. } => "agent_not_started",
+            Fault::Overloaded { .. } => "overloaded",
+            Fault::CannotResume { .. } => "cannot_resume",
+            Fault::NoAgent { .. } => "no_agent",
+            Fault::Fenced { .. } => "fenced",
+            Fault::Interrupted { .. } => "interrupted",
+            Fault::Stopping => "stopping",
+        }
+    }
+
+    /// The JSON-RPC error object.
+    pub fn to_json(&self) -> String {
+        let mut ours = Map::new();
+        ours.insert("code".to_owned(), self.name().into());
+        for (key, detail) in self.details() {
+            ours.insert(key.to_owned(), detail.into());
+        }
+        let mut data = Map::new();
+        if let Fault::SessionNotFound { session } = self {
+            // Where ACP's own "resource not found" says it.
+            data.insert("sessionId".to_owned(), session.as_str().into());
+        }
+        data.insert("jackfield".to_owned(), Value::Object(ours));
+        json!({ "code": self.code(), "message": self.to_string(), "data": data }).to_string()
+    }
+
+    fn details(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Fault::Parse | Fault::Cancelled | Fault::Stopping => vec![],
+            Fault::InvalidRequest { why }
+            | Fault::InvalidParams { why }
+            | Fault::Internal { why }
+            | Fault::NoAgent { why }
+            | Fault::Interrupted { why } => vec![("why", why)],
+            Fault::MethodNotFound { method } | Fault::NotServed { method } => {
+                vec![("method", method)]
+            }
+            Fault::SessionNotFound { session } | Fault::Fenced { session } => {
+                vec![("session", session)]
+            }
+            Fault::AgentGone { agent, status, stderr } => {
+                vec![("agent", agent), ("status", status), ("stderr", stderr)]
+            }
+            Fault::AgentNotStarted { agent, why, stderr } => {
+                vec![("agent", agent), ("why", why), ("stderr", stderr)]
+            }
+            Fault::Overloaded { what } => vec![("what", what)],
+            Fault::CannotResume { session, why } => vec![("session", session), ("why", why)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fault;
+    use crate::frame::Frame;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    fn every_fault() -> Vec<Fault> {
+        let odd = || "odd \"text\"\n\u{7}é".to_owned();
+        vec![
+            Fault::Parse,
+            Fault::InvalidRequest { why: odd() },
+            Fault::MethodNotFound { method: odd() },
+            Fault::NotServed { method: odd() },
+            Fault::InvalidParams { why: odd() },
+            Fault::Internal { why: odd() },
+            Fault::SessionNotFound { session: odd() },
+            Fault::Cancelled,
+            Fault::AgentGone { agent: odd(), status: odd(), stderr: odd() },
+            Fault::AgentNotStarted { agent: odd(), why: odd(), stderr: odd() },
+            Fault::Overloaded { what: odd() },
+            Fault::CannotResume { session: odd(), why: odd() },
+            Fault::NoAgent { why: odd() },
+            Fault::Fenced { session: odd() },
+            Fault::Interrupted { why: odd() },
+            Fault::Stopping,
+        ]
+    }
+
+    #[test]
+    fn every_fault_is_json_with_its_code_its_name_and_its_details() {
+        for fault in every_fault() {
+            let frame = Frame::error_for("7", &fault);
+            let error: Value = serde_json::from_str(frame.error().unwrap()).unwrap();
+            assert_eq!(error["code"], fault.code());
+            assert_eq!(error["message"], fault.to_string());
+            let ours = error["data"]["jackfield"].as_object().unwrap();
+            assert_eq!(ours["code"], fault.name());
+            assert_eq!(ours.len(), 1 + fault.details().len());
+            for (key, detail) in fault.details() {
+                assert_eq!(ours[key], detail);
+            }
+        }
+    }
+
+    #[test]
+    fn every_fault_has_a_name_of_its_own() {
+        let names: BTreeSet<_> = every_fault().iter().map(Fault::name).collect();
+        assert_eq!(names.len(), every_fault().len());
+    }
+
+    #[test]
+    fn our_own_codes_keep_out_of_the_reserved_ranges() {
+        let theirs = [-32700, -32600, -32601, -32602, -32603, -32002, -32800];
+        let ours = |fault: &Fault| !theirs.contains(&fault.code());
+        let codes: BTreeSet<_> =
+            every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
+        assert_eq!(codes.len(), 8, "one code each");
+        assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
+    }
+
+    #[test]
+    fn a_missing_session_is_named_where_acp_names_it() {
+        let fault = Fault::SessionNotFound { session: "s-1".to_owned() };
+        let error: Value = serde_json::from_str(&fault.to_json()).unwrap();
+        assert_eq!(error["data"]["sessionId"], "s-1");
+        assert_eq!(error["code"], -32002);
+    }
+}
