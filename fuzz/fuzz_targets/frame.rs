@@ -91,10 +91,13 @@ fuzz_target!(|data: &[u8]| {
         }
         Kind::Response => {
             let (result, error) = (envelope.get("result"), envelope.get("error"));
-            assert_eq!(frame.result().or(frame.error()), match (result, error) {
-                (Some(&"null") | None, Some(error)) if *error != "null" => Some(*error),
-                _ => result.copied(),
-            });
+            assert_eq!(
+                frame.result().or(frame.error()),
+                match (result, error) {
+                    (Some(&"null") | None, Some(error)) if *error != "null" => Some(*error),
+                    _ => result.copied(),
+                }
+            );
             members(frame.result())
         }
     };

@@ -4,6 +4,8 @@
 
 mod bench;
 mod fuzz;
+mod plant;
+mod sim;
 mod tidy;
 mod tools;
 
@@ -13,6 +15,9 @@ const USAGE: &str = "usage: cargo xtask <chore>
   tidy            check the rules that the compiler cannot check
   tools           install what `just ci` needs and this machine lacks
   fuzz [SECONDS]  run every fuzz target for so long (15)
+  sim [--seed N] [--steps N] [--trace]
+                  run the simulator: one seed, or SIM_SEEDS of them (2000)
+  plant [NAME]... put known bugs into a copy of the hub and see the simulator find them
   bench           measure a direct pipe and the same through Jackfield";
 
 fn main() -> ExitCode {
@@ -24,6 +29,8 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["tidy"] => tidy::run(),
         ["tools"] => tools::run(),
+        ["sim", rest @ ..] => sim::run(rest),
+        ["plant", names @ ..] => plant::run(names),
         ["bench"] => report(bench::run()),
         ["fuzz"] => fuzz::run(15),
         ["fuzz", seconds] => match seconds.parse() {

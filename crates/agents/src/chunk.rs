@@ -74,3 +74,37 @@ fn piece(buffer: &mut BytesMut, count: usize) -> Option<Bytes> {
         _ => Some(buffer.split().freeze()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::os::fd::OwnedFd;
+
+    #[tokio::test]
+    async fn a_drain_ends_even_if_somebody_keeps_writing() {
+        let (read, mut write) = io::pipe().unwrap();
+        let pipe = Receiver::from_owned_fd(OwnedFd::from(read)).unwrap();
+        let holds = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap();
+        write.write_all(&vec![b'x'; holds]).unwrap();
+        let mut drained = 0;
+        drain(&pipe, |piece| {
+            drained += piece.len();
+            assert!(drained <= 2 * holds, "it does not end");
+            write.write_all(&piece).unwrap();
+        });
+        assert!(holds <= drained);
+    }
+
+    #[tokio::test]
+    async fn small_pieces_are_copied_and_large_ones_share_the_buffer() {
+        let (read, mut write) = io::pipe().unwrap();
+        let mut pipe = Receiver::from_owned_fd(OwnedFd::from(read)).unwrap();
+        for size in [1, COPY_BYTES_MAX, COPY_BYTES_MAX + 1, READ_BYTES] {
+            write.write_all(&vec![b'x'; size]).unwrap();
+            assert_eq!(super::read(&mut pipe).await.unwrap().unwrap().len(), size);
+        }
+        drop(write);
+        assert!(super::read(&mut pipe).await.unwrap().is_none());
+    }
+}

@@ -6,7 +6,7 @@ use crate::{
     out::{Color, Out},
     report::Failure,
 };
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
 
 /// Runs any coding agent as a durable session that any client can attach to
 ///
@@ -28,17 +28,17 @@ struct Globals {
     #[arg(long, global = true, env = env::SOCKET, hide_env_values = true, value_name = "ADDRESS")]
     socket: Option<Address>,
 
-    /// When to use color
+    /// When to use color; `NO_COLOR` counts too
     #[arg(long, global = true, env = env::COLOR, hide_env_values = true, value_enum, default_value_t)]
     color: Color,
 
     /// Only data and errors
-    #[arg(short, long, global = true, env = env::QUIET, hide_env_values = true)]
-    quiet: bool,
+    #[arg(short, long, global = true, env = env::QUIET, hide_env_values = true, action = ArgAction::Count)]
+    quiet: u8,
 
-    /// More about what happens
-    #[arg(short, long, global = true, env = env::VERBOSE, hide_env_values = true)]
-    verbose: bool,
+    /// More about what happens; twice for everything
+    #[arg(short, long, global = true, env = env::VERBOSE, hide_env_values = true, action = ArgAction::Count)]
+    verbose: u8,
 }
 
 #[derive(Debug, Subcommand)]
@@ -71,7 +71,7 @@ pub(crate) fn run() -> exit::Exit {
         Err(error) => return Out::usage(&error),
     };
     let Globals { socket, color, quiet, verbose } = app.globals;
-    let out = Out::new(color, quiet, verbose);
+    let out = Out::new(color, 0 < quiet, verbose);
     let desk = Desk { dial: Dial::new(socket, &out), out };
     match dispatch(app.command, &desk) {
         Ok(()) => exit::Exit::Ok,
@@ -102,12 +102,18 @@ pub(crate) fn tree() -> clap::Command {
     App::command()
 }
 
+const DIRECTORIES: &str = "\
+Directories:
+  $JACKFIELD_CONFIG_DIR   config.toml          [default: $XDG_CONFIG_HOME/jackfield]
+  $JACKFIELD_STATE_DIR    journal, ledger, log [default: $XDG_STATE_HOME/jackfield]
+  $JACKFIELD_RUNTIME_DIR  socket, token        [default: $XDG_RUNTIME_DIR/jackfield]";
+
 fn after_help() -> String {
     format!(
         "Examples:\n  \
          $ jackfield run \"What does this project do?\" -- goose acp\n  \
          $ jackfield acp -- goose acp          # what an editor starts\n  \
-         $ jackfield attach\n\n{}",
+         $ jackfield attach\n\n{DIRECTORIES}\n\n{}",
         exit::TABLE
     )
 }
@@ -139,7 +145,9 @@ mod tests {
     #[test]
     fn every_flag_has_a_variable_of_ours() {
         each_command(&tree(), &mut |command| {
-            for flag in command.get_arguments().filter(|it| !it.is_positional() && !it.is_hide_set()) {
+            for flag in
+                command.get_arguments().filter(|it| !it.is_positional() && !it.is_hide_set())
+            {
                 let id = flag.get_id().as_str();
                 if matches!(id, "help" | "version") {
                     continue;

@@ -1,7 +1,13 @@
-//! Every variable of the environment that the command reads. Each flag has one of the same name.
+//! Every variable of the environment that the command reads. Each flag has one of the same name;
+//! the three directories are read in `jackfield_daemon::Paths`.
 
 /// What starts with this is ours, and no agent gets to see it.
 pub(crate) const PREFIX: &str = "JACKFIELD_";
+
+/// Anything but `0`, `no`, `off`, `false` and nothing turns a flag on.
+pub(crate) fn flag() -> clap::builder::FalseyValueParser {
+    clap::builder::FalseyValueParser::new()
+}
 
 pub(crate) const AFTER: &str = "JACKFIELD_AFTER";
 pub(crate) const AGENT: &str = "JACKFIELD_AGENT";

@@ -212,3 +212,32 @@ fn is_exhausted(error: &io::Error) -> bool {
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dial::{Socket, dial_blocking};
+    use crate::stream::Carrier;
+
+    #[tokio::test]
+    async fn tcp_sends_at_once_on_both_sides() {
+        let dir = tempfile::tempdir().unwrap();
+        let token = Token::create_or_read(&dir.path().join("token")).unwrap();
+        let address = "tcp://127.0.0.1:0".parse().unwrap();
+        let mut listener = Listener::bind(&address, Some(&token)).unwrap();
+        let Ok(Socket::Tcp(there)) = dial_blocking(listener.address(), Some(&token)) else {
+            panic!("no TCP");
+        };
+        let Carrier::Tcp(here) = listener.accept().await.unwrap().carrier else {
+            panic!("no TCP");
+        };
+        assert!(here.nodelay().unwrap() && there.nodelay().unwrap());
+    }
+
+    #[test]
+    fn only_a_lack_of_something_is_waited_for() {
+        assert!(is_exhausted(&Errno::MFILE.into()));
+        assert!(!is_exhausted(&Errno::CONNABORTED.into()));
+        assert!(!is_exhausted(&io::ErrorKind::NotFound.into()));
+    }
+}

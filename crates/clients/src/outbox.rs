@@ -3,23 +3,35 @@
 //! The daemon's loop writes directly as long as the socket takes it. When the socket is full, the
 //! writing belongs to the connection's task until the queue is empty again: one writer at a time,
 //! no system call that is known to fail.
+//!
+//! Small frames are copied together and large ones are written from where they lie: a slice of a
+//! `writev` costs the kernel more than a copy of a few hundred bytes costs us (measured: 78 against
+//! 38 ns a frame of 360 bytes, even at 2 KiB).
 
 use crate::stream::WriteHalf;
 use bytes::Bytes;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What one `writev` takes (`UIO_MAXIOV`).
-const SLICES_MAX: usize = 1024;
+/// A text up to this length is copied beside its neighbours.
+const COPY_BYTES_MAX: usize = 1 << 10;
+/// So many longer ones go into one call, which takes 1024 slices (`UIO_MAXIOV`).
+const LARGE_MAX: usize = 500;
 /// More in one call gains nothing: it is about what a socket holds.
-const WRITE_BYTES_MAX: usize = 256 << 10;
+const WRITE_BYTES_MAX: usize = 128 << 10;
 /// One turn of writing, so that a fast reader of a long queue does not keep the loop.
 const TURN_BYTES_MAX: usize = 1 << 20;
 /// What a peer gets to take the next bytes, or to close, once we want to close.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
+
+thread_local! {
+    /// Where small texts are put together. Borrowed only while a write runs.
+    static PAGE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -206,6 +218,7 @@ impl Outbox {
                     wrote += state.advance(count);
                     turn += count;
                     if count < offered {
+                        self.half.note_full();
                         break;
                     }
                 }
@@ -227,29 +240,44 @@ impl Outbox {
     }
 
     fn write_once(&self, state: &State) -> (io::Result<usize>, usize) {
-        let mut slices = Vec::with_capacity(SLICES_MAX.min(2 * state.queue.len()));
-        let offered = state.gather(&mut slices);
-        (self.half.try_write_vectored(&slices), offered)
+        PAGE.with_borrow_mut(|page| {
+            let slices = state.lay_out(page);
+            let offered = slices.iter().map(|it| it.len()).sum();
+            (self.half.try_write_vectored(&slices), offered)
+        })
     }
 }
 
 impl State {
-    /// The texts with their newlines, as many as one call takes.
-    fn gather<'a>(&'a self, slices: &mut Vec<IoSlice<'a>>) -> usize {
+    /// The next texts with their newlines, as many as one call takes.
+    fn lay_out<'a>(&'a self, page: &'a mut Vec<u8>) -> Vec<IoSlice<'a>> {
+        page.clear();
+        // Each large text, and what of the page goes before it.
+        let mut large = Vec::new();
         let (mut offered, mut begun) = (0, self.begun);
         for text in &self.queue {
-            if SLICES_MAX < slices.len() + 2 || WRITE_BYTES_MAX <= offered {
+            let rest = &text[begun..];
+            if WRITE_BYTES_MAX <= offered || LARGE_MAX <= large.len() {
                 break;
             }
-            let rest = &text[begun..];
-            if !rest.is_empty() {
-                slices.push(IoSlice::new(rest));
+            if COPY_BYTES_MAX < rest.len() {
+                large.push((page.len(), rest));
+            } else {
+                page.extend_from_slice(rest);
             }
-            slices.push(IoSlice::new(b"\n"));
+            page.push(b'\n');
             offered += rest.len() + 1;
             begun = 0;
         }
-        offered
+        let mut slices = Vec::with_capacity(2 * large.len() + 1);
+        let mut start = 0;
+        for (end, text) in large {
+            slices.push(IoSlice::new(&page[start..end]));
+            slices.push(IoSlice::new(text));
+            start = end;
+        }
+        slices.push(IoSlice::new(&page[start..]));
+        slices
     }
 
     /// So many bytes are out; the length of the texts that are complete now.
@@ -274,54 +302,62 @@ mod tests {
     use proptest::prelude::*;
 
     fn state(sizes: &[usize]) -> State {
-        let queue: VecDeque<_> = (b'a'..).zip(sizes).map(|(it, n)| vec![it; *n].into()).collect();
+        let queue: VecDeque<_> =
+            (0_u8..=255).cycle().zip(sizes).map(|(it, n)| vec![it; *n].into()).collect();
         let queued = sizes.iter().sum();
         State { queue, begun: 0, queued, waiting: false, phase: Phase::Open }
     }
 
     fn offered(state: &State) -> Vec<u8> {
-        let mut slices = Vec::new();
-        let offered = state.gather(&mut slices);
-        let bytes = slices.iter().flat_map(|it| it.iter().copied()).collect::<Vec<_>>();
-        assert_eq!(bytes.len(), offered);
-        bytes
+        let mut page = Vec::new();
+        state.lay_out(&mut page).iter().flat_map(|it| it.to_vec()).collect()
     }
 
     proptest! {
         #[test]
         fn a_write_may_stop_at_any_byte_and_each_text_counts_once(
-            sizes in prop::collection::vec(0_usize..40, 0..25),
-            steps in prop::collection::vec(1_usize..60, 0..40),
+            sizes in prop::collection::vec(prop_oneof![9 => 0_usize..40, 1 => 0_usize..40_000], 0..25),
+            steps in prop::collection::vec(1_usize..300, 0..40),
         ) {
             let mut state = state(&sizes);
-            let all = offered(&state);
+            let all: Vec<u8> = state.queue.iter().flat_map(|it| [&it[..], b"\n"].concat()).collect();
             let mut heard = Vec::new();
             let mut wrote = 0;
-            for step in steps.into_iter().chain([usize::MAX]) {
+            for step in steps.into_iter().chain([usize::MAX; 25]) {
                 let bytes = offered(&state);
                 let count = step.min(bytes.len());
                 heard.extend_from_slice(&bytes[..count]);
                 wrote += state.advance(count);
                 prop_assert_eq!(state.queued + wrote, sizes.iter().sum::<usize>());
             }
-            prop_assert_eq!(heard, all);
+            prop_assert!(heard == all);
             prop_assert_eq!((wrote, state.queue.len(), state.begun), (sizes.iter().sum(), 0, 0));
         }
-    }
-
-    #[test]
-    fn one_call_takes_no_more_slices_than_the_kernel_does() {
-        let state = state(&[1; 100]);
-        let mut many = State { queue: VecDeque::new(), ..state };
-        many.queue = (0..5000).map(|_| Bytes::from_static(b"x")).collect();
-        let mut slices = Vec::new();
-        many.gather(&mut slices);
-        assert_eq!(slices.len(), SLICES_MAX);
     }
 
     #[test]
     fn one_call_takes_one_text_at_least_and_little_more_than_its_share() {
         assert_eq!(offered(&state(&[3 * WRITE_BYTES_MAX, 5])).len(), 3 * WRITE_BYTES_MAX + 1);
         assert_eq!(offered(&state(&[WRITE_BYTES_MAX - 1, 5])).len(), WRITE_BYTES_MAX);
+        let small = offered(&state(&vec![100; 5000])).len();
+        assert!(WRITE_BYTES_MAX <= small && small <= WRITE_BYTES_MAX + 100, "{small}");
+        assert_eq!(offered(&state(&[0, 0])), b"\n\n");
+    }
+
+    #[test]
+    fn small_texts_lie_together_and_large_ones_stay_where_they_are() {
+        let state = state(&[5, COPY_BYTES_MAX, COPY_BYTES_MAX + 1, COPY_BYTES_MAX + 2, 7]);
+        let mut page = Vec::new();
+        let lengths: Vec<_> = state.lay_out(&mut page).iter().map(|it| it.len()).collect();
+        let copied = COPY_BYTES_MAX;
+        assert_eq!(lengths, [5 + 1 + copied + 1, copied + 1, 1, copied + 2, 1 + 7 + 1]);
+    }
+
+    #[test]
+    fn one_call_takes_no_more_slices_than_the_kernel_does() {
+        let state = state(&vec![COPY_BYTES_MAX + 1; 600]);
+        let mut unlimited = Vec::new();
+        let slices = state.lay_out(&mut unlimited).len();
+        assert!(slices <= 1024, "{slices}");
     }
 }

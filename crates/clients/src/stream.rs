@@ -12,7 +12,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::pin;
 use std::task::{Context, Poll};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
 
@@ -120,6 +120,21 @@ impl WriteHalf {
             WriteHalf::Tcp(half) => half.try_write_vectored(slices),
             WriteHalf::Pipe(half) => half.try_write_vectored(slices),
         }
+    }
+
+    /// A write was cut short: the socket is not writable until the system says so. Saves the call
+    /// that would find out.
+    pub(crate) fn note_full(&self) {
+        let full = || -> io::Result<()> { Err(io::ErrorKind::WouldBlock.into()) };
+        let _ = match self {
+            WriteHalf::Unix(half) => {
+                AsRef::<UnixStream>::as_ref(half).try_io(Interest::WRITABLE, full)
+            }
+            WriteHalf::Tcp(half) => {
+                AsRef::<TcpStream>::as_ref(half).try_io(Interest::WRITABLE, full)
+            }
+            WriteHalf::Pipe(half) => half.try_io(full),
+        };
     }
 
     pub(crate) async fn writable(&self) -> io::Result<()> {

@@ -11,6 +11,7 @@ use crate::{
     timer::{Timer, Timers},
 };
 use bytes::Bytes;
+use jackfield_wire::Fault;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -155,7 +156,7 @@ impl Hub {
         let seq = event.seq;
         let changed = session.state.fold(&event);
         session.gate.hold(event.clone());
-        if session.append_failures == 0 {
+        if !session.stalled {
             let summary = changed.then(|| session.state.to_summary());
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
@@ -165,7 +166,7 @@ impl Hub {
     fn on_tick(&mut self) {
         while let Some(timer) = self.timers.due(self.now) {
             match timer {
-                Timer::AgentStart(agent) => self.on_start_deadline(agent),
+                Timer::AgentStart(agent, step) => self.on_start_deadline(agent, step),
                 Timer::Wake(session) => self.pump(&session),
                 Timer::Cancel(session, turn, rung) => self.on_cancel_deadline(&session, turn, rung),
                 Timer::AppendRetry(session) => self.append_again(&session),
@@ -184,6 +185,10 @@ impl Hub {
         let running: Vec<SessionId> = self.running().collect();
         for session in &running {
             self.cancel_turn(session);
+        }
+        let sessions: Vec<SessionId> = self.sessions.keys().cloned().collect();
+        for session in &sessions {
+            self.refuse_waiting(session, &Fault::Stopping);
         }
         if running.is_empty() {
             self.stop_agents();

@@ -2,14 +2,14 @@
 
 /// Bytes handed to a client and not yet written. Above it the client is behind: it reads the journal.
 /// A few socket buffers' worth, so a healthy client never gets there.
-pub const OUTBOX_BYTES_MAX: usize = 1024 * 1024;
+pub const OUTBOX_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// A client that was behind reads on when its outbox has fallen below this.
 pub const OUTBOX_BYTES_LOW: usize = OUTBOX_BYTES_MAX / 4;
 
 /// Events one journal read may return, and their bytes: a slice of work the loop does at once.
-pub const READ_EVENTS_MAX: usize = 512;
-pub const READ_BYTES_MAX: usize = 256 * 1024;
+pub const READ_EVENTS_MAX: usize = 2048;
+pub const READ_BYTES_MAX: usize = 1024 * 1024;
 
 /// Bytes appended and not yet durable, per session. Above it the agent's pipe is no longer read.
 pub const HELD_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// This agent should have opened or loaded its session by now.
-    AgentStart(AgentId),
+    /// This agent should have answered this step of its start by now.
+    AgentStart(AgentId, u64),
     /// The pause before this session's agent is started again is over.
     Wake(SessionId),
     /// This turn was asked to stop, this hard, and has not.

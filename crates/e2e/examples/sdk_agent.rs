@@ -8,7 +8,17 @@
 use agent_client_protocol::{
     Agent, Client, Error, Result, Stdio, UntypedMessage, on_receive_notification,
     on_receive_request,
-    v1::{ConnectionTo, Responder, schema::*},
+    v1::{
+        ConnectionTo, Responder,
+        schema::{
+            AgentCapabilities, CancelNotification, ContentBlock, ContentChunk, Implementation,
+            InitializeRequest, InitializeResponse, LoadSessionRequest, LoadSessionResponse,
+            NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind,
+            PromptRequest, PromptResponse, RequestPermissionOutcome, RequestPermissionRequest,
+            SessionId, SessionNotification, SessionUpdate, StopReason, TextContent, ToolCallUpdate,
+            ToolCallUpdateFields,
+        },
+    },
 };
 use futures::channel::oneshot;
 use serde_json::Value;

@@ -14,7 +14,7 @@ const ODDITIES: &str = concat!(
     r#""half":1.50,"thousand":1e3,"minus":-0.0,"most":18446744073709551615,"#,
     r#""least":-9223372036854775808,"more":123456789012345678901234567890.10E-5,"#,
     r#""escapes":"\u0041\/\ud83d\ude00\t\u0000é","dup":1,"dup":{"dup":[]},"dup":null,"#,
-    " \"space\" : [ 1 ,\t2 ] ,\r \"k\\u0065y\":true,\"_meta\":{\"z\":0.10,\"a\":[{}]}"
+    " \"space\" : [ 1 ,\t2 ] , \"k\\u0065y\":true,\"_meta\":{\"z\":0.10,\"a\":[{}]}"
 );
 
 /// Frames with `{odd}` for the oddities and `{sid}` for the session.
@@ -97,7 +97,8 @@ impl Reader {
 }
 
 fn raw(frames: impl IntoIterator<Item = String>) -> String {
-    frames.into_iter().map(|it| format!("raw {it}\n")).collect()
+    let lines: Vec<String> = frames.into_iter().map(|it| format!("raw {it}")).collect();
+    lines.join("\n")
 }
 
 #[test]
@@ -152,16 +153,16 @@ impl Wiretap {
     fn number_in(&self, template: &str) -> String {
         let (head, tail) = template.split_once("{id}").expect("the template has an id");
         wait_for(template, PATIENCE, || {
-            let heard = fs::read_to_string(&self.file).unwrap_or_default();
-            let id = heard.lines().find_map(|it| it.strip_prefix(head)?.strip_suffix(tail));
+            let stdin = fs::read_to_string(&self.file).unwrap_or_default();
+            let id = stdin.lines().find_map(|it| it.strip_prefix(head)?.strip_suffix(tail));
             id.filter(|it| it.bytes().all(|it| it.is_ascii_digit())).map(str::to_owned)
         })
     }
 
     fn has(&self, line: &str) {
         wait_for(line, PATIENCE, || {
-            let heard = fs::read_to_string(&self.file).unwrap_or_default();
-            heard.lines().any(|it| it == line).then_some(())
+            let stdin = fs::read_to_string(&self.file).unwrap_or_default();
+            stdin.lines().any(|it| it == line).then_some(())
         });
     }
 }
@@ -225,7 +226,7 @@ fn an_agents_request_and_its_answer_keep_every_byte_but_the_id() {
     let odd = |it: &str| it.replace("{odd}", ODDITIES);
     let ids = [r#""first \u0061sk""#, "-7"];
     let said = asks.iter().zip(ids).map(|(it, id)| odd(it).replace("{id}", id));
-    let text = raw(said) + "hang";
+    let text = raw(said) + "\nhang";
     let prompt = json!([{ "type": "text", "text": text }]);
     reader.client.send("session/prompt", &json!({ "sessionId": session, "prompt": prompt }));
     for ((ask, answer), id) in asks.iter().zip(answers).zip(ids) {
@@ -279,6 +280,42 @@ fn answers_of_an_agent_keep_every_byte_but_the_id() {
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{{id}},"result":{result}}}"#);
     let heard = reader.prompt("the last turn", &session, &raw([answer]));
     assert!(heard.contains(&format!("\"result\":{result}")), "{heard}");
+    drop(reader);
+    daemon.stop();
+}
+
+#[test]
+fn what_an_agent_says_of_itself_and_of_a_new_session_is_kept() {
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let told = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":1,"agentCapabilities":{{"future":{{{ODDITIES}}}}},{ODDITIES}}}}}"#
+    );
+    let opened = format!(r#"{{"result":{{{ODDITIES},"sessionId":"theirs"}},"extra":1.50,"id":2}}"#);
+    // It answers the two first lines as it was told, and then listens.
+    let script = r#"read -r a; printf '%s\n' "$0"; read -r b; printf '%s\n' "$1"; cat >/dev/null"#;
+    let argv = ["/bin/sh", "-c", script, &told, &opened].map(str::to_owned);
+    let mut reader = Reader { client: home.dial(), lines: Vec::new() };
+    reader.client.notify("_jackfield/connect", &json!({ "agent": { "name": "sh", "argv": argv } }));
+    let hello = reader.ask("hello", "initialize", &json!({ "protocolVersion": 1 }));
+    let (hello, told): (Value, Value) =
+        (serde_json::from_str(&hello).unwrap(), serde_json::from_str(&told).unwrap());
+    // The hub adds what every session of its own can do; whatever the agent told is still there.
+    let future = "/result/agentCapabilities/future";
+    assert_eq!(hello.pointer(future), told.pointer(future));
+    assert_eq!(hello["result"]["_meta"]["a"], told["result"]["_meta"]["a"]);
+    assert_eq!(hello["result"]["most"], told["result"]["most"]);
+
+    let params = json!({ "cwd": home.path(), "mcpServers": [] });
+    let answer = reader.ask("the new one", "session/new", &params);
+    let sessions = reader.client.result("_jackfield/sessions", &json!({}));
+    let session = sessions["sessions"][0]["sessionId"].as_str().unwrap();
+    let opened = opened.replace("theirs", session).replace("\"id\":2", "\"id\":\"the new one\"");
+    assert_eq!(answer, opened);
+    let loaded: Value = serde_json::from_str(&reader.load(session, home.path())).unwrap();
+    let mut opened: Value = serde_json::from_str(&opened).unwrap();
+    opened["result"].as_object_mut().unwrap().remove("sessionId");
+    assert_eq!(loaded["result"], opened["result"]);
     drop(reader);
     daemon.stop();
 }

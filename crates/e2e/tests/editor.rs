@@ -89,10 +89,8 @@ fn an_editor_that_is_closed_in_mid_turn_interrupts_nothing() {
 #[test]
 fn the_first_screen_of_the_readme_works_in_a_clean_home() {
     let home = Home::new();
-    let argv = home.fake_agent(&[]);
-    let mut args = vec!["run", "hello", "--"];
-    args.extend(argv.iter().map(String::as_str));
-    assert_eq!(said(&home, &args), "you said: hello\n");
+    let fake = home.fake_agent(&[]);
+    assert_eq!(said(&home, &["run", "hello", "--", &fake[0]]), "you said: hello\n");
 
     let listed = said(&home, &["sessions", "list", "--format", "json"]);
     let session = session_of(&listed);
@@ -108,10 +106,8 @@ fn the_first_screen_of_the_readme_works_in_a_clean_home() {
 #[test]
 fn a_session_that_was_kept_is_running_and_takes_the_next_prompt() {
     let home = Home::new();
-    let argv = home.fake_agent(&[]);
-    let mut args = vec!["run", "--keep", "first", "--"];
-    args.extend(argv.iter().map(String::as_str));
-    assert_eq!(said(&home, &args), "you said: first\n");
+    let fake = home.fake_agent(&[]);
+    assert_eq!(said(&home, &["run", "--keep", "first", "--", &fake[0]]), "you said: first\n");
     let session = session_of(&said(&home, &["ps", "--format", "json"]));
     assert_eq!(said(&home, &["run", "-s", &session, "count"]), "count 2\n");
     said(&home, &["daemon", "stop"]);
@@ -127,7 +123,8 @@ fn said(home: &Home, args: &[&str]) -> String {
 
 /// The id of the only session in a JSON listing.
 fn session_of(listed: &str) -> String {
-    let rows: Vec<Value> = listed.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let listed: Value = serde_json::from_str(listed).unwrap();
+    let rows = listed["sessions"].as_array().expect("a list of sessions");
     assert_eq!(rows.len(), 1, "{listed}");
     rows[0]["sessionId"].as_str().expect("a session id").to_owned()
 }

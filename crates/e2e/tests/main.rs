@@ -1,5 +1,7 @@
 //! Jackfield as its users meet it: the real binary, real agents, real sockets, real signals.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
 mod bytes;
 mod editor;
 mod goose;

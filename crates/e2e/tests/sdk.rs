@@ -11,7 +11,7 @@ use agent_client_protocol::{
 use jackfield_e2e::{Client, Daemon, Home, client::PATIENCE, home::binary};
 use serde_json::{Value, json};
 use std::{
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::Path,
 };
 use tokio::sync::{Barrier, OnceCell};
@@ -33,11 +33,36 @@ fn the_sdk_talks_to_itself_over_a_unix_socket() {
 #[test]
 fn the_sdk_talks_to_itself_over_tcp() {
     let home = Home::new();
+    let (daemon, address) = serve_tcp(&home);
+    converse(&home, daemon, Way::Tcp(address));
+}
+
+#[test]
+fn nobody_speaks_over_tcp_without_the_token() {
+    let home = Home::new();
+    let (daemon, address) = serve_tcp(&home);
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+    let guess = format!(
+        r#"{{"jsonrpc":"2.0","method":"_jackfield/auth","params":{{"token":"{}"}}}}"#,
+        "0".repeat(64)
+    );
+    for first in [hello, &guess] {
+        let stream = TcpStream::connect(address).unwrap();
+        let mut client = Client::new(Box::new(stream.try_clone().unwrap()), Box::new(stream));
+        client.send_line(&format!("{first}\n{hello}"));
+        let refusal = client.next(PATIENCE).expect("a word of refusal");
+        assert_eq!((&refusal["id"], refusal.get("result")), (&Value::Null, None), "{refusal}");
+        assert!(client.next(PATIENCE).is_none(), "and nothing more");
+    }
+    daemon.stop();
+}
+
+/// A daemon that also listens on a port that was free a moment ago.
+fn serve_tcp(home: &Home) -> (Daemon, SocketAddr) {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
-    let daemon = home.serve(&["--listen", &format!("tcp://{address}")]);
-    converse(&home, daemon, Way::Tcp(address));
+    (home.serve(&["--listen", &format!("tcp://{address}")]), address)
 }
 
 /// The command line of the SDK's agent, which keeps its sessions in a directory of this home.
@@ -179,11 +204,10 @@ fn two_plain_clients_with_equal_ids_get_four_hundred_answers_right() {
         &json!({ "sessionId": session, "cwd": home.path(), "mcpServers": [] }),
     );
     let question = |who: &str, id: u32| {
-        // Half of them name the session, the others are for whatever agent the client has.
-        let of_session = if id % 2 == 0 { json!(session) } else { Value::Null };
         let mut params = json!({ "payload": format!("{who} {id}") });
-        if !of_session.is_null() {
-            params["sessionId"] = of_session;
+        // Half of them name the session, the others are for whatever agent the client has.
+        if id.is_multiple_of(2) {
+            params["sessionId"] = json!(session);
         }
         json!({ "jsonrpc": "2.0", "id": id, "method": "_fake/echo", "params": params }).to_string()
     };

@@ -4,7 +4,15 @@ use agent_client_protocol::{
     Agent, ByteStreams, Client, ConnectTo, DynConnectTo, Lines, Result, on_receive_notification,
     on_receive_request,
     schema::ProtocolVersion,
-    v1::{ConnectionTo, schema::*},
+    v1::{
+        ConnectionTo,
+        schema::{
+            ContentChunk, InitializeRequest, InitializeResponse, PermissionOptionKind,
+            PromptRequest, RequestPermissionOutcome, RequestPermissionRequest,
+            RequestPermissionResponse, SelectedPermissionOutcome, SessionId, SessionNotification,
+            SessionUpdate, StopReason,
+        },
+    },
 };
 use futures::{AsyncBufReadExt as _, StreamExt as _};
 use jackfield_e2e::{Home, client::PATIENCE};

@@ -1,4 +1,6 @@
-//! Under construction.
+//! Ways to drive the hub without the real world: a seeded simulator, Markdown scenarios, and programs
+//! that play the agent or the model.
 
 pub mod fake_agent;
 pub mod fake_model;
+pub mod sim;

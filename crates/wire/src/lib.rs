@@ -1,9 +1,9 @@
 //! Bytes to frames and back. No I/O, no clock.
 //!
-//! Read in this order: [`line`] cuts a byte stream into lines, `scan` reads a line once and notes
-//! where the routing fields stand, [`frame`] is the message as everyone else sees it, [`splice`]
-//! swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means to the hub.
-//! [`sse`] is the other framing, for browsers.
+//! Read in this order: [`mod@line`] cuts a byte stream into lines, `scan` reads a line once and
+//! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
+//! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
+//! to the hub. [`sse`] is the other framing, for browsers.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -14,8 +14,8 @@
 //! **Invariant:** no two readers can disagree about where a frame goes: a routing key that stands
 //! twice is refused, and an escaped key counts as what it decodes to.
 //!
-//! **Invariant:** reading a frame costs one pass and no allocation, whatever a peer sends, and its
-//! nesting is bounded; nothing here recurses on input.
+//! **Invariant:** reading a frame costs one pass; it allocates only to undo escapes or line breaks
+//! where hardly anyone writes them. Nesting is bounded, and nothing recurses as deep as the input.
 
 pub mod acp;
 pub mod fault;

@@ -44,6 +44,16 @@ mod tests {
     }
 
     #[test]
+    fn every_ascii_character_is_quoted_as_serde_quotes_it() {
+        for byte in 0..0x80_u8 {
+            let text = char::from(byte).to_string();
+            let mut json = Vec::new();
+            quote(&mut json, &text);
+            assert_eq!(json, serde_json::to_vec(&text).unwrap());
+        }
+    }
+
+    #[test]
     fn what_is_no_text_is_not_unquoted() {
         for json in ["7", "null", "\"", r#""\ud800""#, r#""\ud800x""#, ""] {
             assert_eq!(unquote(json), None, "{json}");

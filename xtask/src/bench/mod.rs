@@ -26,7 +26,10 @@ pub(crate) fn run() -> Result<()> {
     let mut bench = Bench::new(jackfield, agent)?;
     let up = bench.start()?;
     let idle = way::resident_mb(bench.daemon_pid())?;
-    println!("daemon: exec to listening {:.1} ms, resident idle {idle:.1} MB (target 10)\n", ms(up));
+    println!(
+        "daemon: exec to listening {:.1} ms, resident idle {idle:.1} MB (target 10)\n",
+        ms(up)
+    );
     prompts(&bench)?;
     bursts(&bench)?;
     starts(&bench)?;
@@ -38,9 +41,11 @@ pub(crate) fn run() -> Result<()> {
 /// Builds what is measured, as users run it.
 fn build() -> Result<(PathBuf, PathBuf)> {
     let packages = ["--package", "jackfield", "--package", "jackfield-testkit", "--bins"];
-    let status = Command::new(env!("CARGO")).args(["build", "--release"]).args(packages).status()?;
+    let status =
+        Command::new(env!("CARGO")).args(["build", "--release"]).args(packages).status()?;
     ensure!(status.success(), "the release build failed");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let target = std::path::absolute(target)?.join("release");
     Ok((target.join("jackfield"), target.join("fake-agent")))
 }
@@ -95,14 +100,17 @@ fn bursts(bench: &Bench) -> Result<()> {
         let cpu = if way == Way::Direct { "-".to_owned() } else { format!("{cpu:.2}") };
         println!("{:<18} {best:>11.0} {cpu:>14} {lost:>9}", way.name());
     }
-    println!("(best of {BURSTS}; {BURST} updates of {BURST_BYTES} bytes; targets 200,000/s and 5 µs)\n");
+    println!(
+        "(best of {BURSTS}; {BURST} updates of {BURST_BYTES} bytes; targets 200,000/s and 5 µs)\n"
+    );
     Ok(())
 }
 
 /// From exec to the first answer, as an editor sees it.
 fn starts(bench: &Bench) -> Result<()> {
     println!("{:<34} {:>9}", "START TO FIRST INITIALIZE", "P50 ms");
-    for (name, way) in [("direct pipe", Way::Direct), ("jackfield acp, daemon running", Way::Stdio)] {
+    for (name, way) in [("direct pipe", Way::Direct), ("jackfield acp, daemon running", Way::Stdio)]
+    {
         let mut times = Vec::new();
         for _ in 0..STARTS {
             let begin = Instant::now();

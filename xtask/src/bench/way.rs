@@ -111,9 +111,7 @@ impl Bench {
     pub(crate) fn connect(&self, way: Way) -> Result<Line> {
         match way {
             Way::Direct => Bench::child(Command::new(&self.agent).stderr(Stdio::null())),
-            Way::Stdio => {
-                Bench::child(self.command().arg("acp").arg("--").arg(&self.agent))
-            }
+            Way::Stdio => Bench::child(self.command().arg("acp").arg("--").arg(&self.agent)),
             Way::Unix => {
                 let stream = UnixStream::connect(self.socket())?;
                 let reader = stream.try_clone()?;

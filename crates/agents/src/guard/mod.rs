@@ -1,9 +1,9 @@
 //! The guard: the parent of one agent's process tree, a small process between daemon and agent.
 //!
-//! It speaks with the daemon over one socket (its descriptor 0; see [`fact`]) and touches none of
+//! It speaks with the daemon over one socket (its descriptor 0; see `fact`) and touches none of
 //! the agent's traffic: the agent inherits the daemon's pipes. Orphans below it become its children
 //! (subreaper), so nobody leaves the tree, whatever sessions and groups they make. When the daemon
-//! asks, or vanishes, or the agent ends, it climbs the [`ladder`] until nobody is left.
+//! asks, or vanishes, or the agent ends, it climbs the `ladder` until nobody is left.
 //!
 //! **Invariant:** one thread, no runtime, no agent traffic. It must be cheap enough to have thousands.
 
@@ -69,13 +69,18 @@ fn why_not_started(program: &OsString, cwd: &Path, error: &io::Error) -> String 
         }
         Ok(_) => {}
     }
-    match error.kind() {
-        io::ErrorKind::NotFound if !shown.contains('/') => {
-            format!("`{shown}` was not found on PATH: {error}")
-        }
-        io::ErrorKind::NotFound if cwd.join(program).exists() => {
-            format!("the interpreter of `{shown}` was not found: {error}")
-        }
-        _ => format!("`{shown}`: {error}"),
+    let bare = !shown.contains('/');
+    // The search also says "denied" when a directory on the way is closed to us.
+    if bare && !is_on_path(program) {
+        return format!("`{shown}` was not found on PATH");
     }
+    if error.kind() == io::ErrorKind::NotFound && (bare || cwd.join(program).exists()) {
+        return format!("the interpreter of `{shown}` was not found: {error}");
+    }
+    format!("`{shown}`: {error}")
+}
+
+fn is_on_path(program: &OsString) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }

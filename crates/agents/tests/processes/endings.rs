@@ -3,6 +3,8 @@
 use crate::proc;
 use crate::world::{BOUND, World, new_mark, note};
 use jackfield_agents::{AgentEvent, Graces, Launch, Ledger, SpawnError, Stop, spawn};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 #[tokio::test]
@@ -11,10 +13,15 @@ async fn an_agent_that_cannot_be_started_says_why() {
     let text = world.dir.path().join("text");
     std::fs::write(&text, "no program").unwrap();
     let text = text.to_str().unwrap();
+    let script = world.dir.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter").unwrap();
+    std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    let script = script.to_str().unwrap();
     let cases = [
         ("no-such-agent", "/", "`no-such-agent` was not found on PATH"),
         ("/no/such/agent", "/", "`/no/such/agent`: No such file"),
         (text, "/", "Permission denied"),
+        (script, "/", "the interpreter of"),
         ("cat", "/no/such/place", "the working directory `/no/such/place`: No such file"),
         ("cat", text, "is no directory"),
     ];

@@ -42,10 +42,13 @@ impl Daemon {
     }
 
     fn guard(&self) -> u32 {
+        self.child_of(self.child.id())
+    }
+
+    fn child_of(&self, parent: u32) -> u32 {
         let tree = proc::marked(&self.mark);
-        let child_of_daemon =
-            |pid: &u32| proc::state(*pid).map(|(_, parent)| parent) == Some(self.child.id());
-        tree.into_iter().find(child_of_daemon).unwrap()
+        let is_child = |pid: &u32| proc::state(*pid).is_some_and(|(_, found)| found == parent);
+        tree.into_iter().find(is_child).unwrap()
     }
 
     fn kill(mut self) -> String {
@@ -97,12 +100,12 @@ fn when_guard_and_daemon_were_killed_the_next_start_ends_what_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
     let guard = daemon.guard();
+    let agent = daemon.child_of(guard);
     // Both before either can do anything about it.
     proc::kill(daemon.child.id(), Signal::STOP);
     proc::kill(guard, Signal::KILL);
     let mark = daemon.kill();
-    let agent_gone = || proc::marked(&mark).len() <= 3;
-    proc::wait_until("the agent died with its guard", BOUND, agent_gone);
+    proc::wait_until("the agent died with its guard", BOUND, || !proc::lives(agent));
     let left = proc::marked(&mark);
     assert!(!left.is_empty());
     let reaped = Ledger::open(dir.path()).unwrap().reap();

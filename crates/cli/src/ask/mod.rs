@@ -30,7 +30,7 @@ struct Choice {
 
 impl Ask {
     /// Reads a request; `None` if it is none that we can answer.
-    pub(crate) fn parse(frame: &Frame, tool_of: &dyn Fn(&Value) -> Tool) -> Option<Ask> {
+    pub(crate) fn parse(frame: &Frame, tool_of: &mut dyn FnMut(&Value) -> Tool) -> Option<Ask> {
         if frame.method().as_deref() != Some("session/request_permission") {
             return None;
         }
@@ -56,7 +56,7 @@ impl Ask {
         let mut line = format!("{} {}", paint(NAME, format!("{agent} asks:")), self.title());
         for option in &self.options {
             let name = clean(&option.name).into_owned();
-            line.push_str(&format!("  [{}] {name}", paint(BRIGHT, &option.key)));
+            line.extend(["  [", &paint(BRIGHT, &option.key), "] ", &name]);
         }
         line
     }
@@ -119,7 +119,7 @@ pub(crate) mod tests {
             title: call["title"].as_str().unwrap_or_default().to_owned(),
             kind: call["kind"].as_str().unwrap_or_default().to_owned(),
         };
-        Ask::parse(&frame, &tool).unwrap()
+        Ask::parse(&frame, &mut { tool }).unwrap()
     }
 
     const FOUR: &[(&str, &str)] = &[
@@ -151,6 +151,6 @@ pub(crate) mod tests {
     #[test]
     fn other_requests_are_none_of_our_business() {
         let frame = Frame::request("7", "fs/read_text_file", "{}");
-        assert!(Ask::parse(&frame, &|_| Tool::default()).is_none());
+        assert!(Ask::parse(&frame, &mut |_| Tool::default()).is_none());
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Log {
     session: String,
 
     /// Go on with what is said from now on
-    #[arg(short, long, env = env::FOLLOW, hide_env_values = true)]
+    #[arg(short, long, env = env::FOLLOW, hide_env_values = true, value_parser = env::flag())]
     follow: bool,
 
     /// Begin behind this event; the acp view shows their numbers

@@ -21,16 +21,14 @@ impl Man {
         for name in &self.command {
             page = page.find_subcommand(name).ok_or_else(|| {
                 let words = self.command.join(" ");
-                Failure::usage(format!("there is no command `{words}`"), "`jackfield --help` lists them")
+                Failure::usage(
+                    format!("there is no command `{words}`"),
+                    "`jackfield --help` lists them",
+                )
             })?;
         }
-        let mut name = "jackfield".to_owned();
-        for word in &self.command {
-            name.push('-');
-            name.push_str(word);
-        }
         let mut text = Vec::new();
-        clap_mangen::Man::new(page.clone().name(name))
+        clap_mangen::Man::new(page.clone())
             .render(&mut text)
             .map_err(|source| Failure::local("cannot write the manual page", source))?;
         desk.out.data(&String::from_utf8_lossy(&text))

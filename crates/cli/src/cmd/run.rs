@@ -6,10 +6,10 @@ use crate::{
     ask::{Approve, OnAsk, Rules},
     env,
     hub::{
-        Address, AgentChoice, Conn, Deadline, Heard, Row, Until, Wait, find, greet, initialize,
-        is_answer, result_of, sessions, working_directory,
+        Address, AgentChoice, Conn, Deadline, Heard, Hosted, Row, Until, Wait, find, greet,
+        initialize, is_answer, result_of, sessions, working_directory,
     },
-    out::Format,
+    out::{DIM, Format, paint},
     report::Failure,
 };
 use clap::Args;
@@ -59,15 +59,15 @@ pub(crate) struct Run {
     format: Format,
 
     /// Do not wait for the answer: print the session's id and leave
-    #[arg(long, env = env::NO_WAIT, hide_env_values = true)]
+    #[arg(long, env = env::NO_WAIT, hide_env_values = true, value_parser = env::flag())]
     no_wait: bool,
 
     /// Leave the agent running when the turn is over, ready for `-s`
-    #[arg(long, env = env::KEEP, hide_env_values = true)]
+    #[arg(long, env = env::KEEP, hide_env_values = true, value_parser = env::flag())]
     keep: bool,
 
     /// Use no daemon: a hub in this process that forgets everything, for CI and containers
-    #[arg(long, env = env::ISOLATED, hide_env_values = true)]
+    #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag())]
     isolated: bool,
 
     /// The command of an agent; it sees your environment
@@ -79,12 +79,17 @@ pub(crate) struct Run {
 struct Goal {
     session: String,
     agent: String,
-    /// We opened it, so we close it.
+    /// We opened or woke it, so we close it.
     ours: bool,
 }
 
 impl Run {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        if self.isolated && (self.session.is_some() || self.no_wait) {
+            let message = "a hub in this process knows no earlier sessions and outlives no command";
+            let hint = "leave out `--isolated`, or `--session` and `--no-wait`";
+            return Err(Failure::usage(message, hint));
+        }
         let prompt = self.prompt()?;
         let cwd = working_directory(self.cwd.as_deref())?;
         let choice = AgentChoice::new(self.agent.clone(), &self.command)?;
@@ -92,8 +97,14 @@ impl Run {
             choice.check()?;
         }
         let deadline = self.timeout.map(Deadline::after);
-        let stream = if self.isolated { desk.dial.isolated()? } else { desk.dial.open()? };
-        let mut conn = Conn::new(stream, &desk.out)?;
+        // Declared first, dropped last: the hub in this process ends when its client has left.
+        let (_hosted, socket) = if self.isolated {
+            let (hosted, socket) = Hosted::start(desk.dial.paths())?;
+            (Some(hosted), socket)
+        } else {
+            (None, desk.dial.open()?)
+        };
+        let mut conn = Conn::new(socket, &desk.out)?;
         conn.heed_signals()?;
         let raw = self.format == Format::Json && !self.no_wait;
         if raw {
@@ -103,6 +114,9 @@ impl Run {
             Some(named) => self.go_on(&mut conn, named, &choice, &cwd)?,
             None => self.begin(&mut conn, &choice, &cwd, deadline)?,
         };
+        if self.format == Format::Text && !self.no_wait {
+            desk.out.note(&paint(DIM, format!("session {}", goal.session)));
+        }
         let blocks = json!([{ "type": "text", "text": prompt }]);
         let params = json!({ "sessionId": goal.session, "prompt": blocks });
         let id = conn.ask("session/prompt", &params)?;
@@ -118,7 +132,7 @@ impl Run {
         };
         let done = Turn::new(&mut conn, &desk.out, follow).run(id);
         if goal.ours && !self.keep && done.over {
-            self.close(&mut conn, &goal);
+            close(&mut conn, &goal);
         }
         done.outcome
     }
@@ -130,9 +144,9 @@ impl Run {
             None => Err(Failure::usage("there is no prompt", hint)),
             Some("-") => {
                 let mut prompt = String::new();
-                std::io::stdin()
-                    .read_to_string(&mut prompt)
-                    .map_err(|source| Failure::local("cannot read the prompt from stdin", source))?;
+                std::io::stdin().read_to_string(&mut prompt).map_err(|source| {
+                    Failure::local("cannot read the prompt from stdin", source)
+                })?;
                 if prompt.trim().is_empty() {
                     return Err(Failure::usage("the prompt on stdin is empty", ""));
                 }
@@ -182,24 +196,19 @@ impl Run {
         choice: &AgentChoice,
         cwd: &std::path::Path,
     ) -> Result<Goal, Failure> {
-        if self.isolated {
-            let hint = "leave out `--isolated`, or `--session`";
-            return Err(Failure::usage("a hub in this process has no sessions yet", hint));
-        }
         greet(conn, "run", self.aware())?;
         let row = find(&sessions(conn)?, named)?;
         match choice {
             AgentChoice::Configured => prepare_to_wake(conn, &row)?,
             given => given.connect(conn, cwd)?,
         }
-        Ok(Goal { session: row.session_id, agent: row.agent, ours: false })
+        Ok(Goal { ours: !row.is_live(), session: row.session_id, agent: row.agent })
     }
 
     /// The prompt is on its way: says where to, as soon as the hub has it.
     fn leave(&self, conn: &mut Conn, goal: &Goal, id: u64, desk: &Desk) -> Result<(), Failure> {
-        let taken = |rows: &[Row]| {
-            rows.iter().any(|it| it.session_id == goal.session && 0 < it.queued)
-        };
+        let taken =
+            |rows: &[Row]| rows.iter().any(|it| it.session_id == goal.session && 0 < it.queued);
         let listing = conn.ask("_jackfield/sessions", &json!({}))?;
         loop {
             match conn.next(None)? {
@@ -238,15 +247,6 @@ impl Run {
             Format::Text | Format::Quiet => desk.out.line(&goal.session),
         }
     }
-
-    /// Ends the agent of the session we opened; the journal keeps what was said.
-    fn close(&self, conn: &mut Conn, goal: &Goal) {
-        conn.untap();
-        let wait = Wait { what: "the session to close", until: Until::Hub };
-        let params = json!({ "sessionId": goal.session });
-        // The outcome of the turn is what counts; a session that stays open is in `ps`.
-        let _closed = conn.call("session/close", &params, wait);
-    }
 }
 
 /// Should the session's agent have to be started again: as configured, or else as the caller would.
@@ -262,4 +262,13 @@ pub(super) fn prepare_to_wake(conn: &mut Conn, row: &Row) -> Result<(), Failure>
         }
         connected => connected,
     }
+}
+
+/// Ends the agent of the session we opened; the journal keeps what was said.
+fn close(conn: &mut Conn, goal: &Goal) {
+    conn.untap();
+    let wait = Wait { what: "the session to close", until: Until::Hub };
+    let params = json!({ "sessionId": goal.session });
+    // The outcome of the turn is what counts; a session that stays open is in `ps`.
+    let _closed = conn.call("session/close", &params, wait);
 }

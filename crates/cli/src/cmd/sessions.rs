@@ -5,8 +5,8 @@ use crate::{
     env,
     hub::{Conn, Row, Until, Wait, find, sessions, unique_chars},
     out::{
-        ALERT, BRIGHT, Cell, DIM, DONE, Format, NAME, Table, WARNING, ago, document, one_line, paint,
-        parse_rfc3339,
+        ALERT, BRIGHT, Cell, DIM, DONE, Format, NAME, Table, WARNING, ago, document, one_line,
+        paint, parse_rfc3339,
     },
     report::Failure,
 };
@@ -77,7 +77,7 @@ struct Rm {
     session: String,
 
     /// Do not ask first
-    #[arg(short, long, env = env::YES, hide_env_values = true)]
+    #[arg(short, long, env = env::YES, hide_env_values = true, value_parser = env::flag())]
     yes: bool,
 }
 
@@ -225,9 +225,5 @@ fn confirm(desk: &Desk, row: &Row) -> Result<(), Failure> {
     let mut line = String::new();
     let read = io::stdin().read_line(&mut line);
     read.map_err(|source| Failure::local("cannot read the answer", source))?;
-    if matches!(line.trim(), "y" | "Y" | "yes") {
-        Ok(())
-    } else {
-        Err(Failure::usage("nothing was removed", ""))
-    }
+    if matches!(line.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
 }

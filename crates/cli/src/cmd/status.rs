@@ -3,7 +3,7 @@
 use super::ps;
 use crate::{
     app::Desk,
-    hub::{Row, sessions},
+    hub::{Row, sessions, unique_chars},
     out::{NAME, paint},
     report::Failure,
 };
@@ -24,13 +24,17 @@ pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
     if !live.is_empty() {
         ps::table(desk, &all, &live)?;
     }
+    let chars = if desk.out.has_reader() { unique_chars(&all) } else { usize::MAX };
+    let short = |row: &Row| row.session_id.chars().take(chars).collect::<String>();
     let asking = live.iter().find(|it| it.state == "asks");
     match (asking, live.first(), all.first()) {
         (Some(row), _, _) | (None, Some(row), _) => {
-            next(desk, &format!("jackfield attach {}", row.session_id))
+            next(desk, &format!("jackfield attach {}", short(row)))
         }
-        (None, None, Some(row)) => next(desk, &format!("jackfield run -s {} \"…\"", row.session_id)),
-        (None, None, None) => next(desk, "jackfield run \"What does this project do?\" -- goose acp"),
+        (None, None, Some(row)) => next(desk, &format!("jackfield run -s {} \"…\"", short(row))),
+        (None, None, None) => {
+            next(desk, "jackfield run \"What does this project do?\" -- goose acp")
+        }
     }
 }
 

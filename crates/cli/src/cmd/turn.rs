@@ -105,10 +105,9 @@ impl<'a> Turn<'a> {
 
     fn outcome(&self, answer: Result<Value, Failure>) -> Result<(), Failure> {
         let waited_for = || format!("the answer of {}", self.follow.agent);
-        if matches!(answer, Err(Failure::Hangup | Failure::HubGone { .. })) {
-            return answer.map(drop);
-        }
         match self.stopping {
+            // We left, or could not go on: what happened first is not what counts.
+            _ if matches!(&answer, Err(it) if !matches!(it, Failure::Answer(_))) => {}
             Some(Stopping::Interrupted) => {
                 return Err(Failure::Interrupted { waited_for: waited_for() });
             }
@@ -156,7 +155,7 @@ impl<'a> Turn<'a> {
     }
 
     fn on_request(&mut self, frame: &Frame) -> Result<(), Failure> {
-        let Some(ask) = Ask::parse(frame, &|call| self.transcript.tool(call)) else {
+        let Some(ask) = Ask::parse(frame, &mut |call| self.transcript.tool(call)) else {
             return self.conn.refuse(frame);
         };
         match self.follow.rules.judge(&ask) {
@@ -165,6 +164,7 @@ impl<'a> Turn<'a> {
                 self.conn.answer(&ask.id, &answer)
             }
             Verdict::AskPerson => {
+                self.transcript.finish()?;
                 self.conn.heed_typing()?;
                 self.open.push_back(ask);
                 if self.open.len() == 1 {

@@ -12,7 +12,7 @@ use jackfield_wire::{Fault, Frame, Kind};
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, VecDeque},
-    io::Write as _,
+    io::{self, Read as _, Write as _},
     net::Shutdown,
     sync::{Arc, mpsc::RecvTimeoutError},
     time::{Duration, Instant},
@@ -192,7 +192,7 @@ impl Conn {
             };
             return Ok(match happening {
                 Ok(Happening::Frame(frame)) => {
-                    self.print(&frame)?;
+                    self.print_heard(&frame)?;
                     Heard::Frame(frame)
                 }
                 Ok(Happening::Typed(line)) => Heard::Typed(line),
@@ -212,11 +212,15 @@ impl Conn {
         (&*self.socket).write_all(&line).map_err(|_| Failure::HubGone { waited_for: waited_for() })
     }
 
-    fn print(&mut self, frame: &Frame) -> Result<(), Failure> {
-        let answered = (frame.kind() == Kind::Response).then(|| frame.id()?.parse().ok()).flatten();
-        let control = frame.method().is_some_and(|it| it.starts_with("_jackfield/"))
-            || answered.is_some_and(|it| self.control.contains(&it));
+    fn print(&self, frame: &Frame) -> Result<(), Failure> {
+        let control = frame.method().is_some_and(|it| it.starts_with("_jackfield/"));
         if self.tapped && !control { self.out.data(&format!("{}\n", frame.text())) } else { Ok(()) }
+    }
+
+    fn print_heard(&self, frame: &Frame) -> Result<(), Failure> {
+        let answered = (frame.kind() == Kind::Response).then(|| frame.id()?.parse().ok()).flatten();
+        let control = answered.is_some_and(|it| self.control.contains(&it));
+        if control { Ok(()) } else { self.print(frame) }
     }
 }
 
@@ -238,6 +242,37 @@ pub(crate) fn result_of(frame: &Frame) -> Result<Value, Failure> {
     match (frame.result(), frame.error()) {
         (Some(result), _) => Ok(value(result)),
         (None, error) => Err(Failure::Answer(Answer::new(value(error.unwrap_or("null"))))),
+    }
+}
+
+/// One request and its answer on a connection on which nothing else is said yet. Not a byte behind
+/// the answer is read: whoever uses the connection next gets them all.
+pub(crate) fn answer_of(socket: &Socket, method: &str, params: &Value) -> Result<Value, Failure> {
+    let waited_for = || format!("the answer to `{method}`");
+    let gone = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Failure::Silent { waited_for: waited_for(), seconds: HUB_SECONDS_MAX }
+        }
+        _ => Failure::HubGone { waited_for: waited_for() },
+    };
+    limit_reads(socket, Some(Duration::from_secs(HUB_SECONDS_MAX))).map_err(gone)?;
+    let request = Frame::request("0", method, &params.to_string());
+    let mut connection = socket;
+    connection.write_all(format!("{}\n", request.text()).as_bytes()).map_err(gone)?;
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while byte != *b"\n" {
+        connection.read_exact(&mut byte).map_err(gone)?;
+        line.push(byte[0]);
+    }
+    limit_reads(socket, None).map_err(gone)?;
+    let answer = Frame::parse(line.into());
+    result_of(&answer.map_err(|error| Failure::local("the daemon does not speak ACP", error))?)
+}
+
+fn limit_reads(socket: &Socket, limit: Option<Duration>) -> io::Result<()> {
+    match socket {
+        Socket::Unix(stream) => stream.set_read_timeout(limit),
+        Socket::Tcp(stream) => stream.set_read_timeout(limit),
     }
 }
 

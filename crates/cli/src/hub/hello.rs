@@ -34,7 +34,7 @@ impl AgentChoice {
         if argv[0].contains('/') {
             // The agent starts in the session's directory, which may be another one.
             let program = std::path::absolute(&argv[0]).unwrap_or_else(|_| program.into());
-            argv[0] = program.to_str().ok_or_else(unreadable)?.to_owned();
+            argv[0] = program.into_os_string().into_string().map_err(|_| unreadable())?;
         }
         Ok(AgentChoice::Command { name, argv })
     }
@@ -62,17 +62,23 @@ impl AgentChoice {
 
     /// Tells the hub, before `initialize` starts the agent, or after it so that nothing is started.
     pub(crate) fn connect(&self, conn: &mut Conn, cwd: &Path) -> Result<(), Failure> {
+        let Some(params) = self.params(cwd) else { return Ok(()) };
+        let wait = Wait { what: "the daemon to look up the agent", until: Until::Hub };
+        conn.call("_jackfield/connect", &params, wait).map(drop)
+    }
+
+    /// What the hub is told; nothing if it shall choose.
+    pub(crate) fn params(&self, cwd: &Path) -> Option<Value> {
         let mut params = json!({ "cwd": cwd });
         match self {
-            AgentChoice::Configured => return Ok(()),
+            AgentChoice::Configured => return None,
             AgentChoice::Named(name) => params["agent"] = json!(name),
             AgentChoice::Command { name, argv } => {
                 params["agent"] = json!({ "name": name, "argv": argv });
                 params["env"] = Value::Object(environment(std::env::vars_os()));
             }
         }
-        let wait = Wait { what: "the daemon to look up the agent", until: Until::Hub };
-        conn.call("_jackfield/connect", &params, wait).map(drop)
+        Some(params)
     }
 }
 

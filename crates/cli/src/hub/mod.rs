@@ -2,18 +2,26 @@
 
 mod conn;
 mod hello;
+mod host;
 mod rows;
 mod sources;
 mod start;
 
-pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, is_answer, result_of};
+pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, answer_of, is_answer, result_of};
 pub(crate) use hello::{AgentChoice, initialize, working_directory};
+pub(crate) use host::{Hosted, not_booted, options, settings};
 pub(crate) use jackfield_clients::{Address, Socket};
 pub(crate) use rows::{Row, find, sessions, unique_chars};
+pub(crate) use start::ALREADY_RUNS;
 
 use crate::{out::Out, report::Failure};
-use jackfield_clients::{Token, dial_blocking};
+use jackfield_clients::{DialError, Token, dial_blocking};
 use jackfield_daemon::Paths;
+use serde_json::json;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 /// How to reach the daemon.
 #[derive(Debug, Clone)]
@@ -41,22 +49,51 @@ impl Dial {
     pub(crate) fn running(&self) -> Result<Option<Socket>, Failure> {
         let address = self.address();
         let token = match address {
-            Address::Tcp(_) => Some(Token::read(&self.paths.token()).map_err(Failure::Token)?),
-            Address::Unix(_) | Address::Stdio => None,
+            Address::Tcp(_) => Some(Token::read(&self.paths.token())).transpose(),
+            Address::Unix(_) | Address::Stdio => Ok(None),
         };
-        match dial_blocking(&address, token.as_ref()) {
+        match dial_blocking(&address, token.as_ref().ok().and_then(Option::as_ref)) {
             Ok(socket) => Ok(Some(socket)),
+            Err(error @ DialError::NeedsToken { .. }) => {
+                Err(token.map_or_else(Failure::Token, |_| Failure::Unreachable(error)))
+            }
             Err(error) if error.is_absent() && self.named.is_none() => Ok(None),
             Err(error) => Err(Failure::Unreachable(error)),
         }
     }
 
+    /// Whether anybody takes a connection there.
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.running(), Ok(Some(_)))
+    }
+
     /// A connection to the daemon, which is started if there is none and the caller named none.
     pub(crate) fn open(&self) -> Result<Socket, Failure> {
-        match self.running()? {
-            Some(socket) => Ok(socket),
-            None => start::start(&self.paths, &self.out),
+        let Some(socket) = self.running()? else { return start::start(&self.paths, &self.out) };
+        // One that is about to end still takes connections; one that has a client stays.
+        match answer_of(&socket, "_jackfield/status", &json!({})) {
+            Ok(_) => Ok(socket),
+            Err(failure) if self.named.is_none() && is_the_end(&failure) => {
+                self.wait_until_gone()?;
+                start::start(&self.paths, &self.out)
+            }
+            Err(failure) => Err(failure),
         }
+    }
+
+    /// Returns when nobody takes a connection there any more.
+    pub(crate) fn wait_until_gone(&self) -> Result<(), Failure> {
+        let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
+        while matches!(self.running(), Ok(Some(_))) {
+            if limit < Instant::now() {
+                return Err(Failure::Silent {
+                    waited_for: "it to stop".into(),
+                    seconds: STOP_SECONDS_MAX,
+                });
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
     }
 
     /// The same, ready to talk about sessions.
@@ -72,6 +109,18 @@ impl Dial {
         let mut conn = Conn::new(socket, &self.out)?;
         greet(&mut conn, command, true)?;
         Ok(Some(conn))
+    }
+}
+
+/// Running turns get two seconds to end, agents a few more.
+pub(crate) const STOP_SECONDS_MAX: u64 = 20;
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+fn is_the_end(failure: &Failure) -> bool {
+    match failure {
+        Failure::HubGone { .. } => true,
+        Failure::Answer(answer) => answer.name() == "stopping",
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Starting a daemon in the background, and waiting until it listens.
 
-use crate::{out::Out, report::Failure};
+use crate::{env, exit::Exit, out::Out, report::Failure};
 use jackfield_clients::{Address, DialError, Socket, dial_until_up};
 use jackfield_daemon::Paths;
 use std::{
@@ -16,8 +16,10 @@ use std::{
 const START_MAX: Duration = Duration::from_secs(5);
 /// From when on it is worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A daemon that ended may have found that another one was faster: that one gets this long.
-const OTHER_MAX: Duration = Duration::from_secs(1);
+/// What a detached daemon says when another one holds the lock.
+pub(crate) const ALREADY_RUNS: Exit = Exit::Unreachable;
+/// How long to wait for that other one before trying again.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 /// A log beyond this is put aside when a daemon starts.
 const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const SAID_BYTES_MAX: u64 = 16 * 1024;
@@ -25,10 +27,10 @@ const SAID_BYTES_MAX: u64 = 16 * 1024;
 /// Starts `jackfield serve` detached from this terminal and connects to it.
 pub(super) fn start(paths: &Paths, out: &Out) -> Result<Socket, Failure> {
     let log = paths.log();
-    let failed =
-        |why: String, said| Failure::NotStarted { why, said, log: log.clone() };
+    let failed = |why: String, said| Failure::NotStarted { why, said, log: log.clone() };
     let (child, from) = spawn(paths).map_err(|error| failed(error.to_string(), Vec::new()))?;
-    let mut watch = Watch { child, began: Instant::now(), ended: None, told: false, out };
+    let now = Instant::now();
+    let mut watch = Watch { child, spawned: now, began: now, told: false, paths, out };
     let address = Address::Unix(paths.socket());
     dial_until_up(&address, None, START_MAX, || watch.check()).map_err(|error| {
         let why = match error {
@@ -42,9 +44,10 @@ pub(super) fn start(paths: &Paths, out: &Out) -> Result<Socket, Failure> {
 /// The daemon while it comes up.
 struct Watch<'a> {
     child: Child,
+    spawned: Instant,
     began: Instant,
-    ended: Option<(Instant, String)>,
     told: bool,
+    paths: &'a Paths,
     out: &'a Out,
 }
 
@@ -55,16 +58,18 @@ impl Watch<'_> {
             self.told = true;
             self.out.note("waiting for the daemon to start…");
         }
-        match &self.ended {
-            Some((at, status)) if OTHER_MAX < at.elapsed() => {
-                Err(format!("it ended at once: {status}"))
-            }
-            Some(_) => Ok(()),
-            None => {
-                let status = self.child.try_wait().ok().flatten();
-                self.ended = status.map(|it| (Instant::now(), it.to_string()));
+        let status = self.child.try_wait().map_err(|error| error.to_string())?;
+        match status {
+            None => Ok(()),
+            // Another one is coming up, and will answer; or going down, and then we try again.
+            Some(status) if status.code() == Some(i32::from(ALREADY_RUNS as u8)) => {
+                if TRY_AGAIN < self.spawned.elapsed() {
+                    self.spawned = Instant::now();
+                    (self.child, _) = spawn(self.paths).map_err(|error| error.to_string())?;
+                }
                 Ok(())
             }
+            Some(status) => Err(format!("it ended at once: {status}")),
         }
     }
 }
@@ -80,6 +85,8 @@ fn spawn(paths: &Paths) -> io::Result<(Child, u64)> {
     let from = stderr.metadata()?.len();
     let child = Command::new(std::env::current_exe()?)
         .args(["serve", "--detached"])
+        // Its log is where everyone looks for it, whatever the caller's variables say.
+        .env_remove(env::LOG)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(stderr)

@@ -37,7 +37,7 @@ pub(crate) enum Format {
 /// When to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
+    // On a terminal, unless `NO_COLOR` is set. No help of its own: it would make every help longer.
     #[default]
     Auto,
     Always,
@@ -48,11 +48,19 @@ pub(crate) enum Color {
 #[derive(Debug, Clone)]
 pub(crate) struct Out(Rc<Settings>);
 
+/// How much to tell people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Volume {
+    Low,
+    Normal,
+    High,
+    Full,
+}
+
 #[derive(Debug)]
 struct Settings {
     color: ColorChoice,
-    quiet: bool,
-    verbose: bool,
+    volume: Volume,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
     /// What stands on stdout does not end with a newline.
@@ -60,7 +68,7 @@ struct Settings {
 }
 
 impl Out {
-    pub(crate) fn new(color: Color, quiet: bool, verbose: bool) -> Out {
+    pub(crate) fn new(color: Color, quiet: bool, verbose: u8) -> Out {
         let color = match color {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::Always,
@@ -68,8 +76,12 @@ impl Out {
         };
         Out(Rc::new(Settings {
             color,
-            quiet,
-            verbose,
+            volume: match (quiet, verbose) {
+                (true, _) => Volume::Low,
+                (false, 0) => Volume::Normal,
+                (false, 1) => Volume::High,
+                (false, _) => Volume::Full,
+            },
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),
             open_line: State::new(false),
@@ -82,8 +94,16 @@ impl Out {
         if error.use_stderr() { Exit::Usage } else { Exit::Ok }
     }
 
+    pub(crate) fn volume(&self) -> Volume {
+        self.0.volume
+    }
+
     pub(crate) fn is_verbose(&self) -> bool {
-        self.0.verbose
+        Volume::High <= self.0.volume
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.0.volume == Volume::Low
     }
 
     /// Whether a person looks at what stands on stdout.
@@ -129,7 +149,7 @@ impl Out {
 
     /// A line for people, unless they want none.
     pub(crate) fn note(&self, line: &str) {
-        if !self.0.quiet {
+        if !self.is_quiet() {
             self.alert(line);
         }
     }
@@ -146,7 +166,9 @@ impl Out {
     pub(crate) fn question(&self, text: &str) {
         self.make_room();
         let mut stderr = AutoStream::new(io::stderr().lock(), self.0.color);
-        let _unheard = write!(stderr, "{text} ").and_then(|()| stderr.flush());
+        // What is typed on a terminal ends the line; what comes out of a pipe is not seen.
+        let end = if io::stdin().is_terminal() { ' ' } else { '\n' };
+        let _unheard = write!(stderr, "{text}{end}").and_then(|()| stderr.flush());
     }
 
     /// On one screen, a note starts on a line of its own.
@@ -163,9 +185,20 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if text.contains(bad) { Cow::Owned(text.replace(bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// The same on one line, and no longer than `chars_max`.
+/// `1 agent`, `2 agents`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// The text itself, without colors.
+pub(crate) fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+/// The same on one line, without colors, and no longer than `chars_max`.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = plain(text);
+    let words: Vec<&str> = line.split_whitespace().collect();
     let line = clean(&words.join(" ")).into_owned();
     if line.chars().count() <= chars_max {
         return line;
@@ -186,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_title_is_one_short_line() {
-        assert_eq!(one_line(" run\n  cargo \u{7}test ", 80), "run cargo \u{fffd}test");
+        assert_eq!(one_line(" run\n  \u{1b}[1mcargo\u{1b}[0m \ttest ", 80), "run cargo test");
         assert_eq!(one_line("0123456789", 6), "01234…");
     }
 }

@@ -55,15 +55,18 @@ impl Transcript {
     }
 
     /// What is known of a tool call that an ask names, put together with what the ask says itself.
-    pub(crate) fn tool(&self, call: &Value) -> Tool {
-        let known = self.tools.get(text(call, "toolCallId")).cloned().unwrap_or_default();
+    pub(crate) fn tool(&mut self, call: &Value) -> Tool {
+        let id = text(call, "toolCallId");
+        let known = self.tools.get(id).cloned().unwrap_or_default();
         let either = |said: &str, known: String| {
             if said.is_empty() { known } else { said.to_owned() }
         };
-        Tool {
+        let tool = Tool {
             title: either(text(call, "title"), known.title),
             kind: either(text(call, "kind"), known.kind),
-        }
+        };
+        self.tools.insert(id.to_owned(), tool.clone());
+        tool
     }
 
     /// The agent's latest words, without those before its last tool call.
@@ -132,7 +135,7 @@ impl Transcript {
 
     fn user_line(&self, line: &str) -> Result<(), Failure> {
         let line = paint(BRIGHT, format!("> {}", clean(line)));
-        if self.side == Side::Stdout { self.out.line(&line) } else { Ok(self.out.note(&line)) }
+        self.print(&line)
     }
 
     fn think(&mut self, words: &str) -> Result<(), Failure> {
@@ -153,11 +156,8 @@ impl Transcript {
     fn work(&mut self, kind: &str, update: &Value) -> Result<(), Failure> {
         self.words_are_over = true;
         let tool = self.tool(update);
-        self.tools.insert(text(update, "toolCallId").to_owned(), tool.clone());
         match (kind, text(update, "status")) {
-            ("tool_call", "failed") | ("tool_call_update", "failed") => {
-                self.line("tool", &format!("{}: failed", tool.title))
-            }
+            (_, "failed") => self.line("tool", &format!("{}: failed", tool.title)),
             ("tool_call", _) => self.line("tool", &tool.title),
             (_, "completed") => self.detail("tool", &format!("{}: done", tool.title)),
             _ => Ok(()),
@@ -184,14 +184,19 @@ impl Transcript {
                 let (agent, cwd) = (text(fact, "agent"), text(fact, "cwd"));
                 self.remark(&format!("session opened: {agent} in {cwd}"))
             }
-            "bound" => self.remark(&format!("session {} by a new agent process", text(fact, "rung"))),
+            "bound" => {
+                self.remark(&format!("session {} by a new agent process", text(fact, "rung")))
+            }
             "cancelled" => match fact["step"].as_u64() {
                 Some(0 | 1) | None => self.remark("asked to stop"),
                 Some(2) => self.remark("asked to stop again"),
                 Some(_) => self.remark("did not stop: its process is ended"),
             },
             "ended" => self.ended(fact),
-            "asked" => self.line("ask", &self.tool(&fact["frame"]["params"]["toolCall"]).title),
+            "asked" => {
+                let tool = self.tool(&fact["frame"]["params"]["toolCall"]);
+                self.line("ask", &tool.title)
+            }
             "answered" => self.answered(fact),
             "gone" => self.gone(fact),
             "closed" => self.remark("session closed"),
@@ -247,10 +252,11 @@ impl Transcript {
 
     fn print(&self, line: &str) -> Result<(), Failure> {
         match self.side {
-            Side::Stdout => self.out.line(line),
-            Side::Stderr => Ok(self.out.note(line)),
-            Side::Nowhere => Ok(()),
+            Side::Stdout => return self.out.line(line),
+            Side::Stderr => self.out.note(line),
+            Side::Nowhere => {}
         }
+        Ok(())
     }
 }
 

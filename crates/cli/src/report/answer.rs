@@ -86,7 +86,9 @@ impl Answer {
                 "start a new session: leave `--session` out; `jackfield log` still has this one"
                     .into()
             }
-            ("interrupted", _) => "send the prompt again: what was said is in `jackfield log`".into(),
+            ("interrupted", _) => {
+                "send the prompt again: what was said is in `jackfield log`".into()
+            }
             ("overloaded", _) => "try again when fewer prompts wait".into(),
             ("stopping", _) => "try again: the next command starts a new daemon".into(),
             (_, -32000) => "log in with the agent's own command, then try again".into(),

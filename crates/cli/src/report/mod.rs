@@ -6,7 +6,7 @@ pub(crate) use answer::Answer;
 
 use crate::{
     exit::Exit,
-    out::{ALERT, DIM, NAME, Out, clean, paint},
+    out::{ALERT, DIM, NAME, Out, clean, count, paint, plain},
 };
 use jackfield_clients::{DialError, TokenError};
 use std::{error::Error as _, io, path::PathBuf};
@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     #[error("no session is running")]
     NothingLive,
 
-    #[error("`{program}` was not found on PATH")]
+    #[error("`{program}` {}", if program.contains('/') { "does not exist" } else { "was not found on PATH" })]
     NoProgram { program: String },
 
     /// The hub or the agent answered a request with an error.
@@ -63,10 +63,13 @@ pub(crate) enum Failure {
     #[error("timed out after {seconds} s")]
     TimedOut { seconds: u64, waited_for: String },
 
-    #[error("permission denied: {}", asks(*.asks))]
+    #[error("permission denied: {}", nobody_for(*.asks))]
     Denied { asks: usize },
 
-    #[error("{problems} of the checks failed")]
+    #[error("nothing was removed")]
+    Declined,
+
+    #[error("{} failed", count(*.problems, "check"))]
     Unhealthy { problems: usize },
 
     #[error("{what}")]
@@ -109,7 +112,8 @@ impl Failure {
         match self {
             Failure::Hangup => Exit::Ok,
             Failure::Stopped { .. } | Failure::Unhealthy { .. } => Exit::Failed,
-            Failure::Usage { .. } => Exit::Usage,
+            Failure::Usage { .. }
+            | Failure::Unreachable(DialError::Address(_) | DialError::Stdio) => Exit::Usage,
             Failure::TimedOut { .. } => Exit::TimedOut,
             Failure::NoSession { .. }
             | Failure::Ambiguous { .. }
@@ -122,7 +126,9 @@ impl Failure {
             | Failure::NotStarted { .. }
             | Failure::Silent { .. }
             | Failure::HubGone { .. } => Exit::Unreachable,
-            Failure::Cancelled | Failure::Interrupted { .. } => Exit::Interrupted,
+            Failure::Cancelled | Failure::Declined | Failure::Interrupted { .. } => {
+                Exit::Interrupted
+            }
             Failure::Answer(answer) => answer.exit(),
             Failure::Local { exit, .. } => *exit,
         }
@@ -133,6 +139,7 @@ impl Failure {
         if !matches!(self, Failure::Hangup) {
             out.alert(&format!("{} {self}", paint(ALERT, "error:")));
             for cause in self.causes() {
+                let cause = cause.trim_end().replace('\n', "\n    ");
                 out.alert(&format!("  {} {cause}", paint(ALERT, "caused by:")));
             }
             for line in self.quoted() {
@@ -171,7 +178,7 @@ impl Failure {
         let lines = match self {
             Failure::NotStarted { said, .. } => said.clone(),
             Failure::Answer(answer) => {
-                answer.ours("stderr").lines().map(|it| clean(it).into_owned()).collect()
+                answer.ours("stderr").lines().map(|it| clean(&plain(it)).into_owned()).collect()
             }
             Failure::NoSession { known, .. } | Failure::Ambiguous { known, .. } => {
                 return known.iter().take(LINES_MAX).cloned().collect();
@@ -185,11 +192,19 @@ impl Failure {
         match self {
             Failure::Usage { hint, .. } | Failure::Local { hint, .. } => hint.clone(),
             Failure::NoDaemon { hint } => (*hint).to_owned(),
+            Failure::Unreachable(DialError::Absent { .. }) => {
+                "leave out `--socket`: then the daemon of this user is used, and started if need be"
+                    .into()
+            }
+            Failure::Unreachable(DialError::Address(_) | DialError::Stdio) => String::new(),
             Failure::Unreachable(_) | Failure::Token(_) => {
-                "`jackfield doctor` says what is wrong; `jackfield daemon start` starts one".into()
+                "`jackfield doctor` says what is wrong".into()
             }
             Failure::NotStarted { log, .. } => {
-                format!("its log is `{}`; `jackfield serve` runs it in the foreground", log.display())
+                format!(
+                    "its log is `{}`; `jackfield serve` runs it in the foreground",
+                    log.display()
+                )
             }
             Failure::Silent { .. } => "`jackfield doctor` says what is wrong".into(),
             Failure::HubGone { .. } => {
@@ -201,6 +216,9 @@ impl Failure {
             Failure::NothingLive => {
                 "`jackfield sessions list` shows all sessions; name one to wake it".into()
             }
+            Failure::NoProgram { program } if program.contains('/') => {
+                "correct the agent's command after `--`".into()
+            }
             Failure::NoProgram { program } => {
                 format!("install `{program}`, or give the agent's command with its full path")
             }
@@ -210,7 +228,8 @@ impl Failure {
             }
             Failure::TimedOut { .. } => "give it more time with `--timeout`".into(),
             Failure::Denied { .. } => {
-                "allow more with `--approve reads` or `--approve all`, or answer on a terminal".into()
+                "allow more with `--approve reads` or `--approve all`, or answer on a terminal"
+                    .into()
             }
             Failure::Unhealthy { .. } => "each failed check says how to fix it".into(),
             _ => String::new(),
@@ -218,8 +237,9 @@ impl Failure {
     }
 }
 
-fn asks(asks: usize) -> String {
-    if asks == 1 { "1 ask had no one to allow it".into() } else { format!("{asks} asks had no one to allow them") }
+fn nobody_for(asks: usize) -> String {
+    let them = if asks == 1 { "it" } else { "them" };
+    format!("{} had no one to allow {them}", count(asks, "ask"))
 }
 
 fn why_stopped(reason: &str) -> String {

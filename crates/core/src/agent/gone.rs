@@ -2,10 +2,8 @@
 
 use super::{Agent, Phase, Purpose, Waiting};
 use crate::{
-    AgentId, ConnId, Exit, Hub, Note, Output, SessionId,
-    fanout::cancel_notice,
+    AgentId, Exit, Hub, Note, Output, SessionId,
     log::{Body, Json, Outcome},
-    peer::Issued,
     session::Stage,
 };
 use jackfield_wire::{Fault, Frame};
@@ -15,7 +13,7 @@ impl Hub {
         let Some(agent) = self.agents.remove(&id) else { return };
         self.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
         let fault = fault_of(&agent, exit);
-        self.withdraw_passing(id);
+        self.withdraw_passing(id, &agent.purpose);
         match &agent.purpose {
             Purpose::Spare { conn, hello } => {
                 if let Some(it) = self.conns.get_mut(conn)
@@ -81,21 +79,6 @@ impl Hub {
                 Some(session) => self.answer_in(&session, conn, &Frame::error_for(&id, fault)),
                 None => self.answer(conn, &id, Err(fault)),
             }
-        }
-    }
-
-    /// Clients who were asked something on its behalf need not answer.
-    fn withdraw_passing(&mut self, agent: AgentId) {
-        let mut withdrawn: Vec<(ConnId, u64)> = Vec::new();
-        for (&conn, it) in &mut self.conns {
-            let of_agent =
-                |issued: &Issued| matches!(issued, Issued::Passing(of, _) if *of == agent);
-            let gone = it.asked.iter().filter(|(_, issued)| of_agent(issued)).map(|(&id, _)| id);
-            withdrawn.extend(gone.map(|id| (conn, id)));
-            it.asked.retain(|_, issued| !of_agent(issued));
-        }
-        for (conn, request) in withdrawn {
-            self.to_client(conn, cancel_notice(request));
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     peer::{Route, hub_capabilities},
     session::Stage,
 };
-use jackfield_wire::{Fault, Frame, Kind, acp};
+use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
 use serde_json::Value;
 
 impl Hub {
@@ -26,6 +26,9 @@ impl Hub {
         let our_id = frame.id().and_then(|it| it.parse::<u64>().ok());
         let agent = self.agents.get_mut(&id).expect("the caller found this agent");
         let Some(waiting) = our_id.and_then(|it| agent.waiting.remove(&it)) else { return };
+        if agent.stopping && waiting.is_start() {
+            return; // Too late: it was let go, and whoever waits hears of its end.
+        }
         match waiting {
             Waiting::Initialize => self.on_hello(id, frame),
             Waiting::New(session) => self.on_opened(id, &session, frame),
@@ -40,7 +43,15 @@ impl Hub {
             }
             Waiting::Client { conn, id: theirs, session, setting } => {
                 let answer = frame.with_id(&theirs);
-                let Some(session) = session.filter(|it| self.sessions.contains_key(it)) else {
+                if let Some(gone) = session.as_ref().filter(|it| !self.sessions.contains_key(*it)) {
+                    let fault = Fault::SessionNotFound { session: gone.to_string() };
+                    return self.answer(conn, &theirs, Err(&fault));
+                }
+                let answer = match &self.agents[&id].purpose {
+                    Purpose::Session(session) => self.as_ours(session, answer),
+                    Purpose::Spare { .. } => answer,
+                };
+                let Some(session) = session else {
                     self.finish_request(conn, &theirs);
                     return self.to_client(conn, answer.bytes().clone());
                 };
@@ -82,11 +93,17 @@ impl Hub {
             Purpose::Session(session) => session.clone(),
             Purpose::Spare { conn, .. } => {
                 let conn = *conn;
+                if frame.method().as_deref() == Some("$/cancel_request") {
+                    return self.on_passing_withdrawn(id, &frame);
+                }
                 return self.to_client(conn, frame.bytes().clone());
             }
         };
         if frame.method().as_deref() == Some("$/cancel_request") {
             return self.on_ask_withdrawn(id, &session, &frame);
+        }
+        if self.sessions.get(&session).is_none_or(|it| it.agent != Some(id)) {
+            return; // The session let go of it; another may serve it by now.
         }
         let journaled = frame
             .method()
@@ -109,10 +126,10 @@ impl Hub {
             let session = self.sessions.get(id).expect("found above");
             let turn = session.turn.as_ref().map_or(session.state.turns, |it| it.number);
             self.append(id, Body::Said { turn, frame: Json::trusted(frame.bytes().clone()) });
-            self.ease_agent(id);
         } else {
             self.after_log(id, Effect::ToSubscribers { text: frame.bytes().clone() });
         }
+        self.ease_agent(id);
     }
 
     /// The frame with the hub's session id. A child session of the agent's keeps its own name.
@@ -127,12 +144,28 @@ impl Hub {
 
     fn on_agent_request(&mut self, id: AgentId, frame: &Frame) {
         let agent = self.agents.get(&id).expect("the caller found this agent");
-        let Purpose::Session(session) = agent.purpose.clone() else {
+        let purpose = agent.purpose.clone();
+        if let Some(request) = frame.request_id() {
+            // About a request of a client's own: only that client understands it.
+            let Some((conn, theirs)) = self.asker(id, request) else {
+                return self.refuse_ask(id, frame);
+            };
+            let splice = Splice { request_id: Some(&theirs), ..Splice::default() };
+            let frame = frame.spliced(splice);
+            return match purpose {
+                Purpose::Session(session) => {
+                    let frame = self.as_ours(&session, frame);
+                    self.issue_passing(id, Some(&session), conn, &frame);
+                }
+                Purpose::Spare { .. } => self.issue_passing(id, None, conn, &frame),
+            };
+        }
+        let Purpose::Session(session) = purpose else {
             return self.refuse_ask(id, frame);
         };
-        let opening = self.sessions.get(&session).is_none_or(crate::session::Session::is_opening);
-        if opening && frame.request_id().is_none() {
-            // Nobody knows this session yet, so nobody can be asked.
+        let serves = |it: &crate::session::Session| it.agent == Some(id) && !it.is_opening();
+        if !self.sessions.get(&session).is_some_and(serves) {
+            // Nobody knows this session yet, or it let go of this agent: nobody can be asked.
             return self.refuse_ask(id, frame);
         }
         self.on_ask(id, &session, frame);
@@ -153,9 +186,19 @@ impl Hub {
             let mut routes = conn.requests.iter();
             routes.find(|(_, it)| **it == Route::Agent(agent, our_id)).map(|(id, _)| id.clone())
         };
-        if let Some(Waiting::New(session)) = self.agents.get(&agent)?.waiting.get(&our_id) {
-            let Stage::Opening(opening) = &self.sessions.get(session)?.stage else { return None };
-            return Some((opening.conn, opening.request.clone()));
+        match self.agents.get(&agent)?.waiting.get(&our_id)? {
+            Waiting::New(session) => {
+                let session = self.sessions.get(session)?;
+                let Stage::Opening(opening) = &session.stage else { return None };
+                return Some((opening.conn, opening.request.clone()));
+            }
+            Waiting::Prompt(session, turn) => {
+                let session = self.sessions.get(session)?;
+                let driver = session.driver()?;
+                let request = session.subscribers.get(&driver)?.owed.get(turn)?;
+                return Some((driver, request.clone()));
+            }
+            _ => {}
         }
         self.conns.iter().find_map(|(&id, conn)| by_route(conn).map(|request| (id, request)))
     }

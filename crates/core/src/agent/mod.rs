@@ -70,6 +70,15 @@ pub(crate) enum Waiting {
     Nobody,
 }
 
+impl Waiting {
+    /// Whether the answer would let a process begin to serve.
+    pub(crate) fn is_start(&self) -> bool {
+        let waits_for_session =
+            matches!(self, Waiting::New(_) | Waiting::Resume(_) | Waiting::Load(_));
+        waits_for_session || matches!(self, Waiting::Initialize)
+    }
+}
+
 impl Agent {
     pub(crate) fn is_ready(&self) -> bool {
         self.phase == Phase::Ready && !self.stopping
@@ -109,7 +118,7 @@ impl Hub {
         let frame = Frame::request(&our_id.to_string(), "initialize", &agent_hello(hello));
         self.outputs.push_back(Output::Spawn { agent: id, launch });
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
-        self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id));
+        self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));
         id
     }
 
@@ -123,21 +132,18 @@ impl Hub {
 
     /// Asks an agent something on the hub's own account.
     pub(crate) fn ask_agent(&mut self, id: AgentId, method: &str, params: &str, waiting: Waiting) {
+        let starts = matches!(waiting, Waiting::New(_) | Waiting::Resume(_) | Waiting::Load(_));
         let Some(our_id) = self.agents.get_mut(&id).map(|it| it.expect(waiting)) else { return };
+        if starts {
+            self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));
+        }
         let frame = Frame::request(&our_id.to_string(), method, params);
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
     }
 
     /// An agent that is still not ready: what waits for it should not wait for ever.
-    pub(crate) fn on_start_deadline(&mut self, id: AgentId) {
-        let Some(agent) = self.agents.get(&id) else { return };
-        let starting = |it: &Waiting| {
-            matches!(
-                it,
-                Waiting::Initialize | Waiting::New(_) | Waiting::Resume(_) | Waiting::Load(_)
-            )
-        };
-        if agent.waiting.values().any(starting) {
+    pub(crate) fn on_start_deadline(&mut self, id: AgentId, step: u64) {
+        if self.agents.get(&id).is_some_and(|it| it.waiting.contains_key(&step)) {
             self.stop_agent(id);
         }
     }

@@ -46,7 +46,11 @@ impl Hub {
                 let live = session.subscribers.iter().filter(|(_, it)| it.phase == Phase::Live);
                 let conns: Vec<ConnId> = live.map(|(&conn, _)| conn).collect();
                 for conn in conns {
-                    self.to_client(conn, text.clone());
+                    if self.is_full(conn) {
+                        self.fall_behind(id, conn);
+                    } else {
+                        self.to_client(conn, text.clone());
+                    }
                 }
             }
         }
@@ -81,7 +85,12 @@ impl Hub {
         if subscriber.phase != Phase::CatchingUp || subscriber.heard != after {
             return; // The answer to an older read.
         }
-        for event in events {
+        if self.is_full(conn) {
+            return self.fall_behind(id, conn);
+        }
+        // The journal may have more than it has said: the rest is heard when it leaves the gate.
+        let durable = session.gate.durable();
+        for event in events.iter().take_while(|it| it.seq <= durable) {
             self.deliver(id, conn, event);
         }
         if self.is_full(conn) {
@@ -153,14 +162,16 @@ impl Hub {
             }
             Body::Prompted { turn, frame, .. } => {
                 if !self.owes(id, conn, *turn) {
-                    for text in render::user_chunks(id, frame.bytes()) {
+                    for text in render::user_chunks(id, event, frame.bytes(), aware) {
                         self.to_client(conn, text);
                     }
                 }
             }
             Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
             Body::Asked { ask, frame } if !observer => {
-                self.issue_ask(id, conn, *ask, frame.bytes());
+                if let Some(text) = self.issue_ask(id, conn, *ask, frame.bytes()) {
+                    self.to_client(conn, text);
+                }
             }
             Body::Answered { ask, .. } => self.withdraw_ask(id, conn, *ask),
             _ => {}

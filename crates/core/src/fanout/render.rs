@@ -7,7 +7,8 @@ use crate::{
 };
 use bytes::Bytes;
 use jackfield_wire::Frame;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
+use std::collections::BTreeMap;
 
 /// The agent's own words, as they were said.
 pub(crate) fn said(event: &Event, frame: &Bytes, aware: bool) -> Bytes {
@@ -15,19 +16,35 @@ pub(crate) fn said(event: &Event, frame: &Bytes, aware: bool) -> Bytes {
         return frame.clone();
     }
     match Frame::parse(frame.clone()) {
-        Ok(parsed) => parsed.with_meta(&format!(r#"{{"seq":{}}}"#, event.seq.0)).bytes().clone(),
+        Ok(parsed) => with_seq(&parsed, event),
         Err(_) => frame.clone(),
     }
 }
 
+fn with_seq(frame: &Frame, event: &Event) -> Bytes {
+    frame.with_meta(&format!(r#"{{"seq":{}}}"#, event.seq.0)).bytes().clone()
+}
+
 /// Another client's prompt, as ACP shows a user's words: one chunk a content block.
-pub(crate) fn user_chunks(session: &SessionId, prompt: &Bytes) -> Vec<Bytes> {
-    let Ok(frame) = serde_json::from_slice::<Value>(prompt) else { return Vec::new() };
-    let blocks = frame.pointer("/params/prompt").and_then(Value::as_array);
-    let chunk = |content: &Value| {
-        let update = json!({ "sessionUpdate": "user_message_chunk", "content": content });
-        let params = json!({ "sessionId": &**session, "update": update });
-        Frame::notification("session/update", &params.to_string()).bytes().clone()
+pub(crate) fn user_chunks(
+    session: &SessionId,
+    event: &Event,
+    prompt: &Bytes,
+    aware: bool,
+) -> Vec<Bytes> {
+    let Ok(frame) = Frame::parse(prompt.clone()) else { return Vec::new() };
+    let params: BTreeMap<String, &RawValue> =
+        serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+    // Blocks are carried, not rebuilt: a client may know more of them than we do.
+    let blocks: Option<Vec<&RawValue>> =
+        params.get("prompt").and_then(|it| serde_json::from_str(it.get()).ok());
+    let chunk = |content: &RawValue| {
+        let params = format!(
+            r#"{{"sessionId":{},"update":{{"sessionUpdate":"user_message_chunk","content":{content}}}}}"#,
+            Value::from(&**session),
+        );
+        let frame = Frame::notification("session/update", &params);
+        if aware { with_seq(&frame, event) } else { frame.bytes().clone() }
     };
     blocks.into_iter().flatten().map(chunk).collect()
 }
@@ -48,13 +65,10 @@ pub(crate) fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
     event.encode(&mut line);
     let fact = std::str::from_utf8(&line).expect("an event encodes as JSON text");
     // The event's own members stand beside its address: `{"sessionId":…,"seq":…,"at":…,"is":…,…}`.
-    let params = format!(
-        r#"{{"sessionId":{},"seq":{},{}"#,
-        Value::from(&**session),
-        event.seq.0,
-        &fact[1..]
-    );
-    Some(Frame::notification(method, &params).bytes().clone())
+    // Written out, not made a frame: a peer's words stand deeper here than a frame may nest.
+    let (session, seq) = (Value::from(&**session), event.seq.0);
+    let head = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"sessionId":{session}"#);
+    Some(format!(r#"{head},"seq":{seq},{}}}"#, &fact[1..]).into())
 }
 
 /// Tells a client that the request it was sent needs no answer any more.

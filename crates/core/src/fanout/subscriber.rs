@@ -37,10 +37,10 @@ impl Subscriber {
         }
     }
 
-    /// Starts over at `heard`, as after a second `session/load`; what is owed stays owed.
-    pub(crate) fn rewind(&mut self, heard: Seq, phase: Phase) {
-        self.heard = heard;
-        self.phase = phase;
+    /// Starts over at `from`, as after a second `session/load`. What it has not heard yet it still
+    /// hears, because what is owed to it comes with that; so this never goes forward.
+    pub(crate) fn rewind(&mut self, from: Seq) {
+        self.heard = self.heard.min(from);
     }
 
     /// Keeps a message until the client has heard everything up to `seq`.
@@ -50,6 +50,11 @@ impl Subscriber {
 
     pub(crate) fn has_deferred(&self) -> bool {
         !self.deferred.is_empty()
+    }
+
+    /// What it will never hear in its place.
+    pub(crate) fn into_deferred(self) -> impl Iterator<Item = Bytes> {
+        self.deferred.into_iter().map(|(_, text)| text)
     }
 
     pub(crate) fn must_wait(&self, seq: Seq) -> bool {

@@ -13,6 +13,7 @@ pub struct Gate {
     durable: Seq,
     /// Exactly the events in `durable+1..=head`, in order.
     held: VecDeque<Event>,
+    /// Of the events and the effects.
     held_bytes: usize,
     /// What may be done once an event is durable, in order. Invariant: each waits for a held event.
     effects: VecDeque<(Seq, Effect)>,
@@ -24,6 +25,15 @@ pub enum Effect {
     ToAgent { agent: AgentId, text: Bytes },
     ToClient { conn: ConnId, text: Bytes },
     ToSubscribers { text: Bytes },
+}
+
+impl Effect {
+    fn weight(&self) -> usize {
+        let (Effect::ToAgent { text, .. }
+        | Effect::ToClient { text, .. }
+        | Effect::ToSubscribers { text }) = self;
+        text.len()
+    }
 }
 
 /// What comes out of the gate, in the order in which it went in.
@@ -55,6 +65,20 @@ impl Gate {
         self.held_bytes
     }
 
+    /// Whether a message for this client waits here.
+    pub fn owes(&self, conn: ConnId) -> bool {
+        let is_for = |it: &Effect| matches!(it, Effect::ToClient { conn: to, .. } if *to == conn);
+        self.effects.iter().any(|(_, effect)| is_for(effect))
+    }
+
+    /// The messages for clients that wait here, when the log they wait for goes no further.
+    pub fn unsaid(self) -> impl Iterator<Item = (ConnId, Bytes)> {
+        self.effects.into_iter().filter_map(|(_, effect)| match effect {
+            Effect::ToClient { conn, text } => Some((conn, text)),
+            Effect::ToAgent { .. } | Effect::ToSubscribers { .. } => None,
+        })
+    }
+
     pub fn is_clear(&self) -> bool {
         self.durable == self.head
     }
@@ -70,6 +94,7 @@ impl Gate {
     /// Keeps an effect until everything held now is durable; the caller runs it if the gate is clear.
     pub fn defer(&mut self, effect: Effect) {
         assert!(!self.is_clear(), "nothing to wait for");
+        self.held_bytes += effect.weight();
         self.effects.push_back((self.head, effect));
     }
 
@@ -82,6 +107,7 @@ impl Gate {
             let seq = event.seq;
             released.push(Released::Event(event));
             while let Some((at, effect)) = self.effects.pop_front_if(|(at, _)| *at <= seq) {
+                self.held_bytes -= effect.weight();
                 released.push(Released::Effect(at, effect));
             }
         }

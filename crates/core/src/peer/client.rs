@@ -85,9 +85,9 @@ impl Hub {
 
     fn agent_for(&self, conn: ConnId) -> Option<AgentId> {
         let conn = self.conns.get(&conn)?;
-        let of_session = |id: &SessionId| self.sessions.get(id)?.agent;
-        let agent = conn.spare.or_else(|| conn.attached.iter().find_map(of_session))?;
-        self.agents.get(&agent).is_some_and(crate::agent::Agent::is_ready).then_some(agent)
+        let of_sessions = conn.attached.iter().filter_map(|id| self.sessions.get(id)?.agent);
+        let is_ready = |it: &AgentId| self.agents.get(it).is_some_and(|it| it.is_ready());
+        conn.spare.into_iter().chain(of_sessions).find(is_ready)
     }
 
     /// Sends a client's request to an agent under an id of ours.
@@ -155,16 +155,27 @@ impl Hub {
         let route = self.conns.get(&conn).and_then(|it| it.requests.get(request)).cloned();
         match route {
             Some(Route::Agent(agent, our_id)) => {
-                let our_id = our_id.to_string();
+                let (id, our_id) = (our_id, our_id.to_string());
                 let splice = Splice { request_id: Some(&our_id), ..Splice::default() };
                 let text = frame.spliced(splice).bytes().clone();
-                self.outputs.push_back(Output::ToAgent { agent, text });
+                match self.session_of_request(agent, id) {
+                    Some(session) => self.after_log(&session, Effect::ToAgent { agent, text }),
+                    None => self.outputs.push_back(Output::ToAgent { agent, text }),
+                }
             }
             Some(Route::Turn(session)) => {
                 let request = request.to_owned();
                 self.withdraw_prompt(&session, conn, &request);
             }
             Some(Route::Hub) | None => {}
+        }
+    }
+
+    /// The session whose log a request waited for, so that nothing about it overtakes it.
+    fn session_of_request(&self, agent: AgentId, our_id: u64) -> Option<SessionId> {
+        match self.agents.get(&agent)?.waiting.get(&our_id)? {
+            Waiting::Client { session, .. } => session.clone(),
+            _ => None,
         }
     }
 

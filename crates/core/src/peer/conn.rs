@@ -69,6 +69,11 @@ impl Conn {
         self.next_ask
     }
 
+    /// How many asks of agents wait for this client alone.
+    pub(crate) fn passing(&self) -> usize {
+        self.asked.values().filter(|it| matches!(it, Issued::Passing(..))).count()
+    }
+
     pub(crate) fn shown(&self, id: ConnId) -> Arc<str> {
         match &self.name {
             Some(name) => format!("{name} ({id})").into(),
@@ -114,7 +119,8 @@ impl Hub {
                 let session = self.sessions.get(session);
                 session.is_none_or(|it| it.owes_nothing(*id))
             };
-            conn.requests.is_empty() && conn.attached.iter().all(in_session)
+            let unsaid = || self.sessions.values().any(|it| it.gate.owes(*id));
+            conn.requests.is_empty() && conn.attached.iter().all(in_session) && !unsaid()
         };
         let due = self.conns.iter().filter(|(id, it)| it.finished && settled(id, it));
         let due: Vec<ConnId> = due.map(|(&id, _)| id).collect();

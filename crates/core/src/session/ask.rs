@@ -3,12 +3,13 @@
 
 use crate::{
     AgentId, ConnId, Hub, Seq, SessionId,
+    agent::Purpose,
     fanout::cancel_notice,
     log::{Body, Effect, Json},
     peer::{Conn, Issued},
 };
 use bytes::Bytes;
-use jackfield_wire::{Fault, Frame, Splice, acp};
+use jackfield_wire::{Fault, Frame, acp};
 
 /// An ask that waits for an answer.
 #[derive(Debug)]
@@ -23,22 +24,13 @@ pub(crate) struct Ask {
 
 impl Hub {
     pub(crate) fn on_ask(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
-        if let Some(request) = frame.request_id() {
-            // About a request of a client's own: only that client understands it.
-            let Some((conn, theirs)) = self.asker(agent, request) else {
-                return self.refuse_ask(agent, frame);
-            };
-            let splice = Splice { request_id: Some(&theirs), ..Splice::default() };
-            let frame = frame.spliced(splice);
-            return self.issue_passing(agent, id, conn, &frame);
-        }
         let ours = self.as_ours(id, frame.clone());
         let row = frame.method().and_then(|it| acp::method(&it));
         if row.is_some_and(|it| it.durability == acp::Durability::Journaled) {
             return self.open_ask(agent, id, frame, ours);
         }
         match self.server_for(id, frame) {
-            Some(conn) => self.issue_passing(agent, id, conn, &ours),
+            Some(conn) => self.issue_passing(agent, Some(id), conn, &ours),
             None => self.refuse_ask(agent, frame),
         }
     }
@@ -70,40 +62,63 @@ impl Hub {
     }
 
     /// Sends an ask to one client and the answer straight back.
-    fn issue_passing(&mut self, agent: AgentId, id: &SessionId, conn: ConnId, frame: &Frame) {
+    pub(crate) fn issue_passing(
+        &mut self,
+        agent: AgentId,
+        id: Option<&SessionId>,
+        conn: ConnId,
+        frame: &Frame,
+    ) {
         let theirs = frame.id().expect("a request has an id").into();
-        let Some(it) = self.conns.get_mut(&conn) else { return self.refuse_ask(agent, frame) };
+        let max = self.config.limits.asks_max;
+        let Some(it) = self.conns.get_mut(&conn).filter(|it| it.passing() < max) else {
+            return self.refuse_ask(agent, frame);
+        };
         let our_id = it.issue(Issued::Passing(agent, theirs)).to_string();
         let text = frame.with_id(&our_id).bytes().clone();
-        self.after_log(id, Effect::ToClient { conn, text });
+        match id {
+            Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
+            None => self.to_client(conn, text),
+        }
     }
 
     /// An open ask reaches a client: as the event goes by, or when the client comes later.
-    pub(crate) fn issue_ask(&mut self, id: &SessionId, conn: ConnId, number: u64, frame: &Bytes) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let Ok(frame) = Frame::parse(frame.clone()) else { return };
-        let Some(it) = self.conns.get_mut(&conn) else { return };
+    pub(crate) fn issue_ask(
+        &mut self,
+        id: &SessionId,
+        conn: ConnId,
+        number: u64,
+        frame: &Bytes,
+    ) -> Option<Bytes> {
+        let session = self.sessions.get(id)?;
+        let frame = Frame::parse(frame.clone()).ok()?;
+        let it = self.conns.get_mut(&conn)?;
         let elicits = frame.method().as_deref() == Some("elicitation/create");
         let sent = it.asked.values().any(|it| is_ask(it, id, number));
         if !session.asks.contains_key(&number) || sent || (elicits && !it.can.elicitation) {
-            return;
+            return None;
         }
         let our_id = it.issue(Issued::Ask(id.clone(), number)).to_string();
-        self.to_client(conn, frame.with_id(&our_id).bytes().clone());
+        Some(frame.with_id(&our_id).bytes().clone())
     }
 
-    /// Asks that a client will not hear of as events, because it starts behind them.
+    /// Asks that a client will not hear of as events, because it starts behind them. They follow
+    /// the answer that lets it in.
     pub(crate) fn issue_open_asks(&mut self, id: &SessionId, conn: ConnId) {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(subscriber) = session.subscribers.get(&conn).filter(|it| !it.observer) else {
             return;
         };
-        let heard = subscriber.heard;
+        let (heard, head) = (subscriber.heard, session.gate.head());
         let open = session.asks.iter().filter(|(_, ask)| ask.seq <= heard);
         let open: Vec<(u64, Bytes)> =
             open.map(|(&number, ask)| (number, ask.frame.bytes().clone())).collect();
         for (number, frame) in open {
-            self.issue_ask(id, conn, number, &frame);
+            let text = self.issue_ask(id, conn, number, &frame);
+            let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
+            if let (Some(text), Some(subscriber)) = (text, subscriber) {
+                subscriber.defer(head, text);
+            }
         }
     }
 
@@ -132,6 +147,38 @@ impl Hub {
         }
     }
 
+    /// The session is gone, and with it the asks its clients were sent.
+    pub(crate) fn withdraw_asks_of(&mut self, id: &SessionId) {
+        let of_session = |it: &Issued| matches!(it, Issued::Ask(session, _) if session == id);
+        for (conn, notice) in self.take_back(of_session) {
+            self.to_client(conn, notice);
+        }
+    }
+
+    /// Clients who were asked something by an agent that is gone need not answer.
+    pub(crate) fn withdraw_passing(&mut self, agent: AgentId, purpose: &Purpose) {
+        let of_agent = |it: &Issued| matches!(it, Issued::Passing(of, _) if *of == agent);
+        for (conn, text) in self.take_back(of_agent) {
+            match purpose {
+                // The ask itself may still wait for the log.
+                Purpose::Session(id) if self.sessions.contains_key(id) => {
+                    self.after_log(id, Effect::ToClient { conn, text });
+                }
+                _ => self.to_client(conn, text),
+            }
+        }
+    }
+
+    /// Forgets what clients were asked; returns what to tell them.
+    fn take_back(&mut self, which: impl Fn(&Issued) -> bool) -> Vec<(ConnId, Bytes)> {
+        let mut notices = Vec::new();
+        for (&conn, it) in &mut self.conns {
+            let asked = it.asked.extract_if(.., |_, issued| which(issued));
+            notices.extend(asked.map(|(request, _)| (conn, cancel_notice(request))));
+        }
+        notices
+    }
+
     /// Settles every open ask without an answer; an agent that is still there hears `cancelled`.
     pub(crate) fn void_asks(&mut self, id: &SessionId, why: &str) {
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -154,21 +201,32 @@ impl Hub {
     /// The agent itself no longer wants an answer.
     pub(crate) fn on_ask_withdrawn(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
         let Some(request) = frame.request_id() else { return };
-        let open = self.sessions.get(id).into_iter().flat_map(|it| it.asks.iter());
-        let number = open.into_iter().find(|(_, it)| &*it.theirs == request).map(|(&it, _)| it);
+        let mut open = self.sessions.get(id).into_iter().flat_map(|it| it.asks.iter());
+        let is_it = |it: &Ask| it.agent == agent && &*it.theirs == request;
+        let number = open.find(|(_, it)| is_it(it)).map(|(&it, _)| it);
         if let (Some(number), Some(session)) = (number, self.sessions.get_mut(id)) {
             let ask = session.asks.remove(&number).expect("found above");
             self.append(id, voided(number, "the agent withdrew it"));
             let text = Frame::error_for(&ask.theirs, &Fault::Cancelled).bytes().clone();
             return self.after_log(id, Effect::ToAgent { agent, text });
         }
+        self.on_passing_withdrawn(agent, frame);
+    }
+
+    /// The agent no longer wants the answer of the one client it asked.
+    pub(crate) fn on_passing_withdrawn(&mut self, agent: AgentId, frame: &Frame) {
+        let Some(request) = frame.request_id() else { return };
         let asked_of = self.conns.iter().find_map(|(&conn, it)| {
             let is_it = |it: &Issued| matches!(it, Issued::Passing(of, theirs) if *of == agent && &**theirs == request);
             it.asked.iter().find(|(_, it)| is_it(it)).map(|(&our_id, _)| (conn, our_id))
         });
         if let Some((conn, our_id)) = asked_of {
             // The client still owes one answer, and the agent still gets it.
-            self.after_log(id, Effect::ToClient { conn, text: cancel_notice(our_id) });
+            let text = cancel_notice(our_id);
+            match self.agents.get(&agent).map(|it| it.purpose.clone()) {
+                Some(Purpose::Session(id)) => self.after_log(&id, Effect::ToClient { conn, text }),
+                _ => self.to_client(conn, text),
+            }
         }
     }
 }

@@ -3,8 +3,9 @@
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{Phase, Subscriber, attach_notice},
-    log::{Body, Effect},
+    log::Body,
 };
+use bytes::Bytes;
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ impl Hub {
         };
         let observer = matches!(how, Attach::After { observer: true, .. });
         match session.subscribers.get_mut(&conn) {
-            Some(subscriber) => subscriber.rewind(from, Phase::Live),
+            Some(subscriber) => subscriber.rewind(from),
             None => {
                 let subscriber = Subscriber::new(from, Phase::Live);
                 self.subscribe(&session_id, conn, subscriber);
@@ -48,15 +49,10 @@ impl Hub {
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
         let subscriber = session.subscribers.get_mut(&conn).expect("subscribed above");
         subscriber.observer = observer;
-        if how == Attach::Resume {
-            let text = answer.bytes().clone();
-            self.after_log(&session_id, Effect::ToClient { conn, text });
-        } else {
-            subscriber.defer(head, answer.bytes().clone());
-            self.read_on(&session_id, conn);
-            self.flush_deferred(&session_id, conn);
-        }
+        subscriber.defer(head, answer.bytes().clone());
         self.issue_open_asks(&session_id, conn);
+        self.read_on(&session_id, conn);
+        self.flush_deferred(&session_id, conn);
         Ok(())
     }
 
@@ -78,8 +74,8 @@ impl Hub {
     pub(crate) fn on_delete(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let session = self.session_of(frame)?;
         self.abandon(&session, &Fault::Interrupted { why: "the session was deleted".into() });
-        self.remove(&session, &Fault::SessionNotFound { session: session.to_string() });
         self.outputs.push_back(Output::Delete { session: session.clone() });
+        self.remove(&session, &Fault::SessionNotFound { session: session.to_string() });
         self.note(Note::SessionDeleted { session });
         self.answer(conn, id, Ok("{}"));
         Ok(())
@@ -88,14 +84,21 @@ impl Hub {
     /// Forgets a session that is no longer ours; whoever still waits in it is told.
     pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.remove(id) else { return };
-        for (&conn, subscriber) in &session.subscribers {
-            for request in subscriber.owed.values() {
-                self.answer(conn, request, Err(fault));
-            }
+        for (conn, text) in session.gate.unsaid() {
+            self.say_without(conn, text, fault);
+        }
+        for (conn, subscriber) in session.subscribers {
             if let Some(it) = self.conns.get_mut(&conn) {
                 it.attached.remove(id);
             }
+            for request in subscriber.owed.values() {
+                self.answer(conn, request, Err(fault));
+            }
+            for text in subscriber.into_deferred() {
+                self.say_without(conn, text, fault);
+            }
         }
+        self.withdraw_asks_of(id);
         for (conn, frame) in session.parked {
             self.answer(conn, frame.id().expect("parked requests have ids"), Err(fault));
         }
@@ -104,6 +107,15 @@ impl Hub {
         }
         if let Some(agent) = session.agent {
             self.stop_agent(agent);
+        }
+    }
+
+    /// Says what waited for events that will never come: a good answer would not be true any more.
+    fn say_without(&mut self, conn: ConnId, text: Bytes, fault: &Fault) {
+        let good = Frame::parse(text.clone()).ok().filter(|it| it.result().is_some());
+        match good.as_ref().and_then(Frame::id) {
+            Some(id) => self.answer(conn, id, Err(fault)),
+            None => self.to_client(conn, text),
         }
     }
 

@@ -17,6 +17,7 @@ impl Hub {
                 let pause = limits::APPEND_RETRY_MS << session.append_failures.min(16);
                 let pause = pause.min(limits::APPEND_RETRY_MS_MAX);
                 session.append_failures += 1;
+                session.stalled = true;
                 let held = session.gate.held().count();
                 self.timers.set(self.now.plus(pause), Timer::AppendRetry(id.clone()));
                 self.note(Note::AppendRetried { session: id.clone(), held, why });
@@ -26,7 +27,8 @@ impl Hub {
 
     /// Sends everything held once more. What the journal already has of it, it skips.
     pub(crate) fn append_again(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.stalled = false;
         let summary = session.state.to_summary();
         let head = session.gate.head();
         for event in session.gate.held() {

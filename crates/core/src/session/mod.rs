@@ -28,8 +28,10 @@ pub(crate) struct Session {
     /// What the log says, up to the last event appended.
     pub(crate) state: State,
     pub(crate) gate: Gate,
-    /// Appends that failed in a row; while there are any, events are held and not sent to the journal.
+    /// Appends that failed in a row.
     pub(crate) append_failures: u32,
+    /// The last append failed and its retry has not begun: events are held, all are sent then.
+    pub(crate) stalled: bool,
     pub(crate) subscribers: BTreeMap<ConnId, Subscriber>,
     pub(crate) stage: Stage,
     pub(crate) agent: Option<AgentId>,
@@ -61,6 +63,7 @@ impl Session {
             gate: Gate::recovered(state.upto()),
             state,
             append_failures: 0,
+            stalled: false,
             subscribers: BTreeMap::new(),
             stage,
             agent: None,

@@ -123,7 +123,12 @@ impl Hub {
         for prompt in std::mem::take(&mut session.queue) {
             self.answer_in(id, prompt.conn, &Frame::result_for(&prompt.request, cancelled));
         }
-        let session = self.sessions.get_mut(id).expect("found above");
+        self.stop_turn(id);
+    }
+
+    /// Asks the running turn to stop, politely at first.
+    fn stop_turn(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
         let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
         if turn.cancelled != 0 {
             return;
@@ -174,7 +179,7 @@ impl Hub {
             it.owed.iter().find(|(_, owed)| &***owed == request).map(|(&turn, _)| turn)
         });
         if running.is_some() && session.turn.as_ref().map(|it| it.number) == running {
-            self.cancel_turn(id);
+            self.stop_turn(id);
         }
     }
 

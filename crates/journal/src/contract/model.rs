@@ -104,7 +104,7 @@ impl Model {
         let first = (kept.lines.len() as u64).saturating_add_signed(write.offset).max(1);
         let mut line = |&size: &usize| {
             self.made += 1;
-            if size == 0 { String::new() } else { format!("{:>size$}", self.made) }
+            if size == 0 { String::new() } else { format!("{}{}", self.made, " ".repeat(size)) }
         };
         let lines: Vec<_> = write.lines.iter().map(&mut line).collect();
         let lines: Vec<_> = lines.iter().map(String::as_str).collect();

@@ -31,14 +31,14 @@ const INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// One transaction of the writer thread, roughly. It fits SQLite's cache, and the first append in
 /// it does not wait too long for the last.
-const GROUP_BYTES: usize = 2 * 1024 * 1024;
+const GROUP_BYTES: usize = 1024 * 1024;
 
 /// Bytes that may wait for the writer thread. A loop should slow down long before: see
-/// [`Port::waiting_bytes`].
-const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// [`Port::waiting_bytes`]. Few in tests, so that they see it; so the next one.
+const WAITING_BYTES_MAX: usize = if cfg!(test) { 1024 * 1024 } else { 256 * 1024 * 1024 };
 
 /// Reads that may wait for the reader thread: more than there are clients.
-const READS_MAX: usize = 16 * 1024;
+const READS_MAX: usize = if cfg!(test) { 8 } else { 16 * 1024 };
 
 /// How long upkeep that failed is left alone: the cause will not go away faster.
 const UPKEEP_PAUSE: Duration = Duration::from_secs(5);

@@ -1,7 +1,9 @@
 //! One SQLite file: a connection that writes, some that read, one that keeps the WAL short.
 
+mod claim;
 mod read;
 mod schema;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -22,6 +24,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
+use tail::{SharedTail, Tail};
 use upkeep::{More, UNPLACED_MAX, WAL_BYTES_MAX};
 use write::{Wait, Writer};
 
@@ -34,6 +37,7 @@ const NEGLECT_MAX: usize = 8;
 pub(crate) struct Sqlite {
     place: Place,
     writer: Mutex<Writer>,
+    tail: Arc<Mutex<Tail>>,
     readers: Mutex<Vec<Connection>>,
     keeper: Mutex<Connection>,
     upkeep_is_due: AtomicBool,
@@ -42,7 +46,8 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     pub(crate) fn open(path: &Path, durability: Durability) -> Result<Sqlite, OpenError> {
         let place = Place { path: path.to_owned(), durability };
-        let mut writer = Writer::new(place.prepare()?);
+        let tail = Arc::<Mutex<Tail>>::default();
+        let mut writer = Writer::new(place.prepare()?, SharedTail::new(tail.clone()));
         let unavailable =
             |error| OpenError::Unavailable { path: path.to_owned(), source: Arc::new(error) };
         let keeper = place.connect().map_err(unavailable)?;
@@ -54,6 +59,7 @@ impl Sqlite {
         let journal = Sqlite {
             place,
             writer: Mutex::new(writer),
+            tail,
             readers: Mutex::default(),
             keeper: Mutex::new(keeper),
             // The log may have a rest to be placed, the dead may wait to be swept.
@@ -109,7 +115,8 @@ impl Sqlite {
         bytes_max: usize,
     ) -> Result<Vec<Event>, ReadError> {
         let answer = Answer::new(after, events_max, bytes_max);
-        let read = self.with_reader(|conn| read::read(conn, stream, answer));
+        let glimpse = self.tail.lock().expect(POISONED).glimpse(stream, answer.next());
+        let read = self.with_reader(|conn| read::read(conn, stream, glimpse, answer));
         read.map_err(|failure| match failure {
             Failure::Damaged { first, damage } => {
                 ReadError::Damaged { stream: stream.into(), first, damage }

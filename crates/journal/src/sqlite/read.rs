@@ -1,6 +1,9 @@
 //! Reading: each answer is one snapshot, on a connection that never blocks the writer.
 
-use super::schema::place;
+use super::{
+    schema::place,
+    tail::{Glimpse, Unplaced},
+};
 use crate::{
     error::Damage,
     journal::Stream,
@@ -28,13 +31,15 @@ enum Next {
     Done,
 }
 
+/// Reads on a snapshot that is younger than the glimpse.
 pub(super) fn read(
     conn: &mut Connection,
     stream: &str,
+    glimpse: Glimpse,
     mut answer: Answer,
 ) -> Result<Vec<Event>, Failure> {
     let snapshot = conn.transaction()?;
-    match read_on(&snapshot, stream, &mut answer) {
+    match read_on(&snapshot, stream, glimpse, &mut answer) {
         Ok(()) => Ok(answer.into_events()),
         // What comes before the damage is good; the next read starts at it and says so.
         Err(Failure::Damaged { .. }) if !answer.is_empty() => Ok(answer.into_events()),
@@ -42,12 +47,21 @@ pub(super) fn read(
     }
 }
 
-fn read_on(conn: &Connection, stream: &str, answer: &mut Answer) -> Result<(), Failure> {
+fn read_on(
+    conn: &Connection,
+    stream: &str,
+    mut glimpse: Glimpse,
+    answer: &mut Answer,
+) -> Result<(), Failure> {
     let found = conn
         .prepare_cached("SELECT number, placed FROM stream, mark WHERE name = ?1")?
         .query_row([stream], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some::<(i64, i64)>((number, placed)) = found else { return Ok(()) };
+    if glimpse.number != number && !glimpse.records.is_empty() {
+        // Of an earlier stream of this name.
+        glimpse = Glimpse::default();
+    }
 
     // The record that contains the next event is the last one that starts no later.
     let start: Option<i64> = conn
@@ -63,11 +77,36 @@ fn read_on(conn: &Connection, stream: &str, answer: &mut Answer) -> Result<(), F
     if let Next::Done = take_all(conn, stream, by_place, through, answer)? {
         return Ok(());
     }
-    let in_the_rest = conn.prepare_cached(
+    for unplaced in glimpse.records.iter().filter(|it| placed < it.id) {
+        if let Next::Done = take_unplaced(conn, stream, *unplaced, answer)? {
+            return Ok(());
+        }
+    }
+    let by_search = conn.prepare_cached(
         "SELECT id, epoch, first, count, checksum, is_reference, body FROM record
           WHERE ?1 < id AND stream = ?2 AND 0 < count ORDER BY id",
     )?;
-    take_all(conn, stream, in_the_rest, [placed, number], answer).map(drop)
+    let after = placed.max(glimpse.upto);
+    take_all(conn, stream, by_search, [after, number], answer).map(drop)
+}
+
+fn take_unplaced(
+    conn: &Connection,
+    stream: &str,
+    unplaced: Unplaced,
+    answer: &mut Answer,
+) -> Result<Next, Failure> {
+    if !answer.has_room_for(0) {
+        return Ok(Next::Done);
+    }
+    let by_id = conn.prepare_cached(
+        "SELECT id, epoch, first, count, checksum, is_reference, body FROM record WHERE id = ?1",
+    )?;
+    let next = take_all(conn, stream, by_id, [unplaced.id], answer)?;
+    if matches!(next, Next::Wanted) && answer.next() <= unplaced.last {
+        return Err(Failure::Damaged { first: answer.next(), damage: Damage::Missing });
+    }
+    Ok(next)
 }
 
 fn take_all(

@@ -1,13 +1,17 @@
 //! The SQLite file: its tables, its versions, and how a connection to it is set up.
 //!
-//! `record` is the log of the whole journal, in the order of the commits, never changed. Its `id`
-//! has no gap, which makes the log its own lock: two writers cannot both take the next one.
+//! `record` is the log of the whole journal, in the order of the commits, never changed. Each takes
+//! the `id` after the last one, which makes the log its own lock: two writers cannot both take it.
 //! A claim is a record too (with no events), so is a deletion (of stream 0).
 //!
 //! `place` finds the records of one stream. It lags behind: it covers the log up to `mark.placed`,
 //! and readers look through the short rest by themselves. So a commit touches one page of one
 //! table, whether one stream is active or a thousand.
+//!
+//! The view `event` is for people: `SELECT * FROM event WHERE stream = 's-…' ORDER BY seq`. Lines
+//! that are not JSON appear there as one text per record.
 
+use super::upkeep::WAL_BYTES_MAX;
 use crate::{
     error::{Cause, OpenError},
     journal::Durability,
@@ -89,7 +93,8 @@ CREATE VIEW chunk (stream, record, epoch, first, count, is_reference, body) AS
 
 CREATE VIEW event (stream, seq, epoch, json) AS
     SELECT c.stream, c.first + j.key, c.epoch, j.value
-      FROM chunk c, json_each('[' || replace(c.body, char(10), ',') || ']') j
+      FROM (SELECT *, '[' || replace(body, char(10), ',') || ']' AS list FROM chunk) c,
+           json_each(iif(json_valid(c.list), c.list, json_array(CAST(c.body AS TEXT)))) j
      WHERE NOT c.is_reference
     UNION ALL
     SELECT c.stream, c.first, c.epoch, CAST(b.body AS TEXT)
@@ -154,13 +159,17 @@ impl Place {
             }
         }
         self.set_up(&conn)?;
+        // What a burst left behind is given back to the file system with the next start of the WAL.
+        conn.pragma_update(None, "journal_size_limit", 2 * WAL_BYTES_MAX.cast_signed() as i64)?;
         Ok(conn)
     }
 
-    /// One more connection to a file that was prepared.
+    /// One more connection to a file that was prepared, for anything but appending.
     pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
         let conn = self.open()?;
         self.set_up(&conn)?;
+        // In KiB. They read in sequence: more of it would only be memory.
+        conn.pragma_update(None, "cache_size", -512)?;
         Ok(conn)
     }
 

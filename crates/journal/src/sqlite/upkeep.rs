@@ -3,20 +3,23 @@
 //! None of it changes what a reader sees. Whatever needs the writer is done in short turns, so
 //! that an append never waits long.
 
-use super::{schema::place, write::Writer};
+use super::{
+    schema::place,
+    write::{Wait, Writer},
+};
 use crate::record::{SEQ_BITS, SEQ_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// Records that may lie beyond `mark.placed` before it is moved: as many as a reader at the end of
-/// a stream looks through in a small part of a millisecond.
-pub(super) const UNPLACED_MAX: u64 = 2048;
+/// Records that may lie beyond `mark.placed` before it is moved. The more there are, the more of
+/// them go to the same page of `place`; and the longer takes whoever has to search them.
+pub(super) const UNPLACED_MAX: u64 = 4096;
 
 /// The size of the WAL at which it is worth emptying. A larger one makes fewer, longer pauses and
 /// a slower start after a crash.
 pub(super) const WAL_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Records placed in one turn of the writer.
-const PLACE_TURN: i64 = 2048;
+const PLACE_TURN: i64 = 4096;
 
 /// Records removed in one turn of the writer: fewer, because each may be long.
 const SWEEP_TURN: i64 = 64;
@@ -36,9 +39,10 @@ pub(super) enum More {
 
 /// Moves `mark.placed` on, up to the end of the log if that is near.
 pub(super) fn place_some(writer: &mut Writer) -> rusqlite::Result<More> {
-    writer.transaction(|it| {
-        let (placed, last) = (it.placed(), it.last());
-        let upto = last.min(placed + PLACE_TURN);
+    writer.be_patient(Wait::Yes)?;
+    let upto = writer.transaction(|it| {
+        let placed = it.placed();
+        let upto = it.last().min(placed + PLACE_TURN);
         it.conn()
             .prepare_cached(
                 "INSERT INTO place
@@ -47,13 +51,15 @@ pub(super) fn place_some(writer: &mut Writer) -> rusqlite::Result<More> {
             )?
             .execute(params![placed, upto, SEQ_BITS])?;
         it.conn().prepare_cached("UPDATE mark SET placed = ?1")?.execute([upto])?;
-        it.was_placed(upto);
-        Ok(if upto < last { More::Yes } else { More::No })
-    })
+        Ok(upto)
+    })?;
+    writer.was_placed(upto);
+    Ok(if upto < writer.last() { More::Yes } else { More::No })
 }
 
 /// Removes some records of a dead stream. They are found by place, so those come first.
 pub(super) fn sweep_some(writer: &mut Writer) -> rusqlite::Result<More> {
+    writer.be_patient(Wait::Yes)?;
     writer.transaction(|it| {
         let dead = it
             .conn()

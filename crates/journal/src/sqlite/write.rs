@@ -4,18 +4,20 @@
 //! so an insert of `last + 1` that succeeds proves that nothing changed in between; one that meets
 //! an existing row proves that something did, and everything is read again.
 
-use super::schema::{PATIENCE, is_busy, place};
-use crate::{
-    error::{AppendError, Invalid},
-    journal::Claim,
-    record::{Append, Piece, RECORD_BYTES_MAX, Reference, SEQ_MAX, STREAMS_MAX, checksum, pieces},
+use super::{
+    schema::{PATIENCE, is_busy, place},
+    tail::{SharedTail, Unplaced},
 };
-use bytes::Bytes;
+use crate::{
+    error::AppendError,
+    record::{Append, Piece, RECORD_BYTES_MAX, Reference, SEQ_MAX, checksum, pieces},
+};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 /// Streams remembered at once; beyond that everything is forgotten and read again when needed.
-const KNOWN_MAX: usize = 65_536;
+/// Few in tests, so that they see it.
+const KNOWN_MAX: usize = if cfg!(test) { 64 } else { 65_536 };
 
 /// What one record adds to the WAL beside its body: its page, and now and then a few more.
 const RECORD_WAL_BYTES: usize = 5_000;
@@ -31,18 +33,19 @@ pub(super) struct Writer {
     /// `place` covers the log up to here.
     placed: i64,
     known: HashMap<Arc<str>, Known>,
-    /// The heads of the streams that have records beyond `placed`, as of when it was read.
-    tail: HashMap<i64, u64>,
+    /// The records beyond `placed`, for the readers.
+    tail: SharedTail,
     patience: Duration,
     /// An estimate of what was written to the WAL since it was last emptied.
     wal_bytes: usize,
 }
 
+/// What is known of a stream.
 #[derive(Debug, Clone, Copy)]
-struct Known {
-    number: i64,
-    epoch: u64,
-    head: u64,
+pub(super) struct Known {
+    pub(super) number: i64,
+    pub(super) epoch: u64,
+    pub(super) head: u64,
 }
 
 /// Whether to wait for another process that is writing.
@@ -55,14 +58,14 @@ pub(super) enum Wait {
 type Outcome = Result<u64, AppendError>;
 
 impl Writer {
-    pub(super) fn new(conn: Connection) -> Writer {
+    pub(super) fn new(conn: Connection, tail: SharedTail) -> Writer {
         Writer {
             conn,
             is_fresh: false,
             last: 0,
             placed: 0,
             known: HashMap::new(),
-            tail: HashMap::new(),
+            tail,
             patience: PATIENCE,
             wal_bytes: 0,
         }
@@ -141,6 +144,8 @@ impl Writer {
         let piece = Piece { first: append.first, count: append.count, body: append.body.clone() };
         match self.insert(&append.stream, known, &piece) {
             Ok(()) => {
+                self.add_to_tail(&append.stream, known, &piece);
+                self.tail.commit(self.last);
                 self.remember(&append.stream, Known { head: append.last(), ..known });
                 outcomes.push(Ok(append.last()));
                 Ok(true)
@@ -188,6 +193,7 @@ impl Writer {
         if let Some((first, body)) = append.missing_after(known.head) {
             for piece in pieces(first, body) {
                 self.insert(stream, known, &piece)?;
+                self.add_to_tail(stream, known, &piece);
             }
             known.head = append.last();
             self.remember(stream, known);
@@ -204,65 +210,21 @@ impl Writer {
         Ok(Ok(known.head))
     }
 
-    pub(super) fn claim(&mut self, stream: &str) -> rusqlite::Result<Result<Claim, Invalid>> {
-        self.be_patient(Wait::Yes)?;
-        self.transaction(|it| it.claim_one(stream))
-    }
-
-    fn claim_one(&mut self, stream: &str) -> rusqlite::Result<Result<Claim, Invalid>> {
-        let known = if let Some(known) = self.know(stream)? {
-            self.conn
-                .prepare_cached("UPDATE stream SET epoch = ?2 WHERE number = ?1")?
-                .execute(params![known.number, (known.epoch + 1).cast_signed()])?;
-            Known { epoch: known.epoch + 1, ..known }
-        } else {
-            let epoch: i64 = self
-                .conn
-                .prepare_cached("SELECT epoch_floor + 1 FROM mark")?
-                .query_row([], |row| row.get(0))?;
-            self.conn
-                .prepare_cached("INSERT INTO stream (name, epoch) VALUES (?1, ?2)")?
-                .execute(params![stream, epoch])?;
-            let number = self.conn.last_insert_rowid();
-            if STREAMS_MAX < number.cast_unsigned() {
-                self.conn
-                    .prepare_cached("DELETE FROM stream WHERE number = ?1")?
-                    .execute([number])?;
-                return Ok(Err(Invalid::TooManyStreams));
-            }
-            Known { number, epoch: epoch.cast_unsigned(), head: 0 }
-        };
-        // A record of no events: it takes the next id, and so tells every other writer.
-        let claim = Piece { first: known.head + 1, count: 0, body: Bytes::new() };
-        self.insert(stream, known, &claim)?;
-        self.remember(&stream.into(), known);
-        Ok(Ok(Claim { epoch: known.epoch, head: known.head }))
-    }
-
-    /// The stream is gone at once; its records are swept later, a few at a time.
-    pub(super) fn delete(&mut self, stream: &str) -> rusqlite::Result<()> {
-        self.be_patient(Wait::Yes)?;
-        self.transaction(|it| {
-            let Some(known) = it.know(stream)? else { return Ok(()) };
-            let tombstone = Piece { first: 0, count: 0, body: Bytes::new() };
-            it.insert("", Known { number: 0, epoch: 0, head: 0 }, &tombstone)?;
-            it.known.remove(stream);
-            it.conn
-                .prepare_cached("DELETE FROM stream WHERE number = ?1")?
-                .execute([known.number])?;
-            it.conn
-                .prepare_cached("INSERT INTO dead VALUES (?1, ?2)")?
-                .execute([known.number, it.last])?;
-            it.conn
-                .prepare_cached("UPDATE mark SET epoch_floor = max(epoch_floor, ?1)")?
-                .execute([known.epoch.cast_signed()])?;
-            Ok(())
-        })
+    pub(super) fn forget(&mut self, stream: &str) {
+        self.known.remove(stream);
+        self.tail.lock().forget(stream);
     }
 
     /// Notes that `place` now covers the log up to this record.
     pub(super) fn was_placed(&mut self, upto: i64) {
         self.placed = upto;
+        self.tail.lock().was_placed(upto);
+    }
+
+    fn add_to_tail(&mut self, stream: &Arc<str>, known: Known, piece: &Piece) {
+        let last = piece.first + u64::from(piece.count) - 1;
+        let record = Unplaced { id: self.last, first: piece.first, last };
+        self.tail.add(stream, known.number, record);
     }
 
     /// Runs the work in a transaction that nobody else can come between, on fresh knowledge.
@@ -275,7 +237,10 @@ impl Writer {
             self.run("COMMIT")?;
             Ok(done)
         });
-        if done.is_err() {
+        if done.is_ok() {
+            self.tail.commit(self.last);
+        } else {
+            self.tail.roll_back();
             self.is_fresh = false;
             if !self.conn.is_autocommit() {
                 // The first error says more than one from here, and the next `BEGIN` would fail.
@@ -295,24 +260,31 @@ impl Writer {
             return Ok(());
         }
         self.known.clear();
-        self.tail.clear();
         self.last = last;
         self.placed =
             self.conn.prepare_cached("SELECT placed FROM mark")?.query_row([], |row| row.get(0))?;
-        let mut tail = self.conn.prepare_cached(
-            "SELECT stream, max(first + count) - 1 FROM record
-              WHERE ?1 < id AND 0 < count GROUP BY stream",
+        let mut unplaced = self.conn.prepare_cached(
+            "SELECT name, number, id, first, first + count - 1
+               FROM record CROSS JOIN stream ON number = record.stream
+              WHERE ?1 < id AND 0 < count ORDER BY id",
         )?;
-        let mut rows = tail.query([self.placed])?;
+        let mut rows = unplaced.query([self.placed])?;
+        let mut tail = self.tail.lock();
+        // Should this fail half-way, the readers search for the rest themselves.
+        tail.restart(self.placed);
         while let Some(row) = rows.next()? {
-            self.tail.insert(row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned());
+            let seq = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+            let record = Unplaced { id: row.get(2)?, first: seq(3)?, last: seq(4)? };
+            tail.add(&row.get(0)?, row.get(1)?, record);
+            tail.reached(record.id);
         }
+        tail.reached(last);
         self.is_fresh = true;
         Ok(())
     }
 
     /// What is known of a stream, read if need be; only inside a transaction.
-    fn know(&mut self, stream: &str) -> rusqlite::Result<Option<Known>> {
+    pub(super) fn know(&mut self, stream: &str) -> rusqlite::Result<Option<Known>> {
         if let Some(&known) = self.known.get(stream) {
             return Ok(Some(known));
         }
@@ -322,8 +294,9 @@ impl Writer {
             .query_row([stream], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some::<(i64, i64)>((number, epoch)) = found else { return Ok(None) };
-        let head = match self.tail.get(&number) {
-            Some(&head) => head,
+        let unplaced = self.tail.lock().head(stream);
+        let head = match unplaced {
+            Some(head) => head,
             None => placed_head(&self.conn, number)?,
         };
         let known = Known { number, epoch: epoch.cast_unsigned(), head };
@@ -331,7 +304,7 @@ impl Writer {
         Ok(Some(known))
     }
 
-    fn remember(&mut self, stream: &Arc<str>, known: Known) {
+    pub(super) fn remember(&mut self, stream: &Arc<str>, known: Known) {
         if let Some(it) = self.known.get_mut(stream) {
             *it = known;
             return;
@@ -343,7 +316,12 @@ impl Writer {
         self.known.insert(Arc::clone(stream), known);
     }
 
-    fn insert(&mut self, stream: &str, known: Known, piece: &Piece) -> rusqlite::Result<()> {
+    pub(super) fn insert(
+        &mut self,
+        stream: &str,
+        known: Known,
+        piece: &Piece,
+    ) -> rusqlite::Result<()> {
         if piece.is_large() {
             return self.insert_large(stream, known, piece);
         }
@@ -384,7 +362,7 @@ impl Writer {
         Ok(())
     }
 
-    fn be_patient(&mut self, wait: Wait) -> rusqlite::Result<()> {
+    pub(super) fn be_patient(&mut self, wait: Wait) -> rusqlite::Result<()> {
         let patience = if wait == Wait::Yes { PATIENCE } else { Duration::ZERO };
         if self.patience != patience {
             self.conn.busy_timeout(patience)?;

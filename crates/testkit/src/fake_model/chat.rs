@@ -61,16 +61,16 @@ fn whole(body: &Value, script: &Script, id: &str) -> Value {
     }
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(script)});
     json!({
-        "id": id, "object": "chat.completion", "created": now(), "model": body["model"],
-        "choices": [choice], "usage": usage(script),
+        "id": format!("chatcmpl-{id}"), "object": "chat.completion", "created": now(),
+        "model": body["model"], "choices": [choice], "usage": usage(script),
     })
 }
 
 fn stream(body: &Value, script: &Script, id: &str, reply: &mut Reply<'_>) -> io::Result<()> {
     let event = |choices: Value| {
         json!({
-            "id": id, "object": "chat.completion.chunk", "created": now(), "model": body["model"],
-            "choices": choices,
+            "id": format!("chatcmpl-{id}"), "object": "chat.completion.chunk", "created": now(),
+            "model": body["model"], "choices": choices,
         })
     };
     let delta = |delta: Value| event(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
@@ -95,7 +95,8 @@ fn stream(body: &Value, script: &Script, id: &str, reply: &mut Reply<'_>) -> io:
     reply.event(&event(last))?;
     let mut closing = event(json!([]));
     closing["usage"] = usage(script);
-    reply.event(&closing)
+    reply.event(&closing)?;
+    reply.text("[DONE]")
 }
 
 fn error(problem: &Problem) -> Value {
@@ -109,7 +110,7 @@ fn tool_calls(script: &Script, id: &str) -> impl Iterator<Item = Value> {
     script.calls.iter().enumerate().map(move |(index, call)| {
         let arguments = call.arguments.to_string();
         let function = json!({"name": call.name, "arguments": arguments});
-        let id = format!("{}-{index}", id.replace("chatcmpl", "call"));
+        let id = format!("call-{id}-{index}");
         json!({"index": index, "id": id, "type": "function", "function": function})
     })
 }

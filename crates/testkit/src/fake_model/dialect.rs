@@ -13,9 +13,9 @@ pub(crate) struct Dialect {
     pub(crate) serves: fn(path: &str) -> bool,
     pub(crate) streams: fn(path: &str, body: &Value) -> bool,
     pub(crate) read: fn(body: &Value) -> Talk,
-    /// The answer in one piece.
+    /// The answer in one piece. `id` is unique; what stands before it is the dialect's business.
     pub(crate) whole: fn(body: &Value, script: &Script, id: &str) -> Value,
-    /// The answer in events.
+    /// The answer in events, the closing ones included.
     pub(crate) stream:
         fn(body: &Value, script: &Script, id: &str, &mut Reply<'_>) -> io::Result<()>,
     pub(crate) error: fn(&Problem) -> Value,

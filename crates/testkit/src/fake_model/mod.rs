@@ -12,8 +12,8 @@
 //! | `POST /_ctl {"error":N,"count":M}` | the next M requests to a model fail with status N |
 //!
 //! A row of the log has `i`, `method`, `path`; if it went to a model also `dialect`, `model`,
-//! `stream`, `line`, `userTurns`, `afterTool`, `tools`, `calls`, `testKey` (the key was `test-key`),
-//! and when it is over `error` (the status) or `end` (`done`, `gone`).
+//! `stream`, `line`, `userTurns`, `afterTool`, `tools`, `calls`, `testKey` (whether the key was
+//! `test-key`), and when it is over `error` (the status) or `end` (`done`, `gone`).
 //!
 //! Any prefix may stand before a path, so that the requests of several agents can be told apart; a
 //! prefix `/e401/` makes every request under it fail with 401 (any status will do).

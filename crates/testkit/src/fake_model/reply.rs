@@ -33,11 +33,15 @@ impl<'a> Reply<'a> {
     }
 
     pub(crate) fn event(&mut self, data: &Value) -> io::Result<()> {
-        self.events.data(&data.to_string())
+        self.text(&data.to_string())
     }
 
-    pub(crate) fn end(mut self, last: &str) -> io::Result<()> {
-        self.events.data(last)?;
+    /// An event that is no JSON.
+    pub(crate) fn text(&mut self, data: &str) -> io::Result<()> {
+        self.events.data(data)
+    }
+
+    pub(crate) fn end(self) -> io::Result<()> {
         self.events.end()
     }
 

@@ -149,11 +149,11 @@ impl Server {
             self.amend(entry, "error", &json!(status));
             return send_json(stream, status, &(dialect.error)(problem_of(status)));
         }
-        let id = format!("chatcmpl-{:x}-{number}", self.born);
+        let id = format!("{:x}-{number}", self.born);
         let sent = if streams {
             Reply::start(stream, &self.stopping).and_then(|mut reply| {
                 (dialect.stream)(body, &script, &id, &mut reply)?;
-                reply.end("[DONE]")
+                reply.end()
             })
         } else {
             send_whole(stream, &script, &(dialect.whole)(body, &script, &id), &self.stopping)

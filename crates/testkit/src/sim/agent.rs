@@ -10,8 +10,12 @@ use std::{
 };
 
 /// The programs of this world: their names, and what they announce.
-pub(super) const PROGRAMS: &[(&str, bool, bool)] =
-    &[("both", true, true), ("loads", true, false), ("resumes", false, true), ("forgets", false, false)];
+pub(super) const PROGRAMS: &[(&str, bool, bool)] = &[
+    ("both", true, true),
+    ("loads", true, false),
+    ("resumes", false, true),
+    ("forgets", false, false),
+];
 
 /// One agent process.
 #[derive(Debug)]
@@ -29,12 +33,16 @@ pub(super) struct Process {
     ignores_cancel: bool,
     /// Its name for the session it serves.
     pub(super) serves: Option<Arc<str>>,
+    /// The request that it answers to say that it serves.
+    pub(super) opening: Option<Box<str>>,
     /// The hub has heard it say that it serves.
     pub(super) bound: bool,
     pub(super) turn: Option<Turn>,
     /// The prompts the hub has sent and the hub has not heard answered.
     pub(super) prompts: BTreeSet<u64>,
     asks: BTreeSet<u64>,
+    /// The ids of all requests the hub has sent.
+    pub(super) requests: BTreeSet<Box<str>>,
     /// Requests it has read and not answered.
     pub(super) duties: VecDeque<Frame>,
 }
@@ -71,10 +79,12 @@ impl World {
             deaf: self.rng.chance(self.temper.deaf),
             ignores_cancel: self.rng.chance(self.temper.ignores_cancel),
             serves: None,
+            opening: None,
             bound: false,
             turn: None,
             prompts: BTreeSet::new(),
             asks: BTreeSet::new(),
+            requests: BTreeSet::new(),
             duties: VecDeque::new(),
         };
         if fails {
@@ -171,7 +181,7 @@ impl World {
             Some("session/load" | "session/resume") => self.on_back(agent, &id, frame),
             Some("session/prompt") => {
                 let token = peek::prompt(frame.bytes()).expect("prompts are marked");
-                let left = self.rng.below(6);
+                let left = self.rng.below(9);
                 let process = self.procs.get_mut(&agent).expect("it reads");
                 process.turn = Some(Turn { id, token, left, cancelled: false });
             }
@@ -204,7 +214,7 @@ impl World {
             self.tally.count("session/new refused");
             return self.say(agent, error(id, token));
         }
-        self.procs.get_mut(&agent).expect("it speaks").serves = Some(name.clone());
+        self.begin_to_serve(agent, id, name.clone());
         if self.rng.chance(40) {
             for _ in 0..=self.rng.below(2) {
                 self.tally.count("early updates");
@@ -224,7 +234,7 @@ impl World {
             self.tally.count("load or resume refused");
             return self.say(agent, error(id, 0));
         }
-        self.procs.get_mut(&agent).expect("it speaks").serves = Some(name.into());
+        self.begin_to_serve(agent, id, name.into());
         if frame.method().as_deref() == Some("session/load") {
             for _ in 0..self.rng.below(4) {
                 self.tally.count("replayed updates");
@@ -233,6 +243,12 @@ impl World {
         }
         let result = self.rng.pick(&["null", "{}", r#"{"modes":{"currentModeId":"code"}}"#]);
         self.say(agent, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+    }
+
+    fn begin_to_serve(&mut self, agent: AgentId, request: &str, name: Arc<str>) {
+        let process = self.procs.get_mut(&agent).expect("it speaks");
+        process.serves = Some(name);
+        process.opening = Some(request.into());
     }
 
     /// Answers something it was asked earlier.
@@ -244,7 +260,7 @@ impl World {
         if self.rng.chance(10) {
             return self.say(agent, error(id, token));
         }
-        let named = self.rng.chance(20).then(|| self.procs[&agent].serves.clone()).flatten();
+        let named = frame.session_id().filter(|_| self.rng.chance(20));
         let named = named.map(|it| format!(r#""sessionId":"{it}","#)).unwrap_or_default();
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{named}"token":{token}}}}}"#);
         self.say(agent, text);
@@ -320,7 +336,8 @@ impl World {
             r#"{{"jsonrpc":"2.0","method":"session/update","params":{{{meta}"sessionId":"{theirs}","update":{{{update}}},"n":{mark}}}}}"#
         )
         .into();
-        let word = Word { text: text.clone(), theirs, replay, heard: 0, seq: None };
+        let speaker = (self.lives, agent);
+        let word = Word { text: text.clone(), theirs, speaker, replay, heard: 0, seq: None };
         self.facts.words.insert(mark, word);
         let frame = Frame::parse(text).expect("well-formed by construction");
         let process = self.procs.get_mut(&agent).expect("it speaks");

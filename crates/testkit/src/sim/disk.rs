@@ -106,8 +106,7 @@ impl Stream {
         match &mut self.in_flight {
             None => {
                 let taken = std::mem::take(&mut self.collected);
-                let mut batch =
-                    Batch { events: Vec::new(), summary: None, stage: Stage::Handed };
+                let mut batch = Batch { events: Vec::new(), summary: None, stage: Stage::Handed };
                 for (event, summary) in taken {
                     let mut line = Vec::new();
                     event.encode(&mut line);

@@ -27,19 +27,19 @@ pub(super) struct Temper {
 impl Temper {
     pub(super) fn new(rng: &mut Rng) -> Temper {
         Temper {
-            crash: rng.pick(&[0, 0, 10, 40, 120]),
-            stop: rng.pick(&[0, 0, 5, 20]),
+            crash: rng.pick(&[0, 0, 0, 10, 30, 80]),
+            stop: rng.pick(&[0, 0, 0, 5, 15]),
             leave: rng.pick(&[0, 20, 60, 200]),
             die: rng.pick(&[0, 20, 60, 200]),
             append_fails: rng.pick(&[0, 0, 5, 30]),
             fenced: rng.pick(&[0, 0, 0, 100]),
             read_fails: rng.pick(&[0, 0, 10]),
             stale: rng.pick(&[0, 30, 60]),
-            slow_disk: rng.pick(&[0, 0, 30, 80]),
+            slow_disk: rng.pick(&[0, 0, 30, 60, 90]),
             deaf: rng.pick(&[0, 0, 10, 30]),
             lazy: rng.pick(&[0, 20, 60]),
-            big: rng.pick(&[0, 5, 30]),
-            refuses: rng.pick(&[0, 0, 10, 30]),
+            big: rng.pick(&[0, 5, 30, 70]),
+            refuses: rng.pick(&[0, 0, 0, 10, 30]),
             ignores_cancel: rng.pick(&[0, 30, 100]),
         }
     }

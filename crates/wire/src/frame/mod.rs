@@ -109,8 +109,8 @@ impl Frame {
     /// A request of our own; `id` and `params` are JSON text.
     ///
     /// Like the other makers below it panics if a part is no JSON, or names a routing key twice:
-    /// that is our mistake. Parts that a peer wrote come out of a frame that was parsed; what is
-    /// wrapped more deeply than it arrived goes through [`Frame::parse`] again.
+    /// that is our mistake. What a peer wrote is used as it came out of a parsed frame, in the same
+    /// place; where it moves (deeper, or into a place we route on) use [`Frame::parse`] instead.
     pub fn request(id: &str, method: &str, params: &str) -> Frame {
         make(
             &[r#"{"jsonrpc":"2.0","id":"#, id, r#","method":"#],

@@ -176,12 +176,10 @@ pub(crate) fn jackfield_in(meta: &str) -> Span {
     }
 }
 
-/// Whether `text` is one JSON value on one line, and nothing else.
-pub(crate) fn is_json_line(text: &str) -> bool {
+/// Whether `text` is one JSON value on one line, and no space around it.
+pub(crate) fn is_value(text: &str) -> bool {
     let mut scanner = Scanner::new(text);
-    scanner.space();
-    let is_json = scanner.skip(0).and_then(|()| scanner.end()).is_ok();
-    is_json && !scanner.found.has_line_breaks
+    scanner.skip(0).is_ok() && scanner.at == text.len() && !scanner.found.has_line_breaks
 }
 
 /// Whether `text` may stand as a JSON-RPC id: a number, a string or null, and no space around it.

@@ -1,6 +1,6 @@
 //! The scanner beside `serde_json`: the same texts are JSON to both.
 
-use super::{DEPTH_MAX, Slot, is_id, is_json_line, scan};
+use super::{DEPTH_MAX, Slot, is_id, is_value, scan};
 use crate::{malformed::Malformed, strategy};
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
@@ -35,7 +35,7 @@ proptest! {
     fn every_json_text_is_accepted(text in strategy::value()) {
         prop_assert!(is_json_to_serde(&text));
         prop_assert!(is_json_here(&text), "{:?}", scan(&text));
-        prop_assert!(is_json_line(&text));
+        prop_assert!(is_value(&text));
     }
 
     #[test]
@@ -84,6 +84,18 @@ fn every_byte_is_judged_alike_wherever_it_stands_in_a_string() {
                 let text = format!("[\"{inner}\",1]");
                 assert_eq!(is_json_here(&text), is_json_to_serde(&text), "{text:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn every_short_run_of_tokens_is_read_as_serde_reads_it() {
+    const TOKENS: [&str; 8] = ["{", "}", "[", "]", ",", ":", r#""id""#, "1"];
+    let mut runs = vec![String::new()];
+    for _ in 0..6 {
+        runs = runs.iter().flat_map(|run| TOKENS.map(|token| run.clone() + token)).collect();
+        for text in &runs {
+            assert_eq!(is_json_here(text), is_json_to_serde(text), "{text}");
         }
     }
 }
@@ -144,6 +156,16 @@ fn what_is_no_json_is_reported_as_that_even_if_a_key_stands_twice() {
     assert!(!is_json_here(r#"{"id":1,"id":2"#));
     assert!(!is_json_here("[1"));
     assert_eq!(scan("[1]").unwrap_err(), Malformed::NotAnObject);
+}
+
+#[test]
+fn only_a_bare_value_on_one_line_is_a_value() {
+    for value in ["{}", r#"{"a": [1, "b"]}"#, "true", "7", r#""\n""#] {
+        assert!(is_value(value), "{value}");
+    }
+    for value in ["", " 7", "7 ", "[1,\n2]", "{\r}", "1,2", "{}{}"] {
+        assert!(!is_value(value), "{value}");
+    }
 }
 
 #[test]

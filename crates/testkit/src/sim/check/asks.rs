@@ -108,10 +108,6 @@ impl Asks {
         self.asks.iter().filter(|(_, it)| !it.answered).map(|(&mark, it)| (mark, it.agent))
     }
 
-    pub(in crate::sim) fn journaled(&self, mark: u64) -> bool {
-        self.asks.get(&mark).is_some_and(|it| it.journaled)
-    }
-
     /// Only what an agent asked is asked of a client.
     pub(in crate::sim) fn a_client_is_asked_what_an_agent_asked(
         &self,

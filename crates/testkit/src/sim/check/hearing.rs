@@ -13,6 +13,8 @@ use jackfield_core::{
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sim) struct Hearing {
     pub(in crate::sim) heard: u64,
+    /// It may have been attached before, by a prompt, and so hear from an earlier event on.
+    pub(in crate::sim) loose: bool,
 }
 
 /// What a text says of an event.
@@ -35,6 +37,10 @@ pub(in crate::sim) struct Listener<'a> {
 }
 
 impl Hearing {
+    pub(in crate::sim) fn new(heard: u64) -> Hearing {
+        Hearing { heard, loose: false }
+    }
+
     /// The next event of the session reaches the client.
     pub(in crate::sim) fn hear(
         &mut self,
@@ -45,6 +51,9 @@ impl Hearing {
         text: &Bytes,
     ) {
         nothing_is_heard_before_it_is_durable(who, stream, seq);
+        if std::mem::take(&mut self.loose) {
+            self.heard = self.heard.min(seq - 1);
+        }
         let again = how == Rendered::Chunk && seq == self.heard;
         if !again {
             self.every_event_once_in_order(who, stream, seq);

@@ -4,7 +4,7 @@ use super::hold;
 use crate::sim::peek;
 use bytes::Bytes;
 use jackfield_core::{
-    SessionId,
+    AgentId, SessionId,
     log::{Body, Event, Outcome, State},
 };
 use std::{
@@ -32,6 +32,8 @@ pub(in crate::sim) struct Facts {
 pub(in crate::sim) struct Word {
     pub(in crate::sim) text: Bytes,
     pub(in crate::sim) theirs: Arc<str>,
+    /// The process, and the life of the hub it belongs to.
+    pub(in crate::sim) speaker: (u64, AgentId),
     /// Said while loading: the journal has it already.
     pub(in crate::sim) replay: bool,
     /// When the hub heard it; 0 is not yet.
@@ -62,13 +64,17 @@ struct Tale {
 }
 
 impl Facts {
+    /// The hub wants an event written.
+    pub(in crate::sim) fn on_appended(&mut self, session: &SessionId, event: &Event) {
+        if let Body::Opened { agent_session, .. } = &event.body {
+            self.theirs.insert(session.clone(), agent_session.clone());
+        }
+    }
+
     /// An event has become durable.
     pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, event: &Event) {
         self.a_log_begins_with_its_opening(session, event);
         match &event.body {
-            Body::Opened { agent_session, .. } => {
-                self.theirs.insert(session.clone(), agent_session.clone());
-            }
             Body::Said { frame, turn } => {
                 self.words_are_written_as_said(session, event.seq.0, frame.bytes());
                 self.words_carry_their_turn(session, *turn);

@@ -11,6 +11,7 @@ pub(super) use asks::{Asks, Ended};
 pub(super) use hearing::{Hearing, Listener, Rendered};
 pub(super) use log::{Facts, Prompt, Word, summary_and_tail_give_the_whole};
 pub(super) use requests::{Answer, Kind, Request};
+pub(super) use rest::names_stay_on_their_side;
 
 use bytes::Bytes;
 use jackfield_core::Seq;

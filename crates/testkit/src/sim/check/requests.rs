@@ -1,6 +1,6 @@
 //! Every request gets exactly one answer, meant for it, and not before what it must follow.
 
-use super::hold;
+use super::{Hearing, hold};
 use crate::sim::peek;
 use bytes::Bytes;
 use jackfield_core::{ConnId, SessionId};
@@ -17,6 +17,8 @@ pub(in crate::sim) struct Request {
     pub(in crate::sim) follows: u64,
     /// The prompt or request was withdrawn or cancelled by the client.
     pub(in crate::sim) withdrawn: bool,
+    /// How it heard the session before it asked to hear it otherwise.
+    pub(in crate::sim) before: (Option<Hearing>, Option<bool>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,13 @@ pub(in crate::sim) enum Kind {
     List,
     Sessions,
     Status,
+}
+
+impl Kind {
+    /// Whether it makes its client hear a session.
+    pub(in crate::sim) fn attaches(self) -> bool {
+        matches!(self, Kind::Load | Kind::Resume | Kind::Attach)
+    }
 }
 
 /// An answer as a client hears it.
@@ -60,7 +69,7 @@ impl Answer<'_> {
 
     /// Agents put the mark of the request into their answer.
     pub(in crate::sim) fn an_answer_reaches_who_asked(&self, request: &Request) {
-        if matches!(request.kind, Kind::Load | Kind::Resume | Kind::Attach | Kind::Initialize) {
+        if request.kind.attaches() || request.kind == Kind::Initialize {
             return;
         }
         let token = peek::token(self.text);

@@ -1,0 +1,202 @@
+//! Invariants that look at the whole world.
+
+use super::{Kind, Listener, Request, hold};
+use crate::sim::{World, client::Connection, peek};
+use jackfield_core::{AgentId, ConnId, SessionId, log::Body};
+use jackfield_wire::{self as wire, Frame};
+
+/// Plain clients hear plain ACP; the agents' names for sessions stay with the agents.
+pub(in crate::sim) fn names_stay_on_their_side(it: &Connection, conn: ConnId, frame: &Frame) {
+    let told = frame.kind() != wire::Kind::Response;
+    let plain = it.aware || !told || !peek::contains(frame.bytes(), "jackfield");
+    hold("plain_clients_hear_plain_acp", plain, || format!("{conn} heard {frame:?}"));
+    let may_name = it.aware && frame.method().is_some_and(|it| it.starts_with("_jackfield/"));
+    let named = frame.session_id().is_some_and(|it| it.starts_with("g-"));
+    hold("clients_hear_the_hubs_names", !named || may_name, || format!("{conn} heard {frame:?}"));
+}
+
+impl World {
+    pub(in crate::sim) fn agents_see_their_own_names(&self, agent: AgentId, frame: &Frame) {
+        let Some(named) = frame.session_id() else { return };
+        let process = &self.procs[&agent];
+        let own =
+            named.starts_with("g-") && process.serves.as_ref().is_none_or(|it| **it == *named);
+        hold("agents_see_their_own_names", own, || {
+            format!("{agent} serves {:?} and heard {frame:?}", process.serves)
+        });
+    }
+
+    /// Once, alone, and only when it stands in the log.
+    pub(in crate::sim) fn a_prompt_reaches_an_agent_once(&mut self, agent: AgentId, frame: &Frame) {
+        let mark = peek::prompt(frame.bytes()).expect("prompts are marked");
+        let prompt = self.facts.prompts.get_mut(&mark).expect("prompts are noted when sent");
+        prompt.sent += 1;
+        let sent = prompt.sent;
+        hold("a_prompt_reaches_an_agent_once", sent == 1, || {
+            format!("{agent} heard prompt {mark}, which was sent {sent} times")
+        });
+        hold("a_prompt_is_written_before_it_is_sent", prompt.prompted.is_some(), || {
+            format!("{agent} heard prompt {mark}, which is not in the log")
+        });
+        let process = self.procs.get_mut(&agent).expect("the caller found it");
+        hold("an_agent_has_one_prompt_at_a_time", process.prompts.is_empty(), || {
+            format!("{agent} heard prompt {mark} and has {:?}", process.prompts)
+        });
+        process.prompts.insert(mark);
+    }
+
+    pub(in crate::sim) fn a_cancel_is_written_before_it_is_heard(&self, frame: &Frame) {
+        let theirs = frame.session_id().unwrap_or_default();
+        let session = self.facts.theirs.iter().find(|(_, it)| ***it == *theirs).map(|(id, _)| id);
+        let Some(stream) = session.and_then(|it| self.disk.streams.get(it)) else { return };
+        let written = stream.events.iter().any(|it| matches!(it.body, Body::Cancelled { .. }));
+        hold("a_cancel_is_written_before_it_is_heard", written, || format!("{frame:?}"));
+    }
+
+    pub(in crate::sim) fn a_cancel_follows_its_request(&self, agent: AgentId, frame: &Frame) {
+        let known = frame.request_id().is_some_and(|it| self.procs[&agent].requests.contains(it));
+        hold("a_cancel_follows_its_request", known, || format!("{agent} heard {frame:?}"));
+    }
+
+    pub(in crate::sim) fn a_session_is_written_before_it_is_heard_of(&self, session: &SessionId) {
+        let written = self.disk.streams.get(session).is_some_and(|it| 0 < it.durable());
+        hold("a_session_is_written_before_it_is_heard_of", written, || session.to_string());
+    }
+
+    pub(in crate::sim) fn a_setting_is_written_before_it_is_heard(&self, request: &Request) {
+        let session = request.session.as_ref().expect("settings are of a session");
+        let Some(stream) = self.disk.streams.get(session) else { return };
+        let is_it = |body: &Body| matches!(body, Body::Configured { frame, .. } if peek::token(frame.bytes()) == Some(request.token));
+        let written = stream.events.iter().any(|it| is_it(&it.body));
+        hold("a_setting_is_written_before_it_is_heard", written, || format!("{request:?}"));
+    }
+
+    /// An attach is answered after the replay, a prompt after its turn, a request after what the
+    /// agent said before it answered.
+    pub(in crate::sim) fn an_answer_follows_what_came_before(
+        &mut self,
+        conn: ConnId,
+        request: &Request,
+        frame: &Frame,
+    ) {
+        let Some(session) = &request.session else { return };
+        let mut follows = request.follows;
+        if request.kind == Kind::Prompt {
+            let prompt = self.facts.prompts.get_mut(&request.token).expect("noted when sent");
+            prompt.refused = prompt.prompted.is_none();
+            follows = prompt.ended.unwrap_or(0);
+            let ended = prompt.prompted.is_none() || prompt.ended.is_some();
+            let there = self.disk.streams.contains_key(session);
+            hold("a_prompt_is_answered_when_its_turn_is_over", ended || !there, || {
+                format!("{conn} heard {frame:?} while the turn runs")
+            });
+        }
+        let Some(stream) = self.disk.streams.get(session) else { return };
+        let it = self.conns.get_mut(&conn).expect("the caller found it");
+        if request.kind == Kind::Prompt && 0 < follows {
+            // Who prompts is attached, although it may have heard nothing yet.
+            it.hearings.entry(session.clone()).or_insert(super::Hearing::new(follows));
+        }
+        let who = Listener { conn, aware: it.aware, session };
+        let refused = request.kind != Kind::Prompt && frame.error().is_some();
+        let Some(hearing) = it.hearings.get(session).filter(|_| !refused) else { return };
+        hold("an_answer_follows_what_came_before", follows <= stream.durable(), || {
+            format!("{conn} heard {frame:?}, which follows {follows}, which is not durable")
+        });
+        let missed = hearing.missed(who, stream, follows);
+        hold("an_answer_follows_what_came_before", missed.is_none(), || {
+            format!("{conn} heard {frame:?} before event {missed:?} of {session}")
+        });
+    }
+
+    pub(in crate::sim) fn after_each_step(&mut self) {
+        // The last frame may have been large, and clients' requests are written down as well.
+        let slack = 8 * 1024;
+        for stream in self.disk.streams.values() {
+            let held = stream.held_bytes();
+            super::held_events_are_bounded(held, self.limits.held_bytes_max + slack);
+        }
+    }
+
+    /// The hub says that it has ended: nothing runs, nothing is open, nobody waits.
+    pub(in crate::sim) fn nothing_is_left_after_the_stop(&self) {
+        let name = "nothing_is_left_after_the_stop";
+        let left = self.procs.iter().find(|(_, it)| !it.stop_asked && !it.dead);
+        hold(name, left.is_none(), || format!("{left:?} still runs"));
+        for (id, stream) in &self.disk.streams {
+            hold(name, stream.is_quiet() || stream.acked == stream.head, || {
+                format!("{id} has events that are not written")
+            });
+            let open = self.facts.open_in(id);
+            hold(name, open == (None, 0), || format!("{id} leaves {open:?} open in its log"));
+        }
+        for (&conn, it) in &self.conns {
+            // Who reads slowly, or still reads the journal, is not waited for.
+            let reading = self.disk.streams.values().any(|it| !it.is_quiet());
+            let slow = 0 < it.unwritten || reading;
+            let behind = |session: &SessionId| {
+                let attaches =
+                    |it: &Request| it.kind.attaches() && it.session.as_ref() == Some(session);
+                let who = Listener { conn, aware: it.aware, session };
+                let stream = self.disk.streams.get(session);
+                let heard = it.hearings.get(session).zip(stream);
+                it.open.values().any(attaches)
+                    || heard.is_some_and(|(it, stream)| it.missed(who, stream, u64::MAX).is_some())
+            };
+            let waits = it
+                .open
+                .values()
+                .find(|it| it.delivered && !it.session.as_ref().is_some_and(behind));
+            hold(name, slow || waits.is_none(), || format!("{conn} still waits for {waits:?}"));
+        }
+    }
+
+    /// Trouble has stopped: everyone has caught up and everything is answered.
+    pub(in crate::sim) fn everyone_catches_up(&self) {
+        for (&conn, it) in &self.conns {
+            let waits = it.open.iter().next();
+            hold("every_request_is_answered_in_the_end", waits.is_none(), || {
+                format!("{conn} still waits for {waits:?}")
+            });
+            for (session, hearing) in &it.hearings {
+                let Some(stream) = self.disk.streams.get(session) else { continue };
+                let who = Listener { conn, aware: it.aware, session };
+                let missed = hearing.missed(who, stream, u64::MAX);
+                hold("everyone_catches_up", missed.is_none(), || {
+                    format!("{conn} never heard event {missed:?} of {session}")
+                });
+            }
+        }
+        let unwritten = self.facts.owed.first();
+        hold("no_word_is_lost", unwritten.is_none(), || {
+            let text = unwritten.map(|it| &self.facts.words[it].text);
+            format!("update {text:?} was heard and never written")
+        });
+        let open = self.asks.open().find(|(_, agent)| self.procs.contains_key(agent));
+        hold("every_ask_is_answered_in_the_end", open.is_none(), || format!("{open:?}"));
+    }
+
+    /// Every process serves a session that is there and open, or waits for a client that is there.
+    pub(in crate::sim) fn no_process_is_left_over(&self) {
+        let mut spare = 0;
+        for (agent, process) in self.procs.iter().filter(|(_, it)| !it.stop_asked && !it.dead) {
+            let Some(theirs) = process.serves.as_ref().filter(|_| process.bound) else {
+                spare += 1;
+                continue;
+            };
+            let session = self.facts.theirs.iter().find(|(_, it)| *it == theirs).map(|(id, _)| id);
+            let stream = session.and_then(|it| self.disk.streams.get(it));
+            let closed = stream.and_then(|it| it.events.last());
+            let closed = closed.is_none_or(|it| matches!(it.body, Body::Closed));
+            hold("no_process_is_left_over", !closed, || {
+                format!("{agent} runs for {theirs} ({session:?}), which is closed or gone")
+            });
+            let twin = self.procs.iter().filter(|(_, it)| !it.stop_asked && !it.dead && it.bound);
+            let twins = twin.filter(|(_, it)| it.serves.as_ref() == Some(theirs)).count();
+            hold("no_process_is_left_over", twins == 1, || format!("{twins} serve {theirs}"));
+        }
+        hold("no_process_is_left_over", spare <= self.conns.len(), || {
+            format!("{spare} processes wait for {} clients", self.conns.len())
+        });
+    }
+}

@@ -1,0 +1,70 @@
+//! `jackfield acp`: what an editor starts in place of an agent. It says which agent is meant and
+//! then carries bytes; it understands none of them.
+
+use crate::{
+    app::Desk,
+    env,
+    hub::{Address, AgentChoice, Hosted, Socket, answer_of, working_directory},
+    report::Failure,
+};
+use clap::Args;
+use jackfield_clients::{Ended, relay};
+use std::{ffi::OsString, io, path::PathBuf};
+
+/// Speak ACP on stdin and stdout, for editors
+///
+/// Paste it into an editor where the command of an agent goes. The session outlives the editor:
+/// `jackfield attach` picks it up in a terminal.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield acp claude
+  $ jackfield acp -- goose acp
+  \"command\": \"jackfield\", \"args\": [\"acp\", \"--\", \"goose\", \"acp\"]     in Zed's settings.json")]
+pub(crate) struct Acp {
+    /// An agent of config.toml [default: the one configured as default]
+    #[arg(env = env::AGENT, hide_env_values = true)]
+    agent: Option<String>,
+
+    /// The directory the agent starts in [default: this one]
+    #[arg(long, env = env::CWD, hide_env_values = true, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+
+    /// Use no daemon: a hub in this process that forgets everything
+    #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag())]
+    isolated: bool,
+
+    /// The command of an agent; it sees your environment
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+impl Acp {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        let cwd = working_directory(self.cwd.as_deref())?;
+        let choice = AgentChoice::new(self.agent, &self.command)?;
+        if !matches!(desk.dial.address(), Address::Tcp(_)) {
+            choice.check()?;
+        }
+        if self.isolated {
+            let (hosted, socket) = Hosted::start(desk.dial.paths())?;
+            let carried = carry(socket, &choice, &cwd);
+            drop(hosted);
+            carried
+        } else {
+            carry(desk.dial.open()?, &choice, &cwd)
+        }
+    }
+}
+
+fn carry(socket: Socket, choice: &AgentChoice, cwd: &std::path::Path) -> Result<(), Failure> {
+    if let Some(params) = choice.params(cwd) {
+        answer_of(&socket, "_jackfield/connect", &params)?;
+    }
+    match relay(io::stdin(), io::stdout(), socket) {
+        Ended::Finished | Ended::ClientGone => Ok(()),
+        Ended::DaemonGone => Err(Failure::HubGone {
+            waited_for: "the next message of the editor or the agent".into(),
+        }),
+        Ended::Failed(source) => Err(Failure::local("cannot go on", source)),
+    }
+}

@@ -1,0 +1,257 @@
+//! `jackfield doctor`: what is wrong here, and the command that fixes it.
+
+use super::daemon::status;
+use crate::{
+    app::Desk,
+    env,
+    hub::settings,
+    out::{ALERT, DONE, Format, NAME, count, document, paint},
+    report::Failure,
+};
+use clap::Args;
+use jackfield_daemon::{Paths, Settings};
+use jackfield_journal::{Durability, Journal};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+/// Check this installation: what is wrong, and how to fix it
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield doctor
+  $ jackfield doctor --format json | jq '.checks[] | select(.ok | not)'")]
+pub(crate) struct Doctor {
+    /// How to print the checks
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    found: String,
+    /// What to do if it is wrong.
+    fix: Option<String>,
+}
+
+impl Check {
+    fn good(name: &'static str, found: impl Into<String>) -> Check {
+        Check { name, found: found.into(), fix: None }
+    }
+
+    fn bad(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+        Check { name, found: found.into(), fix: Some(fix.into()) }
+    }
+}
+
+impl Doctor {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        let paths = desk.dial.paths();
+        let settings = settings(paths);
+        let (daemon, runs) = check_daemon(desk);
+        let checks = [
+            check_config(paths, &settings),
+            check_directory("state", &paths.state),
+            check_directory("runtime", &paths.runtime),
+            daemon,
+            check_journal(&paths.journal(), runs),
+            check_ledger(&paths.ledger(), runs),
+            check_agents(settings.as_ref().ok()),
+        ];
+        let problems = checks.iter().filter(|it| it.fix.is_some()).count();
+        match self.format {
+            Format::Json => document(&desk.out, &json!({ "checks": checks.map(to_json) }))?,
+            Format::Text => checks.iter().try_for_each(|it| print(desk, it))?,
+            Format::Quiet => {
+                checks.iter().filter(|it| it.fix.is_some()).try_for_each(|it| print(desk, it))?;
+            }
+        }
+        if problems == 0 { Ok(()) } else { Err(Failure::Unhealthy { problems }) }
+    }
+}
+
+fn to_json(check: Check) -> Value {
+    let Check { name, found, fix } = check;
+    json!({ "name": name, "ok": fix.is_none(), "found": found, "fix": fix })
+}
+
+fn print(desk: &Desk, check: &Check) -> Result<(), Failure> {
+    let verdict = match check.fix {
+        None => paint(DONE, "ok   "),
+        Some(_) => paint(ALERT, "wrong"),
+    };
+    desk.out.line(&format!("{verdict} {:<8} {}", check.name, check.found))?;
+    check
+        .fix
+        .iter()
+        .try_for_each(|it| desk.out.line(&format!("{:14} {} {it}", "", paint(NAME, "fix:"))))
+}
+
+fn check_config(paths: &Paths, settings: &Result<Settings, Failure>) -> Check {
+    let file = paths.config_file();
+    match settings {
+        Err(failure) => {
+            let reason = std::error::Error::source(failure).map(ToString::to_string);
+            let reason =
+                reason.unwrap_or_else(|| failure.to_string()).replace('\n', "\n               ");
+            Check::bad("config", reason, format!("correct `{}`", file.display()))
+        }
+        Ok(_) if !file.exists() => {
+            Check::good("config", format!("there is no {}; it is not needed", file.display()))
+        }
+        Ok(settings) => {
+            let agents = count(settings.agents.len(), "agent");
+            Check::good("config", format!("{}, {agents}", file.display()))
+        }
+    }
+}
+
+/// Ours and closed to others, or not there yet.
+fn check_directory(name: &'static str, dir: &Path) -> Check {
+    let shown = dir.display();
+    let Ok(meta) = fs::symlink_metadata(dir) else {
+        return Check::good(name, format!("{shown} is made when it is needed"));
+    };
+    let us = rustix::process::getuid().as_raw();
+    let mode = meta.permissions().mode() & 0o777;
+    if !meta.is_dir() {
+        Check::bad(name, format!("{shown} is no directory"), format!("rm {shown}"))
+    } else if meta.uid() != us {
+        let found = format!("{shown} belongs to user {}, not to us", meta.uid());
+        Check::bad(
+            name,
+            found,
+            format!("remove {shown}, or set another with JACKFIELD_{}_DIR", name.to_uppercase()),
+        )
+    } else if mode & 0o077 != 0 {
+        let found = format!("{shown} is open to others (mode {mode:o})");
+        Check::bad(name, found, format!("chmod 700 {shown}"))
+    } else {
+        Check::good(name, shown.to_string())
+    }
+}
+
+/// Whether it runs, too.
+fn check_daemon(desk: &Desk) -> (Check, bool) {
+    let ours = env!("CARGO_PKG_VERSION");
+    let address = desk.dial.address();
+    let asked = desk.dial.talk_if_running("doctor").and_then(|conn| match conn {
+        Some(mut conn) => status(&mut conn).map(|it| Some((it, conn.peer_pid()))),
+        None => Ok(None),
+    });
+    let check = match asked {
+        Ok(None) => Check::good("daemon", "not running; it is started when it is needed"),
+        Ok(Some((status, pid))) => {
+            let theirs = status["version"].as_str().unwrap_or("unknown").to_owned();
+            let pid = pid.map(|it| format!(", pid {it}")).unwrap_or_default();
+            if theirs == ours {
+                Check::good("daemon", format!("version {theirs}{pid}, on {address}"))
+            } else {
+                let found = format!("version {theirs}{pid}, but this command is {ours}");
+                Check::bad("daemon", found, "jackfield daemon stop")
+            }
+        }
+        Err(failure) => {
+            let cause = std::error::Error::source(&failure).map(|it| format!(": {it}"));
+            let found = format!("{failure}{}", cause.unwrap_or_default());
+            Check::bad("daemon", found, "jackfield daemon stop; jackfield daemon start")
+        }
+    };
+    let runs = desk.dial.is_answered();
+    (check, runs)
+}
+
+fn check_journal(path: &Path, runs: bool) -> Check {
+    const MIB: u64 = 1024 * 1024;
+    let shown = path.display();
+    let Ok(meta) = fs::metadata(path) else {
+        return Check::good("journal", format!("{shown} is made when it is needed"));
+    };
+    let size = format!("{shown}, {} MiB", meta.len().div_ceil(MIB));
+    if runs {
+        // The daemon has it open, and would not run if it could not.
+        return Check::good("journal", size);
+    }
+    let opened = Journal::open(path, Durability::Process).map_err(|it| chain(&it));
+    let read = opened.and_then(|it| it.streams().map_err(|it| chain(&it)));
+    match read {
+        Ok(streams) => {
+            Check::good("journal", format!("{size}, {}", count(streams.len(), "session")))
+        }
+        Err(why) => {
+            let fix = format!("put it aside: mv {shown} {shown}.bad");
+            Check::bad("journal", why, fix)
+        }
+    }
+}
+
+/// Process trees of ours that are noted as running.
+fn check_ledger(dir: &Path, runs: bool) -> Check {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let pages = entries.filter(|it| it.path().extension().is_some_and(|it| it == "json")).count();
+    match (pages, runs) {
+        (0, _) => Check::good("ledger", "no agents are noted as running"),
+        (pages, true) => {
+            Check::good("ledger", format!("noted as running: {}", count(pages, "agent")))
+        }
+        (pages, false) => {
+            let found = format!("left of a daemon that is gone: {}", count(pages, "agent"));
+            Check::bad("ledger", found, "jackfield daemon start, which ends them")
+        }
+    }
+}
+
+/// Programs that speak ACP, by the names people install them under.
+const KNOWN: &[(&str, &str)] = &[
+    ("goose", "goose acp"),
+    ("gemini", "gemini --acp"),
+    ("opencode", "opencode acp"),
+    ("copilot", "copilot --acp"),
+    ("qwen", "qwen --acp"),
+    ("claude-agent-acp", "claude-agent-acp"),
+    ("codex-acp", "codex-acp"),
+];
+
+fn check_agents(settings: Option<&Settings>) -> Check {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |program: &str| {
+        if program.contains('/') {
+            Path::new(program).is_file()
+        } else {
+            std::env::split_paths(&path).any(|it| it.join(program).is_file())
+        }
+    };
+    let configured = settings.into_iter().flat_map(|it| &it.agents);
+    for (name, agent) in configured {
+        let program = agent.command.first().map_or("", String::as_str);
+        if !is_there(program) {
+            let found = format!("[agents.{name}] starts `{program}`, which is not on PATH");
+            return Check::bad(
+                "agents",
+                found,
+                format!("install `{program}`, or correct `command`"),
+            );
+        }
+    }
+    let known: Vec<&str> = KNOWN.iter().filter(|it| is_there(it.0)).map(|it| it.1).collect();
+    if known.is_empty() {
+        Check::good("agents", "none that we know is on PATH; give any command after `--`")
+    } else {
+        Check::good("agents", format!("on PATH: {}", known.join(", ")))
+    }
+}
+
+/// An error and its causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}

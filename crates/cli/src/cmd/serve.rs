@@ -1,0 +1,98 @@
+//! `jackfield serve`: the daemon in the foreground.
+
+use crate::{
+    app::Desk,
+    env,
+    exit::Exit,
+    hub::{ALREADY_RUNS, Address, not_booted, options},
+    out::Volume,
+    report::Failure,
+};
+use clap::Args;
+use jackfield_daemon::{BootError, LogTarget, Options};
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+/// Run the daemon in the foreground
+///
+/// It always listens on the socket of the runtime directory. Ctrl-C stops it when the running turns
+/// are over or have been told; a second one stops it at once.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield serve
+  $ jackfield serve --listen tcp://127.0.0.1:7777 --idle-after never
+  $ jackfield serve --log daemon.log -v")]
+pub(crate) struct Serve {
+    /// Listen here too: `unix:///path`, `tcp://127.0.0.1:PORT` or `stdio://`
+    #[arg(long, env = env::LISTEN, hide_env_values = true, value_name = "URL", value_delimiter = ',')]
+    listen: Vec<Address>,
+
+    /// End after so many seconds with nothing alive [default: never in the foreground]
+    #[arg(long, env = env::IDLE_AFTER, hide_env_values = true, value_name = "SECS|never")]
+    idle_after: Option<IdleAfter>,
+
+    /// Write the log here [default: stderr]
+    #[arg(long, env = env::LOG, hide_env_values = true, value_name = "FILE")]
+    log: Option<PathBuf>,
+
+    /// Leave the terminal of whoever started us
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IdleAfter {
+    Seconds(u64),
+    Never,
+}
+
+impl FromStr for IdleAfter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<IdleAfter, String> {
+        match text {
+            "never" => Ok(IdleAfter::Never),
+            _ => text
+                .parse()
+                .map(IdleAfter::Seconds)
+                .map_err(|_| "give a number of seconds, or `never`".to_owned()),
+        }
+    }
+}
+
+impl Serve {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        if self.detached {
+            // Ctrl-C in the terminal that happened to start us is not meant for us.
+            let _leads_already = rustix::process::setsid();
+        }
+        let options = options(desk.dial.paths())?;
+        let idle_after = match self.idle_after {
+            Some(IdleAfter::Seconds(seconds)) => Some(Duration::from_secs(seconds)),
+            None if self.detached || options.settings.idle_after.is_some() => options.idle_after,
+            Some(IdleAfter::Never) | None => None,
+        };
+        let log_level = match desk.out.volume() {
+            Volume::Low => "warn",
+            Volume::Normal => "info",
+            Volume::High => "debug",
+            Volume::Full => "trace",
+        };
+        let options = Options {
+            listen: self.listen,
+            idle_after,
+            log: self.log.map_or(LogTarget::Stderr, LogTarget::File),
+            log_level: log_level.to_owned(),
+            ..options
+        };
+        let detached = self.detached;
+        let served = jackfield_daemon::serve(options, |ready| {
+            for address in &ready.addresses {
+                desk.out.note(&format!("listening on {address}"));
+            }
+        });
+        served.map_err(|error| {
+            let second = detached && matches!(error, BootError::AlreadyRuns { .. });
+            not_booted(error, if second { ALREADY_RUNS } else { Exit::Failed })
+        })
+    }
+}

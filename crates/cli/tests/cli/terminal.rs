@@ -1,0 +1,153 @@
+//! The same on a terminal: questions, short ids, times as people say them.
+
+use crate::{
+    fake_hub::{FakeHub, ask, chunk, say, stop},
+    home::{Home, wait_for},
+};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read as _, Write as _},
+    os::unix::ffi::OsStrExt as _,
+    process::Child,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// A command whose stdin, stdout and stderr are one terminal.
+struct Screen {
+    child: Child,
+    keyboard: File,
+    seen: Arc<Mutex<Vec<u8>>>,
+    reader: thread::JoinHandle<()>,
+}
+
+impl Screen {
+    fn start(home: &Home, args: &[&str]) -> Screen {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let name = std::ffi::OsStr::from_bytes(name.to_bytes());
+        let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let mut command = home.command(args);
+        command
+            .stdin(theirs.try_clone().unwrap())
+            .stdout(theirs.try_clone().unwrap())
+            .stderr(theirs);
+        let child = command.spawn().unwrap();
+        // Our copies of the other end go with the command: then the reader sees the end.
+        drop(command);
+        let keyboard = File::from(ours);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (mut screen, told) = (keyboard.try_clone().unwrap(), seen.clone());
+        let reader = thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(count @ 1..) = screen.read(&mut chunk) {
+                told.lock().unwrap().extend_from_slice(&chunk[..count]);
+            }
+        });
+        Screen { child, keyboard, seen, reader }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap()).replace("\r\n", "\n")
+    }
+
+    fn wait_for(&self, text: &str) {
+        wait_for(text, || self.text().contains(text));
+    }
+
+    fn enter(&mut self, line: &str) {
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// What stood on the screen, without color, and the exit code.
+    fn finish(mut self) -> (String, i32) {
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        self.reader.join().unwrap();
+        let text = String::from_utf8_lossy(&self.seen.lock().unwrap()).replace("\r\n", "\n");
+        (without_color(&text), code)
+    }
+}
+
+fn without_color(text: &str) -> String {
+    let mut plain = String::new();
+    for (index, part) in text.split("\u{1b}[").enumerate() {
+        let part = if index == 0 { part } else { part.split_once('m').map_or("", |it| it.1) };
+        plain.push_str(part);
+    }
+    plain
+}
+
+#[test]
+fn a_person_is_asked_until_the_answer_is_one() {
+    let home = Home::new();
+    let heard = FakeHub::new()
+        .on(
+            "session/prompt",
+            &[chunk(1, "agent_thought_chunk", "Hm."), say("Let me"), ask(5, "execute")],
+        )
+        .on("answer", &[say("It passes."), stop("end_turn")])
+        .start(&home);
+    let mut screen = Screen::start(&home, &["run", "hello", "--", "goose", "acp"]);
+    screen.wait_for("Reject");
+    screen.enter("perhaps");
+    wait_for("the second question", || screen.text().matches("Reject").count() == 2);
+    screen.enter("y");
+    let (text, code) = screen.finish();
+    insta::assert_snapshot!("terminal_ask", text);
+    assert_eq!(code, 0);
+    assert_eq!(heard.all("answer")[0]["result"]["outcome"]["optionId"], "once");
+}
+
+#[test]
+fn a_question_that_is_answered_elsewhere_goes_away() {
+    let home = Home::new();
+    let settled = r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}"#;
+    let lines = [ask(5, "execute"), settled.to_owned(), say("Thanks."), stop("end_turn")];
+    let heard = FakeHub::new().on("session/prompt", &lines).start(&home);
+    let (text, code) = Screen::start(&home, &["run", "hello", "--", "goose", "acp"]).finish();
+    insta::assert_snapshot!("terminal_settled", text);
+    assert_eq!(code, 0);
+    assert!(heard.all("answer").is_empty());
+}
+
+#[test]
+fn ids_are_short_and_times_relative() {
+    let home = Home::new();
+    FakeHub::new().start(&home);
+    let (text, code) = Screen::start(&home, &["ps"]).finish();
+    assert_eq!(code, 0);
+    let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..4], ["s-7f3", "goose", "idle", "1"]);
+    assert!(row[4] == "now" || row[4].ends_with(['s', 'm', 'h', 'd']), "{}", row[4]);
+}
+
+#[test]
+fn an_agent_cannot_repaint_the_screen() {
+    let home = Home::new();
+    let lines = [say("a\u{1b}[2Jb\u{7}c"), stop("end_turn")];
+    FakeHub::new().on("session/prompt", &lines).start(&home);
+    let screen =
+        Screen::start(&home, &["-q", "--color", "never", "run", "hello", "--", "goose", "acp"]);
+    let (text, _) = screen.finish();
+    assert_eq!(text, "a\u{fffd}[2Jb\u{fffd}c\n");
+}
+
+#[test]
+fn removing_can_be_confirmed_or_declined() {
+    let home = Home::new();
+    let heard = FakeHub::new().start(&home);
+    let mut screen = Screen::start(&home, &["sessions", "rm", "7f3"]);
+    screen.wait_for("[y/N]");
+    screen.enter("n");
+    let (text, code) = screen.finish();
+    insta::assert_snapshot!("terminal_declined", text);
+    assert_eq!(code, 130);
+    let mut screen = Screen::start(&home, &["sessions", "rm", "7f3"]);
+    screen.wait_for("[y/N]");
+    screen.enter("y");
+    assert_eq!(screen.finish().1, 0);
+    assert_eq!(heard.all("session/delete").len(), 1);
+}

@@ -1,0 +1,151 @@
+//! TCP: the first line is the token, or the connection ends.
+
+use crate::desk::{Desk, Home, beside, within};
+use jackfield_clients::{AcceptError, Address, Listener, Refusal, dial};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::{fs, thread};
+
+fn place(listener: &Listener) -> SocketAddr {
+    let Address::Tcp(address) = listener.address() else { panic!("no TCP") };
+    *address
+}
+
+fn secret(home: &Home) -> String {
+    home.token();
+    fs::read_to_string(home.dir.path().join("token")).unwrap()
+}
+
+fn introduction(token: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"_jackfield/auth","params":{{"token":"{token}"}}}}{}"#,
+        "\n"
+    )
+}
+
+/// What a peer that says this is told, and why it was refused.
+async fn refused(home: &Home, said: Vec<u8>) -> (String, Refusal) {
+    let mut listener = home.tcp();
+    let address = place(&listener);
+    let heard = beside(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(&said).unwrap();
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).unwrap();
+        heard
+    });
+    let error = within(listener.accept()).await.unwrap_err();
+    let AcceptError::Refused { why, .. } = error else { panic!("{error:?}") };
+    let heard = heard.await;
+    assert!(heard.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#), "{heard}");
+    assert!(heard.ends_with("}\n") && heard.lines().count() == 1, "{heard}");
+    (heard, why)
+}
+
+#[tokio::test]
+async fn the_right_token_lets_in_and_what_follows_it_at_once_is_heard() {
+    let home = Home::new();
+    let mut listener = home.tcp();
+    let mut stream = TcpStream::connect(place(&listener)).unwrap();
+    let said =
+        format!("{}{{\"id\":1,\"method\":\"a\"}}\n{{\"id\":2,", introduction(&secret(&home)));
+    stream.write_all(said.as_bytes()).unwrap();
+    let mut desk = Desk::new();
+    let admitted = within(listener.accept()).await.unwrap();
+    let _handle = desk.open(admitted, 1).await;
+    assert_eq!(desk.texts(1).await, [r#"{"id":1,"method":"a"}"#]);
+    stream.write_all(b"\"method\":\"b\"}\n").unwrap();
+    assert_eq!(desk.texts(1).await, [r#"{"id":2,"method":"b"}"#]);
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_refused_without_a_hint_of_the_right_one() {
+    let home = Home::new();
+    let right = secret(&home);
+    for wrong in ["", "x", &right[1..], &right.replace(|_: char| true, "0")] {
+        let (heard, why) = refused(&home, introduction(wrong).into()).await;
+        assert!(matches!(why, Refusal::WrongToken), "{why:?}");
+        assert!(heard.contains("the token is wrong") && !heard.contains(&right), "{heard}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_line_that_is_something_else_is_refused() {
+    let home = Home::new();
+    let right = secret(&home);
+    let lines = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#.to_owned(),
+        introduction(&right).replace("{\"jsonrpc\"", "{\"id\":1,\"jsonrpc\""),
+        introduction(&right).replace("_jackfield/auth", "_jackfield/connect"),
+        introduction(&right).replace("\"token\"", "\"key\""),
+        introduction(&right).replace("{\"token\":", "[").replace("\"}}", "\"]}"),
+        r#"{"method":"_jackfield/auth"}"#.to_owned(),
+        right.clone(),
+        "GET / HTTP/1.1\r".to_owned(),
+    ];
+    for line in lines {
+        let (_, why) = refused(&home, format!("{}\n", line.trim_end()).into()).await;
+        assert!(matches!(why, Refusal::NoToken), "{line}: {why:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_line_without_an_end_is_refused_at_its_limit() {
+    let home = Home::new();
+    for length in [4096, 5000, 500_000] {
+        let (heard, why) = refused(&home, vec![b'x'; length]).await;
+        assert!(matches!(why, Refusal::TooLong), "{why:?}");
+        assert!(heard.contains("longer than 4096 bytes"), "{heard}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_leaves_without_a_word_is_only_noted() {
+    let home = Home::new();
+    let mut listener = home.tcp();
+    drop(TcpStream::connect(place(&listener)).unwrap());
+    let error = within(listener.accept()).await.unwrap_err();
+    assert!(matches!(error, AcceptError::Refused { why: Refusal::Left, .. }), "{error:?}");
+}
+
+// The clock jumps as soon as everyone waits: five seconds take none.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_is_slow_with_its_token_is_refused() {
+    let home = Home::new();
+    let mut listener = home.tcp();
+    let mut stream = TcpStream::connect(place(&listener)).unwrap();
+    stream.write_all(&introduction(&secret(&home)).as_bytes()[..100]).unwrap();
+    let error = listener.accept().await.unwrap_err();
+    assert!(matches!(error, AcceptError::Refused { why: Refusal::Late, .. }), "{error:?}");
+    let mut heard = String::new();
+    stream.read_to_string(&mut heard).unwrap();
+    assert!(heard.contains("no token came within 5 s"), "{heard}");
+}
+
+#[tokio::test]
+async fn a_token_that_comes_in_pieces_is_good() {
+    let home = Home::new();
+    let mut listener = home.tcp();
+    let (address, said) = (place(&listener), introduction(&secret(&home)));
+    let stream = beside(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        for byte in said.bytes() {
+            stream.write_all(&[byte]).unwrap();
+            thread::yield_now();
+        }
+        stream
+    });
+    within(listener.accept()).await.unwrap();
+    stream.await;
+}
+
+#[tokio::test]
+async fn a_silent_peer_keeps_nobody_out() {
+    let home = Home::new();
+    let mut listener = home.tcp();
+    let silent: Vec<_> = (0..20).map(|_| TcpStream::connect(place(&listener)).unwrap()).collect();
+    let _there = dial(listener.address(), Some(&home.token())).await.unwrap();
+    within(listener.accept()).await.unwrap();
+    drop(silent);
+}

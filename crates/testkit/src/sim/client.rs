@@ -1,0 +1,387 @@
+//! Simulated clients: editors and scripts that connect, ask, answer, read slowly or not at all, leave
+//! and come back.
+
+use super::{
+    World,
+    agent::PROGRAMS,
+    check::{Hearing, Kind, Prompt, Request, hold},
+};
+use bytes::Bytes;
+use jackfield_core::{ConnId, Input, SessionId};
+use jackfield_wire::{Fault, Frame};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Someone who uses sessions, over many connections and many lives of the hub.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) aware: bool,
+    pub(super) conn: Option<ConnId>,
+    /// How far it has read each session; what it asks for when it comes back.
+    pub(super) cursors: BTreeMap<SessionId, u64>,
+}
+
+/// One connection, as its edge sees it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) client: usize,
+    pub(super) aware: bool,
+    /// The client has left; the hub may not know yet.
+    pub(super) left: bool,
+    lazy: bool,
+    /// Said by the client and not yet heard by the hub.
+    pub(super) sent: VecDeque<Input>,
+    /// Said by the hub and not yet read by the client.
+    pub(super) outbox: VecDeque<Letter>,
+    /// What the hub believes to be unwritten.
+    pub(super) unwritten: usize,
+    /// Written, and the hub not yet told.
+    pub(super) wrote: usize,
+    pub(super) open: BTreeMap<u64, Request>,
+    /// Asked of it and read by it: the hub's id and the ask's mark.
+    asked: Vec<(u64, u64)>,
+    /// Every id the hub has asked it under.
+    pub(super) issued: BTreeMap<u64, u64>,
+    pub(super) hearings: BTreeMap<SessionId, Hearing>,
+    pub(super) observes: BTreeMap<SessionId, bool>,
+    pub(super) prompted: BTreeSet<SessionId>,
+    next_id: u64,
+}
+
+/// A message on its way to a client, and what reading it will mean.
+#[derive(Debug)]
+pub(super) struct Letter {
+    pub(super) bytes: usize,
+    pub(super) means: Means,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Means {
+    Nothing,
+    Event(SessionId, u64),
+    Asked { id: u64, mark: u64 },
+    Withdrawn { id: u64 },
+    Opened(SessionId),
+}
+
+impl Connection {
+    /// Whether it ever prompted there; if so, it may be attached.
+    pub(super) fn prompts_in(&self, session: &SessionId) -> bool {
+        self.prompted.contains(session)
+    }
+}
+
+impl World {
+    pub(super) fn connect(&mut self, client: usize) {
+        self.next_conn += 1;
+        let conn = ConnId(self.next_conn);
+        let aware = self.clients[client].aware;
+        self.clients[client].conn = Some(conn);
+        let mut it = Connection {
+            client,
+            aware,
+            left: false,
+            lazy: self.rng.chance(self.temper.lazy),
+            sent: VecDeque::new(),
+            outbox: VecDeque::new(),
+            unwritten: 0,
+            wrote: 0,
+            open: BTreeMap::new(),
+            asked: Vec::new(),
+            issued: BTreeMap::new(),
+            hearings: BTreeMap::new(),
+            observes: BTreeMap::new(),
+            prompted: BTreeSet::new(),
+            next_id: 0,
+        };
+        it.sent.push_back(Input::ClientOpened { conn });
+        self.conns.insert(conn, it);
+        if self.rng.chance(40) {
+            let name = PROGRAMS[self.rng.index(PROGRAMS.len())].0;
+            self.request(
+                conn,
+                Kind::Connect,
+                None,
+                "_jackfield/connect",
+                &format!(r#""agent":"{name}""#),
+            );
+        }
+        let meta = if aware { r#""_meta":{"jackfield":{}},"# } else { "" };
+        let elicits = if self.rng.chance(50) { r#""elicitation":{},"# } else { "" };
+        let reads = self.rng.chance(50);
+        let hello = format!(
+            r#""protocolVersion":1,"clientInfo":{{"name":"sim"}},"clientCapabilities":{{{meta}{elicits}"fs":{{"readTextFile":{reads}}}}}"#
+        );
+        self.request(conn, Kind::Initialize, None, "initialize", &hello);
+    }
+
+    /// Asks the hub for something, under an id that other clients use as well.
+    pub(super) fn request(
+        &mut self,
+        conn: ConnId,
+        kind: Kind,
+        session: Option<&SessionId>,
+        method: &str,
+        params: &str,
+    ) {
+        self.next_mark += 1;
+        let token = self.next_mark;
+        let named = session.map(|it| format!(r#""sessionId":"{it}","#)).unwrap_or_default();
+        let params = match kind {
+            Kind::Prompt => {
+                self.facts.prompts.insert(token, Prompt::default());
+                let block = format!(r#"{{"type":"text","text":"p#{token}"}}"#);
+                let more = if self.rng.chance(20) { format!(",{block}") } else { String::new() };
+                format!(r#"{named}"prompt":[{block}{more}]"#)
+            }
+            _ => format!(r#"{named}{params}{}"token":{token}"#, comma(params)),
+        };
+        let it = self.conns.get_mut(&conn).expect("the caller has it");
+        it.next_id += 1;
+        let id = it.next_id;
+        let request = Request {
+            kind,
+            token,
+            session: session.cloned(),
+            delivered: false,
+            follows: 0,
+            withdrawn: false,
+            before: (None, None),
+        };
+        it.open.insert(id, request);
+        self.send(
+            conn,
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#),
+        );
+    }
+
+    fn send(&mut self, conn: ConnId, text: String) {
+        let frame = Frame::parse(text.into()).expect("clients of this world speak JSON-RPC");
+        let it = self.conns.get_mut(&conn).expect("the caller has it");
+        it.sent.push_back(Input::ClientSpoke { conn, frame });
+    }
+
+    /// One client does one thing.
+    pub(super) fn client_acts(&mut self) {
+        let client = self.rng.index(self.clients.len());
+        let Some(conn) = self.clients[client].conn else { return self.connect(client) };
+        if !self.conns[&conn].asked.is_empty() && self.rng.chance(50) {
+            return self.answer_ask(conn);
+        }
+        let session = match self.known.len() {
+            0 => None,
+            len => Some(self.known[self.rng.index(len)].clone()),
+        };
+        let Some(session) = session.filter(|_| self.rng.chance(93)) else {
+            return self.act_outside(conn);
+        };
+        self.act_in(conn, client, &session);
+    }
+
+    fn act_outside(&mut self, conn: ConnId) {
+        match self.rng.below(10) {
+            0..=5 if self.openings() + self.known.len() < 4 => {
+                let name = PROGRAMS[self.rng.index(PROGRAMS.len())].0;
+                let meta = match self.rng.chance(60) {
+                    true => format!(r#","_meta":{{"jackfield":{{"agent":"{name}"}}}}"#),
+                    false => String::new(),
+                };
+                let params = format!(r#""cwd":"/x","mcpServers":[]{meta}"#);
+                self.request(conn, Kind::New, None, "session/new", &params);
+            }
+            6 => self.request(conn, Kind::List, None, "session/list", ""),
+            7 => self.request(conn, Kind::Sessions, None, "_jackfield/sessions", ""),
+            8 => self.request(conn, Kind::Echo, None, "x/who_are_you", ""),
+            9 => {
+                let it = self.conns.get_mut(&conn).expect("open");
+                it.sent.push_back(Input::ClientBabbled { conn, fault: Fault::Parse });
+            }
+            _ => self.request(conn, Kind::Status, None, "_jackfield/status", ""),
+        }
+    }
+
+    /// Sessions that are being opened.
+    fn openings(&self) -> usize {
+        let open = self.conns.values().flat_map(|it| it.open.values());
+        open.filter(|it| it.kind == Kind::New).count()
+    }
+
+    fn act_in(&mut self, conn: ConnId, client: usize, session: &SessionId) {
+        let some = Some(session);
+        match self.rng.below(100) {
+            0..=39 => self.request(conn, Kind::Prompt, some, "session/prompt", ""),
+            40..=47 => self.say_in(conn, session, "session/cancel"),
+            48..=52 => self.withdraw_request(conn),
+            53..=57 => {
+                let mode = format!(r#""modeId":"m{}""#, self.rng.below(3));
+                self.request(conn, Kind::Setting, some, "session/set_mode", &mode);
+            }
+            58..=61 => {
+                let option = r#""configId":"model","value":"large""#;
+                self.request(conn, Kind::Setting, some, "session/set_config_option", option);
+            }
+            62..=69 => self.request(conn, Kind::Echo, some, "x/echo", ""),
+            70..=72 => self.say_in(conn, session, "x/notify"),
+            73..=78 => self.request(conn, Kind::Load, some, "session/load", r#""cwd":"/x""#),
+            79..=84 => self.request(conn, Kind::Resume, some, "session/resume", r#""cwd":"/x""#),
+            85..=95 => self.attach(conn, client, session),
+            96..=97 => self.request(conn, Kind::Close, some, "session/close", ""),
+            98 => self.request(conn, Kind::Delete, some, "session/delete", ""),
+            _ => self.answer_nothing(conn),
+        }
+    }
+
+    pub(super) fn attach(&mut self, conn: ConnId, client: usize, session: &SessionId) {
+        let after = self.clients[client].cursors.get(session).copied().unwrap_or(0);
+        let observe = !self.calm && self.rng.chance(10);
+        let params = format!(r#""after":{after},"observe":{observe}"#);
+        self.request(conn, Kind::Attach, Some(session), "_jackfield/attach", &params);
+    }
+
+    pub(super) fn say_in(&mut self, conn: ConnId, session: &SessionId, method: &str) {
+        self.send(
+            conn,
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"sessionId":"{session}"}}}}"#
+            ),
+        );
+    }
+
+    fn withdraw_request(&mut self, conn: ConnId) {
+        let it = self.conns.get_mut(&conn).expect("open");
+        if it.open.is_empty() {
+            return;
+        }
+        let id = *it.open.keys().nth(self.rng.index(it.open.len())).expect("within");
+        it.open.get_mut(&id).expect("found above").withdrawn = true;
+        self.tally.count("requests withdrawn");
+        self.send(
+            conn,
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"$/cancel_request","params":{{"requestId":{id}}}}}"#
+            ),
+        );
+    }
+
+    /// Answers something it was never asked, or has answered.
+    fn answer_nothing(&mut self, conn: ConnId) {
+        let id = 1 + self.rng.below(8);
+        let known = self.conns[&conn].issued.get(&id).copied();
+        let id = if known.is_some() { id } else { 1000 + id };
+        self.next_mark += 1;
+        let choice = self.next_mark;
+        self.asks.on_choice(choice, known.unwrap_or(0));
+        self.send(
+            conn,
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"outcome":"choice#{choice}"}}}}"#),
+        );
+    }
+
+    pub(super) fn answer_ask(&mut self, conn: ConnId) {
+        let it = self.conns.get_mut(&conn).expect("the caller has it");
+        let (id, mark) = match it.asked.len() {
+            0 => return,
+            len => it.asked.remove(self.rng.index(len)),
+        };
+        self.next_mark += 1;
+        let choice = self.next_mark;
+        self.asks.on_choice(choice, mark);
+        let answer = match self.rng.chance(85) {
+            true => format!(r#""result":{{"outcome":"choice#{choice}"}}"#),
+            false => format!(r#""error":{{"code":-32603,"message":"choice#{choice}"}}"#),
+        };
+        self.send(conn, format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#));
+    }
+
+    /// A client reads some of what waits for it.
+    pub(super) fn client_reads(&mut self) {
+        let open: Vec<ConnId> =
+            self.conns.iter().filter(|(_, it)| !it.outbox.is_empty()).map(|(&id, _)| id).collect();
+        if open.is_empty() {
+            return;
+        }
+        let conn = self.rng.pick(&open);
+        if self.conns[&conn].lazy && !self.rng.chance(4) {
+            return;
+        }
+        for _ in 0..=self.rng.below(12) {
+            self.read_letter(conn);
+        }
+    }
+
+    /// Reads one message, or a part of a long one.
+    pub(super) fn read_letter(&mut self, conn: ConnId) {
+        let it = self.conns.get_mut(&conn).expect("the caller found it");
+        let Some(letter) = it.outbox.front_mut() else { return };
+        if !self.calm && 64 < letter.bytes && self.rng.chance(20) {
+            letter.bytes -= 32;
+            it.wrote += 32;
+            return;
+        }
+        let letter = it.outbox.pop_front().expect("seen above");
+        it.wrote += letter.bytes;
+        let client = it.client;
+        match letter.means {
+            Means::Nothing => {}
+            Means::Event(session, seq) => {
+                self.clients[client].cursors.insert(session, seq);
+            }
+            Means::Asked { id, mark } => it.asked.push((id, mark)),
+            Means::Withdrawn { id } => {
+                let owes = it.asked.iter().any(|(asked, _)| *asked == id);
+                if owes && self.rng.chance(50) {
+                    // As JSON-RPC wants it: one answer, whatever happened.
+                    it.asked.retain(|(asked, _)| *asked != id);
+                    self.send(conn, format!(
+                        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32800,"message":"cancelled"}}}}"#
+                    ));
+                }
+            }
+            Means::Opened(session) => {
+                if !self.known.contains(&session) {
+                    self.known.push(session);
+                }
+            }
+        }
+    }
+
+    pub(super) fn leave(&mut self, client: usize) {
+        let Some(conn) = self.clients[client].conn.take() else { return };
+        self.tally.count("clients left");
+        let it = self.conns.get_mut(&conn).expect("its connection is open");
+        it.left = true;
+        it.outbox.clear();
+        it.sent.push_back(Input::ClientGone { conn });
+    }
+
+    /// Says nothing more, and listens until it has its answers: `echo … | jackfield acp`.
+    pub(super) fn finish(&mut self, client: usize) {
+        let Some(conn) = self.clients[client].conn.take() else { return };
+        self.tally.count("clients finished");
+        let it = self.conns.get_mut(&conn).expect("its connection is open");
+        it.sent.push_back(Input::ClientFinished { conn });
+    }
+
+    /// The hub has nothing more to say to a client that has finished.
+    pub(super) fn hang_up(&mut self, conn: ConnId) {
+        let it = self.conns.get(&conn).expect("only open connections are closed");
+        let waits = it.open.iter().next();
+        hold("who_has_finished_hears_every_answer", waits.is_none(), || {
+            format!("{conn} was closed and waits for {waits:?}")
+        });
+        self.tally.count("clients hung up on");
+        self.conns.remove(&conn);
+    }
+
+    /// Puts a message in a client's way.
+    pub(super) fn post(&mut self, conn: ConnId, text: &Bytes, means: Means) {
+        let it = self.conns.get_mut(&conn).expect("the caller found it");
+        it.unwritten += text.len();
+        if !it.left {
+            it.outbox.push_back(Letter { bytes: text.len(), means });
+        }
+    }
+}
+
+fn comma(params: &str) -> &'static str {
+    if params.is_empty() { "" } else { "," }
+}

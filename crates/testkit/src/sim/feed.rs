@@ -1,0 +1,382 @@
+//! Between the hub and its world: what goes in is noted, what comes out is checked and carried out.
+
+use super::{
+    World,
+    check::{self, Answer, Hearing, Kind, Listener, Rendered, hold},
+    client::Means,
+    peek,
+};
+use bytes::Bytes;
+use jackfield_core::{AgentId, ConnId, Input, Note, Output, SessionId, log::Event};
+use jackfield_wire::{self as wire, Frame};
+
+impl World {
+    /// One input, then everything the hub says to it.
+    pub(super) fn feed(&mut self, input: Input) {
+        self.trace.input(self.now, &input);
+        self.before(&input);
+        self.hub.handle(self.now, input);
+        self.drain();
+    }
+
+    pub(super) fn drain(&mut self) {
+        while let Some(output) = self.hub.poll_output() {
+            self.trace.output(self.now, &output);
+            self.carry_out(output);
+        }
+        self.after_each_step();
+    }
+
+    /// What an input makes true.
+    fn before(&mut self, input: &Input) {
+        match input {
+            Input::ClientSpoke { conn, frame } => self.before_request(*conn, frame),
+            Input::ClientWrote { conn, bytes } => {
+                let it = self.conns.get_mut(conn).expect("open until it is gone");
+                it.unwritten -= bytes;
+            }
+            Input::ClientGone { conn } => drop(self.conns.remove(conn)),
+            Input::AgentSpoke { agent, frame } => self.before_words(*agent, frame),
+            Input::AgentGone { agent, .. } => {
+                self.asks.on_agent_gone(*agent);
+                self.procs.remove(agent);
+            }
+            Input::Durable { session, upto } => {
+                if let Some(stream) = self.disk.streams.get_mut(session) {
+                    stream.acked = upto.0;
+                }
+            }
+            Input::AppendFailed { session, why } => {
+                self.tally.count("appends failed");
+                if *why == jackfield_core::AppendFailure::Fenced {
+                    self.tally.count("sessions fenced");
+                    self.forget_session(session);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The hub takes a request: what it is about, and how far the log reaches, is fixed now.
+    fn before_request(&mut self, conn: ConnId, frame: &Frame) {
+        if frame.kind() != wire::Kind::Request {
+            return;
+        }
+        let id = frame.id().and_then(|it| it.parse::<u64>().ok()).expect("ids are numbers here");
+        let it = self.conns.get_mut(&conn).expect("open until it is gone");
+        let request = it.open.get_mut(&id).expect("noted when it was sent");
+        request.delivered = true;
+        let Some(session) = request.session.clone() else { return };
+        if request.kind == Kind::Prompt {
+            it.prompted.insert(session.clone());
+        }
+        let prompts = it.prompts_in(&session);
+        let request = it.open.get_mut(&id).expect("found above");
+        let Some(stream) = self.disk.streams.get(&session) else { return };
+        let from = match request.kind {
+            Kind::Load => 0,
+            Kind::Resume => stream.acked,
+            Kind::Attach => {
+                peek::number_after(frame.bytes(), "\"after\":").unwrap_or(0).min(stream.acked)
+            }
+            _ => return,
+        };
+        request.follows = stream.head;
+        // Who was attached before may still hear what it was asked then.
+        let observes = !it.hearings.contains_key(&session)
+            && !prompts
+            && peek::contains(frame.bytes(), "\"observe\":true");
+        request.before = (it.hearings.get(&session).copied(), it.observes.get(&session).copied());
+        it.observes.insert(session.clone(), observes);
+        let fresh = Hearing { heard: from, loose: prompts };
+        let hearing = it.hearings.entry(session).or_insert(fresh);
+        hearing.heard = hearing.heard.min(from);
+    }
+
+    /// The hub hears an agent: what it takes from an agent that serves must come to be written.
+    fn before_words(&mut self, agent: AgentId, frame: &Frame) {
+        let process = self.procs.get_mut(&agent).expect("it speaks until it is gone");
+        self.facts.heard += 1;
+        let now = self.facts.heard;
+        let serves = process.bound && !process.stop_asked;
+        if frame.kind() == wire::Kind::Response {
+            let opens = frame.result().is_some() && process.opening.as_deref() == frame.id();
+            if opens && !process.stop_asked {
+                process.bound = true;
+                // What it said early counts from now on.
+                let speaker = (self.lives, agent);
+                let facts = &mut self.facts;
+                let early = facts.words.iter().filter(|(_, it)| it.speaker == speaker);
+                let early: Vec<u64> = early
+                    .filter(|(_, it)| it.heard != 0 && !it.replay && it.seq.is_none())
+                    .map(|(&mark, _)| mark)
+                    .collect();
+                facts.owed.extend(early);
+            }
+            return self.before_answer(agent, frame, now);
+        }
+        let Some(mark) = peek::mark(frame.bytes()) else { return };
+        if let Some(word) = self.facts.words.get_mut(&mark) {
+            word.heard = now;
+            if serves && !word.replay {
+                self.facts.owed.insert(mark);
+            }
+        }
+    }
+
+    /// An agent's answer must not overtake what the agent said before it.
+    fn before_answer(&mut self, agent: AgentId, frame: &Frame, now: u64) {
+        let Some(token) = peek::token(frame.bytes()) else { return };
+        if let Some(prompt) = self.facts.prompts.get_mut(&token) {
+            prompt.answered = now;
+            self.procs.get_mut(&agent).expect("it speaks").prompts.remove(&token);
+        }
+        for it in self.conns.values_mut() {
+            let Some(request) = it.open.values_mut().find(|it| it.token == token) else { continue };
+            let stream = request.session.as_ref().and_then(|it| self.disk.streams.get(it));
+            if let Some(stream) = stream.filter(|_| request.kind == Kind::Echo) {
+                request.follows = stream.head;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Append { session, event, summary } => {
+                self.facts.on_appended(&session, &event);
+                let stream = self.disk.streams.entry(session).or_default();
+                stream.collect(event, summary);
+            }
+            Output::Read { conn, session, after } => {
+                if let Some(stream) = self.disk.streams.get_mut(&session) {
+                    stream.ask_read(conn, after);
+                }
+            }
+            Output::Delete { session } => {
+                self.tally.count("sessions deleted");
+                self.forget_session(&session);
+            }
+            Output::ToClient { conn, text } => self.to_client(conn, &text),
+            Output::CloseClient { conn } => self.hang_up(conn),
+            Output::Spawn { agent, launch } => {
+                hold("nothing_starts_after_the_stop", !self.stopping, || {
+                    format!("{agent} was started after the hub was told to stop")
+                });
+                self.start_process(agent, &launch.name);
+            }
+            Output::ToAgent { agent, text } => self.to_agent(agent, &text),
+            Output::PauseAgent { agent } => {
+                self.tally.count("agents paused");
+                self.procs.get_mut(&agent).expect("it runs").paused = true;
+            }
+            Output::ResumeAgent { agent } => {
+                self.procs.get_mut(&agent).expect("it runs").paused = false;
+            }
+            Output::StopAgent { agent } => {
+                if let Some(process) = self.procs.get_mut(&agent) {
+                    process.stop_asked = true;
+                }
+            }
+            Output::Note(note) => self.on_note(&note),
+            Output::StopAsked => {}
+            Output::Stopped => self.on_stopped(),
+        }
+    }
+
+    fn on_note(&mut self, note: &Note) {
+        self.tally.count(match note {
+            Note::SessionOpened { .. } => "sessions opened",
+            Note::SessionWoke { rung: "resumed", .. } => "sessions resumed",
+            Note::SessionWoke { .. } => "sessions reloaded",
+            Note::ClientBehind { .. } => "clients fell behind",
+            Note::AppendRetried { .. } => "appends retried",
+            Note::TurnEnded { how: "stopped", .. } => "turns stopped",
+            Note::TurnEnded { how: "failed", .. } => "turns failed",
+            Note::TurnEnded { .. } => "turns interrupted",
+            _ => return,
+        });
+    }
+
+    /// A session is deleted or another's: nobody hears of it any more.
+    fn forget_session(&mut self, session: &SessionId) {
+        self.facts.forget(session);
+        self.disk.streams.remove(session);
+        for it in self.conns.values_mut() {
+            it.hearings.remove(session);
+        }
+        for client in &mut self.clients {
+            client.cursors.remove(session);
+        }
+    }
+
+    fn to_client(&mut self, conn: ConnId, text: &Bytes) {
+        hold("nobody_speaks_to_the_gone", self.conns.contains_key(&conn), || {
+            format!("{conn} is gone and was told {text:?}")
+        });
+        let frame = Frame::parse(text.clone());
+        hold("what_the_hub_says_is_a_message", frame.is_ok(), || format!("{text:?}"));
+        let frame = frame.expect("held above");
+        check::names_stay_on_their_side(&self.conns[&conn], conn, &frame);
+        let means = match frame.kind() {
+            wire::Kind::Response => self.on_answer(conn, &frame),
+            wire::Kind::Request => self.on_asked(conn, &frame),
+            wire::Kind::Notification => self.on_told(conn, &frame),
+        };
+        self.post(conn, text, means);
+    }
+
+    fn on_answer(&mut self, conn: ConnId, frame: &Frame) -> Means {
+        let id = frame.id().expect("a response has an id");
+        if id == "null" {
+            return Means::Nothing; // To a babble.
+        }
+        let it = self.conns.get_mut(&conn).expect("held by the caller");
+        let open = id.parse::<u64>().ok().and_then(|it_id| it.open.remove(&it_id));
+        let answer = Answer { conn, id, text: frame.bytes(), is_result: frame.result().is_some() };
+        let request = answer.every_request_gets_one_answer(open);
+        answer.an_answer_reaches_who_asked(&request);
+        answer.a_good_answer_is_the_agents(&request);
+        if request.kind == Kind::New
+            && let Some(session) = frame.session_id()
+        {
+            let session: SessionId = session.into();
+            self.a_session_is_written_before_it_is_heard_of(&session);
+            let it = self.conns.get_mut(&conn).expect("held by the caller");
+            it.hearings.entry(session.clone()).or_insert(Hearing::new(0));
+            return Means::Opened(session);
+        }
+        if request.kind == Kind::Setting && answer.is_result {
+            self.a_setting_is_written_before_it_is_heard(&request);
+        }
+        if answer.is_result || !request.kind.attaches() {
+            self.an_answer_follows_what_came_before(conn, &request, frame);
+        } else {
+            self.was_refused(conn, request);
+        }
+        Means::Nothing
+    }
+
+    /// It hears on as it did before it asked.
+    fn was_refused(&mut self, conn: ConnId, request: check::Request) {
+        let it = self.conns.get_mut(&conn).expect("held by the caller");
+        let Some(session) = request.session else { return };
+        let (hearing, observes) = request.before;
+        match hearing {
+            Some(hearing) => it.hearings.insert(session.clone(), hearing),
+            None => it.hearings.remove(&session),
+        };
+        it.observes.insert(session, observes.unwrap_or(false));
+    }
+
+    fn on_asked(&mut self, conn: ConnId, frame: &Frame) -> Means {
+        let mark = self.asks.a_client_is_asked_what_an_agent_asked(conn, frame.bytes());
+        let id = frame.id().and_then(|it| it.parse::<u64>().ok()).expect("the hub's ids");
+        let it = self.conns.get_mut(&conn).expect("held by the caller");
+        let fresh = it.issued.insert(id, mark).is_none();
+        hold("an_ask_reaches_a_client_once", fresh, || format!("{conn} was asked {id} twice"));
+        if let Some(session) = frame.session_id() {
+            let observes = it.observes.get(session.as_ref()).copied().unwrap_or(false);
+            hold("observers_are_asked_nothing", !observes, || format!("{conn}: {frame:?}"));
+        }
+        self.tally.count("asks issued");
+        Means::Asked { id, mark }
+    }
+
+    fn on_told(&mut self, conn: ConnId, frame: &Frame) -> Means {
+        let method = frame.method().expect("a notification has a method");
+        match method.as_ref() {
+            "session/update" => self.on_update(conn, frame),
+            "$/cancel_request" => {
+                let id = frame.request_id().and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+                let asked = self.conns[&conn].issued.contains_key(&id);
+                hold("only_what_was_asked_is_withdrawn", asked, || format!("{conn}: {frame:?}"));
+                Means::Withdrawn { id }
+            }
+            "x/by_the_way" => {
+                let known = peek::mark(frame.bytes()).is_some_and(|it| self.passing.contains(&it));
+                hold("what_passes_was_said", known, || format!("{conn} heard {frame:?}"));
+                self.tally.count("passing words heard");
+                Means::Nothing
+            }
+            _ => {
+                let seq = peek::number_after(frame.bytes(), "\"seq\":").unwrap_or(0);
+                self.hear(conn, frame, seq, Rendered::Notice)
+            }
+        }
+    }
+
+    fn on_update(&mut self, conn: ConnId, frame: &Frame) -> Means {
+        let said = peek::mark(frame.bytes());
+        let how = if said.is_some() { Rendered::Said } else { Rendered::Chunk };
+        let seq = if self.conns[&conn].aware {
+            peek::number_after(frame.bytes(), "\"jackfield\":{\"seq\":")
+        } else if let Some(mark) = said {
+            self.facts.words.get(&mark).and_then(|it| it.seq)
+        } else {
+            let mark = peek::prompt(frame.bytes());
+            mark.and_then(|it| self.facts.prompts.get(&it)).and_then(|it| it.prompted)
+        };
+        self.hear(conn, frame, seq.unwrap_or(0), how)
+    }
+
+    fn hear(&mut self, conn: ConnId, frame: &Frame, seq: u64, how: Rendered) -> Means {
+        let session: SessionId = frame.session_id().unwrap_or_default().into();
+        self.starts_to_hear(conn, &session, seq);
+        let it = self.conns.get_mut(&conn).expect("held by the caller");
+        let who = Listener { conn, aware: it.aware, session: &session };
+        let stream = &self.disk.streams[&session];
+        check::outboxes_are_bounded(it.unwritten, self.limits.outbox_bytes_max);
+        let hearing = it.hearings.get_mut(&session).expect("started above");
+        hearing.hear(who, stream, seq, how, frame.bytes());
+        Means::Event(session, seq)
+    }
+
+    /// Only who opened the session, attached to it or prompted in it hears it.
+    fn starts_to_hear(&mut self, conn: ConnId, session: &SessionId, seq: u64) {
+        let it = self.conns.get_mut(&conn).expect("held by the caller");
+        let exists = self.disk.streams.contains_key(session);
+        let prompts = it.prompts_in(session);
+        let opens = it.open.values().any(|it| it.kind == Kind::New && it.delivered);
+        let known = it.hearings.contains_key(session);
+        hold("only_who_asked_hears", exists && (known || prompts || (opens && seq == 1)), || {
+            format!("{conn} heard event {seq} of {session} and never asked for it")
+        });
+        let from = Hearing::new(if prompts { seq.saturating_sub(1) } else { 0 });
+        it.hearings.entry(session.clone()).or_insert(from);
+    }
+
+    fn to_agent(&mut self, agent: AgentId, text: &Bytes) {
+        let frame = Frame::parse(text.clone()).expect("the hub speaks JSON-RPC");
+        if !self.procs.contains_key(&agent) {
+            return; // It ended; the edge ignores this.
+        }
+        self.agents_see_their_own_names(agent, &frame);
+        match (frame.kind(), frame.method().as_deref()) {
+            (wire::Kind::Response, _) => {
+                let id = frame.id().expect("a response has an id");
+                self.asks.the_agent_hears_one_answer(agent, id, text);
+            }
+            (_, Some("session/prompt")) => self.a_prompt_reaches_an_agent_once(agent, &frame),
+            (_, Some("$/cancel_request")) => self.a_cancel_follows_its_request(agent, &frame),
+            (_, Some("session/cancel")) => self.a_cancel_is_written_before_it_is_heard(&frame),
+            _ => {}
+        }
+        let process = self.procs.get_mut(&agent).expect("seen above");
+        process.requests.extend(frame.id().filter(|_| frame.method().is_some()).map(Into::into));
+        if !process.dead {
+            process.inbox.push_back(frame);
+        }
+    }
+
+    /// Events that became durable.
+    pub(super) fn landed(&mut self, session: &SessionId, events: &[Event]) {
+        for event in events {
+            self.facts.on_landed(session, event);
+            match self.asks.on_landed(session, &event.body) {
+                Some(check::Ended::Chosen) => self.tally.count("asks answered"),
+                Some(check::Ended::Void) => self.tally.count("asks voided"),
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The bugs that are planted: each a mistake that could be made, most of them made once.
+
+/// A change of the source that breaks a promise.
+pub(super) struct Bug {
+    pub(super) name: &'static str,
+    pub(super) breaks: &'static str,
+    pub(super) edits: &'static [Edit],
+}
+
+/// `old` stands once in `file`.
+pub(super) struct Edit {
+    pub(super) file: &'static str,
+    pub(super) old: &'static str,
+    pub(super) new: &'static str,
+}
+
+const fn edit(file: &'static str, old: &'static str, new: &'static str) -> Edit {
+    Edit { file, old, new }
+}
+
+const HUB: &str = "crates/core/src/hub.rs";
+const DELIVER: &str = "crates/core/src/fanout/deliver.rs";
+const SUBSCRIBER: &str = "crates/core/src/fanout/subscriber.rs";
+const ATTACH: &str = "crates/core/src/session/attach.rs";
+const TURN: &str = "crates/core/src/session/turn.rs";
+const ASK: &str = "crates/core/src/session/ask.rs";
+const OPEN: &str = "crates/core/src/session/open.rs";
+const HEARD: &str = "crates/core/src/agent/heard.rs";
+const GONE: &str = "crates/core/src/agent/gone.rs";
+const CLIENT: &str = "crates/core/src/peer/client.rs";
+const GATE: &str = "crates/core/src/log/gate.rs";
+const FOLD: &str = "crates/core/src/log/fold.rs";
+
+pub(super) const BUGS: &[Bug] = &[
+    Bug {
+        name: "publish-at-append",
+        breaks: "events are heard before they are durable",
+        edits: &[
+            edit(
+                HUB,
+                "            self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
+        }
+        seq",
+                "            let early = event.clone();
+            self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
+            self.publish(id, &early);
+        }
+        seq",
+            ),
+            edit(DELIVER, "    fn publish(", "    pub(crate) fn publish("),
+        ],
+    },
+    Bug {
+        name: "open-the-gate-early",
+        breaks: "one durable event releases everything that is held",
+        edits: &[edit(
+            DELIVER,
+            "in session.gate.release(upto) {",
+            "in { let all = session.gate.head().max(upto); session.gate.release(all) } {",
+        )],
+    },
+    Bug {
+        name: "go-live-without-reading-again",
+        breaks: "what became durable during a read is never heard",
+        edits: &[edit(
+            DELIVER,
+            "        } else {
+            self.read_on(id, conn);
+        }",
+            "        } else if let Some(it) =
+            self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn))
+        {
+            it.phase = Phase::Live;
+        }",
+        )],
+    },
+    Bug {
+        name: "attach-straight-to-live",
+        breaks: "who attaches hears nothing of what was",
+        edits: &[edit(ATTACH, "        self.read_on(&session_id, conn);\n", "")],
+    },
+    Bug {
+        name: "ignore-lag",
+        breaks: "a client that does not read fills the memory",
+        edits: &[edit(
+            DELIVER,
+            "            if self.is_full(conn) {
+                self.fall_behind(id, conn);
+            } else {
+                self.deliver(id, conn, event);
+            }",
+            "            self.deliver(id, conn, event);",
+        )],
+    },
+    Bug {
+        name: "drop-the-stale-read-guard",
+        breaks: "an old read is delivered again",
+        edits: &[edit(DELIVER, " || subscriber.heard != after {", " || after.0 == u64::MAX {")],
+    },
+    Bug {
+        name: "read-past-the-gate",
+        breaks: "what the journal has and has not said is heard twice",
+        edits: &[edit(
+            DELIVER,
+            "events.iter().take_while(|it| it.seq <= durable)",
+            "events.iter().take_while(|it| it.seq <= durable || true)",
+        )],
+    },
+    Bug {
+        name: "forget-the-head-on-recovery",
+        breaks: "a restarted hub numbers events from 1 again",
+        edits: &[edit(
+            GATE,
+            "Gate { head: durable, durable, ..Gate::default() }",
+            "Gate { durable: Seq(durable.0 - durable.0), ..Gate::default() }",
+        )],
+    },
+    Bug {
+        name: "forget-the-turn-in-the-summary",
+        breaks: "a turn that a crash interrupted never ends",
+        edits: &[edit(
+            FOLD,
+            "    pub open_turn: Option<u64>,",
+            "    #[serde(skip)]\n    pub open_turn: Option<u64>,",
+        )],
+    },
+    Bug {
+        name: "forget-interrupted-turns",
+        breaks: "after a restart a turn has no outcome",
+        edits: &[edit(TURN, "            let turn = state.open_turn;", "            let turn = state.open_turn.filter(|_| false);")],
+    },
+    Bug {
+        name: "lose-what-was-held-at-a-retry",
+        breaks: "events appended during a retry never reach the journal",
+        edits: &[edit(HUB, "if !session.stalled {", "if session.append_failures == 0 {")],
+    },
+    Bug {
+        name: "use-the-clients-ids",
+        breaks: "two clients with one id get each other's answers",
+        edits: &[edit(
+            CLIENT,
+            "let splice = Splice { id: Some(&our_id), session_id: theirs.as_deref(), request_id: None };",
+            "let splice = Splice { id: frame.id(), session_id: theirs.as_deref(), request_id: None };",
+        )],
+    },
+    Bug {
+        name: "speak-the-hubs-names-to-agents",
+        breaks: "an agent is asked about a session it does not know",
+        edits: &[edit(
+            CLIENT,
+            "session_id: theirs.as_deref(), request_id: None };",
+            "session_id: theirs.as_deref().filter(|_| false), request_id: None };",
+        )],
+    },
+    Bug {
+        name: "answer-a-prompt-at-once",
+        breaks: "a prompt is answered before the updates of its turn",
+        edits: &[edit(
+            TURN,
+            "        session.turn = None;
+        if matches!",
+            "        let driver = session.turn.take().map(|it| it.driver).expect(\"checked\");
+        if let Outcome::Stopped(result) = &outcome
+            && let Some(request) =
+                session.subscribers.get_mut(&driver).and_then(|it| it.owed.remove(&number))
+        {
+            let result = result.as_str().to_owned();
+            self.answer(driver, &request, Ok(&result));
+        }
+        let session = self.sessions.get_mut(id).expect(\"found above\");
+        if matches!",
+        )],
+    },
+    Bug {
+        name: "let-the-second-answer-through",
+        breaks: "two clients answer one ask, and the agent hears both",
+        edits: &[edit(
+            ASK,
+            "let Some(ask) = session.asks.remove(&number) else { return };",
+            "let Some(it) = session.asks.get(&number) else { return };
+        let (seq, agent, theirs) = (it.seq, it.agent, it.theirs.clone());
+        let ask = Ask { seq, agent, theirs, frame: it.frame.clone() };",
+        )],
+    },
+    Bug {
+        name: "forget-open-asks-at-attach",
+        breaks: "an ask that nobody was there for is never answered",
+        edits: &[edit(ATTACH, "        self.issue_open_asks(&session_id, conn);\n", "")],
+    },
+    Bug {
+        name: "forget-who-waits-for-a-dead-agent",
+        breaks: "a request to an agent that dies is never answered",
+        edits: &[edit(GONE, "        self.answer_all(agent, &fault);\n", "        drop(agent);\n")],
+    },
+    Bug {
+        name: "run-a-prompt-twice",
+        breaks: "a prompt stays in the queue while its turn runs",
+        edits: &[edit(
+            TURN,
+            "let Some(prompt) = session.queue.pop_front() else { return };",
+            "let Some(it) = session.queue.front() else { return };
+        let (conn, request, frame) = (it.conn, it.request.clone(), it.frame.clone());
+        let prompt = Prompt { conn, request, frame };
+        if session.state.turns != 0 {
+            session.queue.pop_front();
+        }",
+        )],
+    },
+    Bug {
+        name: "two-outcomes-for-one-turn",
+        breaks: "an agent's late answer ends a turn again",
+        edits: &[edit(
+            TURN,
+            "if session.turn.as_ref().is_none_or(|it| it.number != number) {",
+            "if session.turn.as_ref().is_none_or(|it| it.number != number) && number == 0 {",
+        )],
+    },
+    Bug {
+        name: "lose-early-updates",
+        breaks: "what an agent says before it answers `session/new` is lost",
+        edits: &[edit(OPEN, "if self.early.len() < max {", "if self.early.len() < max.min(1) {")],
+    },
+    Bug {
+        name: "run-effects-at-once",
+        breaks: "an agent hears a prompt that is not written down",
+        edits: &[edit(
+            DELIVER,
+            "        if session.gate.is_clear() {
+            let head",
+            "        if session.gate.is_clear() || session.gate.head().0 != 0 {
+            let head",
+        )],
+    },
+    Bug {
+        name: "keep-the-replay-of-a-load",
+        breaks: "a reloaded session says everything twice",
+        edits: &[edit(HEARD, "Stage::Waking { loading: true } => return,", "Stage::Waking { loading: true } => {}")],
+    },
+    Bug {
+        name: "count-half-of-what-was-written",
+        breaks: "a client that fell behind never catches up",
+        edits: &[edit(DELIVER, "        conn.unwritten -= bytes;", "        conn.unwritten -= bytes / 2;")],
+    },
+    Bug {
+        name: "lose-answers-with-the-session",
+        breaks: "who waits in a session that is deleted waits for ever",
+        edits: &[edit(ATTACH, "in session.gate.unsaid() {", "in session.gate.unsaid().skip(1) {")],
+    },
+    Bug {
+        name: "listen-to-a-released-agent",
+        breaks: "two agents speak in one session",
+        edits: &[edit(
+            HEARD,
+            "if self.sessions.get(&session).is_none_or(|it| it.agent != Some(id)) {",
+            "if self.sessions.get(&session).is_none_or(|it| it.agent != Some(id) && id.0 == 0) {",
+        )],
+    },
+    Bug {
+        name: "bind-a-released-agent",
+        breaks: "a session is bound to a process that is being stopped",
+        edits: &[edit(HEARD, "if agent.stopping && waiting.is_start() {", "if agent.stopping && waiting.is_start() && id.0 == 0 {")],
+    },
+    Bug {
+        name: "skip-what-is-owed",
+        breaks: "a `session/resume` skips the end of one's own turn",
+        edits: &[edit(SUBSCRIBER, "self.heard = self.heard.min(from);", "self.heard = from;")],
+    },
+    Bug {
+        name: "let-a-cancel-overtake-its-request",
+        breaks: "an agent hears that a request is withdrawn before it hears the request",
+        edits: &[edit(
+            CLIENT,
+            "Some(session) => self.after_log(&session, Effect::ToAgent { agent, text }),
+                    None",
+            "Some(session) if session.is_empty() => {
+                        self.after_log(&session, Effect::ToAgent { agent, text });
+                    }
+                    _",
+        )],
+    },
+    Bug {
+        name: "stop-climbing-the-cancel-ladder",
+        breaks: "a turn of an agent that does not listen never ends",
+        edits: &[edit(
+            TURN,
+            "            self.timers.set(at, Timer::Cancel(id.clone(), number, 2));\n",
+            "            let _ = at;\n",
+        )],
+    },
+    Bug {
+        name: "leave-the-agent-of-a-closed-session",
+        breaks: "a closed session keeps its process",
+        edits: &[edit(
+            TURN,
+            "        let turn = session.turn.as_ref().map(|it| it.number);
+        self.release_agent(id);",
+            "        let turn = session.turn.as_ref().map(|it| it.number);",
+        )],
+    },
+    Bug {
+        name: "forget-who-waits-at-the-stop",
+        breaks: "the hub stops and leaves requests without an answer",
+        edits: &[edit(HUB, "            self.refuse_waiting(session, &Fault::Stopping);\n", "            let _ = (session, &Fault::Stopping);\n")],
+    },
+    Bug {
+        name: "tell-plain-clients-everything",
+        breaks: "an editor hears notifications it does not know",
+        edits: &[edit(DELIVER, "        if aware && let Some(text)", "        if let Some(text)")],
+    },
+];

@@ -1,0 +1,188 @@
+//! `cargo xtask plant`: puts known bugs into a copy of the hub, one at a time, and sees whether the
+//! simulator finds each. A simulator that finds nothing may be blind.
+
+mod bugs;
+
+use bugs::{BUGS, Bug, Edit};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Instant,
+};
+
+/// A bug that hides for longer than this hides too well.
+const SEEDS: &str = "20000";
+
+/// What a copy needs to build the simulator.
+const PARTS: &[&str] = &[
+    "Cargo.toml",
+    "Cargo.lock",
+    "rustfmt.toml",
+    "clippy.toml",
+    "fixtures/acp",
+    "crates/wire",
+    "crates/core",
+    "crates/testkit",
+];
+
+enum Outcome {
+    Found { seed: String, invariant: String },
+    Missed,
+    Broken(String),
+}
+
+pub(crate) fn run(names: &[&str]) -> ExitCode {
+    let wanted = |bug: &&Bug| names.is_empty() || names.contains(&bug.name);
+    let bugs: Vec<&Bug> = BUGS.iter().filter(wanted).collect();
+    if bugs.is_empty() {
+        let names: Vec<&str> = BUGS.iter().map(|it| it.name).collect();
+        eprintln!("no such bug; there are: {}", names.join(", "));
+        return ExitCode::FAILURE;
+    }
+    let field = match Field::prepare() {
+        Ok(field) => field,
+        Err(error) => {
+            eprintln!("error: the copy could not be made: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut missed = 0;
+    println!("| bug | what it breaks | found by | seeds until found | command |");
+    println!("|---|---|---|---|---|");
+    for bug in bugs {
+        let start = Instant::now();
+        let (found_by, seeds) = match field.plant(bug) {
+            Ok(Outcome::Found { seed, invariant }) => (format!("`{invariant}`"), seed),
+            Ok(Outcome::Missed) => ("**nothing**".to_owned(), format!("not in {SEEDS}")),
+            Ok(Outcome::Broken(why)) => ("**does not apply**".to_owned(), why),
+            Err(error) => ("**could not run**".to_owned(), error.to_string()),
+        };
+        missed += u32::from(found_by.starts_with("**"));
+        let Bug { name, breaks, .. } = bug;
+        println!("| {name} | {breaks} | {found_by} | {seeds} | `cargo xtask plant {name}` |");
+        eprintln!("{name}: {:.0} s", start.elapsed().as_secs_f64());
+    }
+    ExitCode::from(u8::from(0 < missed))
+}
+
+/// A copy of the workspace to plant in. It lives under `target`, and so does what is built of it:
+/// only the crates above the bug are compiled again for the next one.
+struct Field {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Field {
+    fn prepare() -> io::Result<Field> {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+        let target = fs::canonicalize(target)?.join("planted");
+        let root = target.join("field");
+        for part in PARTS {
+            mirror(Path::new(part), &root.join(part))?;
+        }
+        fs::create_dir_all(root.join("seeker/src"))?;
+        write(&root.join("seeker/Cargo.toml"), SEEKER_MANIFEST)?;
+        write(&root.join("seeker/src/main.rs"), SEEKER)?;
+        let manifest = fs::read_to_string("Cargo.toml")?;
+        let members = r#"members = ["crates/wire", "crates/core", "crates/testkit", "seeker"]"#;
+        let manifest = manifest.replace(r#"members = ["crates/*", "xtask"]"#, members);
+        write(&root.join("Cargo.toml"), &manifest)?;
+        Ok(Field { root, target })
+    }
+
+    fn plant(&self, bug: &Bug) -> io::Result<Outcome> {
+        for Edit { file, old, new } in bug.edits {
+            let clean = fs::read_to_string(file)?;
+            let times = clean.matches(old).count();
+            if times != 1 {
+                return Ok(Outcome::Broken(format!("`{}` stands {times} times", old.trim())));
+            }
+            write(&self.root.join(file), clean.replacen(old, new, 1))?;
+        }
+        let outcome = self.seek();
+        for Edit { file, .. } in bug.edits {
+            write(&self.root.join(file), fs::read(file)?)?;
+        }
+        outcome
+    }
+
+    fn seek(&self) -> io::Result<Outcome> {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["run", "--quiet", "--offline", "--package", "seeker", "--", SEEDS]);
+        cargo.current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        let output = cargo.output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut words = said.split_whitespace();
+        Ok(match (words.next(), words.next(), words.next()) {
+            (Some("found"), Some(seed), Some(invariant)) => {
+                Outcome::Found { seed: seed.to_owned(), invariant: invariant.to_owned() }
+            }
+            (Some("missed"), ..) => Outcome::Missed,
+            _ => Outcome::Broken(first_error(&String::from_utf8_lossy(&output.stderr))),
+        })
+    }
+}
+
+fn first_error(text: &str) -> String {
+    text.lines().find(|it| it.starts_with("error")).unwrap_or("it says nothing").to_owned()
+}
+
+/// Makes `to` like `from`, and leaves alone what is like it already: cargo looks at the times.
+fn mirror(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_file() {
+        return write(to, &fs::read(from)?);
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(to)? {
+        let entry = entry?;
+        let gone = !from.join(entry.file_name()).exists();
+        match entry.file_type()?.is_dir() {
+            true if gone => fs::remove_dir_all(entry.path())?,
+            false if gone => fs::remove_file(entry.path())?,
+            _ => {}
+        }
+    }
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        mirror(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|there| there == text.as_ref()) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, text)
+}
+
+const SEEKER_MANIFEST: &str = r#"[package]
+name = "seeker"
+edition.workspace = true
+version.workspace = true
+publish.workspace = true
+
+[dependencies]
+jackfield-testkit.workspace = true
+"#;
+
+/// Runs seeds from 0 on until one fails.
+const SEEKER: &str = r#"//! Looks for a planted bug.
+use jackfield_testkit::sim;
+
+fn main() {
+    let seeds: u64 = std::env::args().nth(1).and_then(|it| it.parse().ok()).expect("a number");
+    std::panic::set_hook(Box::new(|_| {}));
+    for seed in 0..seeds {
+        if let Err(failure) = sim::run(seed, sim::STEPS) {
+            println!("found {} {}", seed + 1, failure.invariant);
+            return;
+        }
+    }
+    println!("missed");
+}
+"#;
