@@ -1,6 +1,8 @@
 //! Reading pipes in large pieces, with one buffer for all agents of a thread.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use jackfield_wire::ReadBuffer;
+use jackfield_wire::buffer::READ_BYTES;
 use std::cell::RefCell;
 use std::future::Future as _;
 use std::io;
@@ -9,16 +11,12 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
-/// A pipe holds 64 KiB unless someone made it larger: one read may empty it.
-const READ_BYTES: usize = 64 << 10;
-/// Several reads share one allocation.
-const BUFFER_BYTES: usize = 256 << 10;
 /// A smaller piece is copied: it would hold on to the whole buffer as long as one frame lives.
 const COPY_BYTES_MAX: usize = 4 << 10;
 
 thread_local! {
     /// Shared, so that a thousand idle agents cost no buffers. Borrowed only while a read runs.
-    static BUFFER: RefCell<BytesMut> = RefCell::default();
+    static BUFFER: RefCell<ReadBuffer> = RefCell::new(ReadBuffer::new(COPY_BYTES_MAX));
 }
 
 /// The next piece; `None` at the end. Safe to cancel: nothing is read before it is ready.
@@ -31,9 +29,9 @@ pub(crate) fn poll_read(
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<Option<Bytes>>> {
     BUFFER.with_borrow_mut(|buffer| {
-        make_room(buffer);
         // tokio's own read knows that a short read has emptied the pipe and saves the next call.
-        pin!(pipe.read_buf(buffer)).poll(cx).map_ok(|count| piece(buffer, count))
+        let read = pin!(pipe.read_buf(buffer.room())).poll(cx);
+        read.map_ok(|count| buffer.take(count))
     })
 }
 
@@ -53,25 +51,6 @@ pub(crate) fn drain(pipe: &Receiver, mut on_piece: impl FnMut(Bytes)) {
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,
         }
-    }
-}
-
-fn make_room(buffer: &mut BytesMut) {
-    if buffer.capacity() - buffer.len() < READ_BYTES {
-        // Takes the old memory back if no frame holds it any more.
-        buffer.reserve(BUFFER_BYTES);
-    }
-}
-
-fn piece(buffer: &mut BytesMut, count: usize) -> Option<Bytes> {
-    match count {
-        0 => None,
-        1..=COPY_BYTES_MAX => {
-            let piece = Bytes::copy_from_slice(buffer);
-            buffer.clear();
-            Some(piece)
-        }
-        _ => Some(buffer.split().freeze()),
     }
 }
 

@@ -1,16 +1,14 @@
 //! Reading in large pieces, with one buffer for all connections of a thread.
 
 use crate::stream::ReadHalf;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use jackfield_wire::ReadBuffer;
+use jackfield_wire::buffer::READ_BYTES;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::io;
 use std::task::{Context, Poll};
 
-/// One read takes up to this much at least: more than a client says at once, less than a cache.
-const READ_BYTES: usize = 64 << 10;
-/// Several reads share one allocation.
-const BUFFER_BYTES: usize = 256 << 10;
 /// A smaller piece is copied: it would hold on to the whole buffer as long as one frame lives.
 const COPY_BYTES_MAX: usize = 16 << 10;
 /// What is read at most from a peer that can no longer hear us: more than a socket holds.
@@ -18,7 +16,7 @@ const DRAIN_BYTES_MAX: usize = 8 << 20;
 
 thread_local! {
     /// Shared, so that a thousand idle connections cost no buffers. Borrowed only while a read runs.
-    static BUFFER: RefCell<BytesMut> = RefCell::new(BytesMut::new());
+    static BUFFER: RefCell<ReadBuffer> = RefCell::new(ReadBuffer::new(COPY_BYTES_MAX));
 }
 
 /// The next piece; `None` at the end.
@@ -27,8 +25,7 @@ pub(crate) fn poll_read(
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<Option<Bytes>>> {
     BUFFER.with_borrow_mut(|buffer| {
-        make_room(buffer);
-        half.poll_read(cx, buffer).map_ok(|count| piece(buffer, count))
+        half.poll_read(cx, buffer.room()).map_ok(|count| buffer.take(count))
     })
 }
 
@@ -56,24 +53,5 @@ impl Drain {
                 Ok(_) | Err(_) => return None,
             }
         }
-    }
-}
-
-fn make_room(buffer: &mut BytesMut) {
-    if buffer.capacity() - buffer.len() < READ_BYTES {
-        // Takes the old memory back if no frame holds it any more.
-        buffer.reserve(BUFFER_BYTES);
-    }
-}
-
-fn piece(buffer: &mut BytesMut, count: usize) -> Option<Bytes> {
-    match count {
-        0 => None,
-        1..=COPY_BYTES_MAX => {
-            let piece = Bytes::copy_from_slice(buffer);
-            buffer.clear();
-            Some(piece)
-        }
-        _ => Some(buffer.split().freeze()),
     }
 }

@@ -1,4 +1,30 @@
-//! stub
+//! The right edge: connections of clients. Knows frames, never sessions.
+//!
+//! Read in this order: [`Address`] says where a daemon is, [`Listener`] lets clients in (`socket`
+//! guards the socket file, [`Token`] and `auth` guard TCP, `stdio` makes a connection of our own
+//! pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
+//! (`chunk` and `conn` read, `outbox` writes) and tells everything as [`ClientEvent`]s over one
+//! channel for all connections. The other side is [`dial()`], and [`relay()`], which carries bytes
+//! between an editor's pipes and a daemon without looking at them.
+//!
+//! Everything async runs on the runtime it is called on, one task for each connection; nothing
+//! needs a second thread, and no lock is held while anything waits.
+//!
+//! **Invariant:** nobody is heard who was not let in: a unix peer has our uid, a TCP peer knows the
+//! token, and TCP stays on this machine.
+//!
+//! **Invariant:** in a connection's life `Opened` comes first and `Gone` last, each once, whoever
+//! ended it and however.
+//!
+//! **Invariant:** every line of a client is told once and in order, as a frame or as a fault. A
+//! channel that is full stops the reading, never drops anything.
+//!
+//! **Invariant:** sending never waits. What [`ConnHandle::flush`] returned, what
+//! [`ClientEvent::Wrote`] told and what is still queued add up to what was sent, as long as the
+//! connection lives.
+//!
+//! **Invariant:** the flags of stdin and stdout are not touched: others share them.
+
 mod address;
 mod auth;
 mod chunk;

@@ -142,7 +142,7 @@ impl Hub {
         self.outputs.push_back(Output::Note(note));
     }
 
-    pub(crate) fn to_client(&mut self, id: ConnId, text: Bytes) {
+    pub(crate) fn send(&mut self, id: ConnId, text: Bytes) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
         conn.unwritten += text.len();
         self.outputs.push_back(Output::ToClient { conn: id, text });

@@ -27,7 +27,12 @@ struct Chunk {
 }
 
 impl Chunks {
-    pub(crate) fn push(&mut self, session: &SessionId, event: &Event, summary: Option<bytes::Bytes>) {
+    pub(crate) fn push(
+        &mut self,
+        session: &SessionId,
+        event: &Event,
+        summary: Option<bytes::Bytes>,
+    ) {
         let stream = match self.streams.get_mut(session) {
             Some(stream) => stream,
             None => self.streams.entry(session.clone()).or_default(),

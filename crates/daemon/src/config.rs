@@ -114,7 +114,8 @@ mod tests {
     #[test]
     fn an_agent_is_a_command_and_what_it_may_see() {
         let settings =
-            parse("[agents.goose]\ncommand = [\"goose\", \"acp\"]\npass_env = [\"GOOSE_*\"]\n").unwrap();
+            parse("[agents.goose]\ncommand = [\"goose\", \"acp\"]\npass_env = [\"GOOSE_*\"]\n")
+                .unwrap();
         assert_eq!(settings.agents["goose"].command, ["goose", "acp"]);
         assert_eq!(settings.idle_after(), Some(Duration::from_secs(600)));
         assert_eq!(Settings { idle_after: Some(0), ..settings }.idle_after(), None);

@@ -84,14 +84,14 @@ impl Effects {
                 self.epochs.remove(&session);
                 self.port.delete(session);
             }
-            Output::ToClient { conn, text } => self.to_client(conn, text),
+            Output::ToClient { conn, text } => self.tell_client(conn, text),
             Output::CloseClient { conn } => {
                 if let Some(handle) = self.conns.get_mut(&conn) {
                     handle.close_after_flush();
                 }
             }
             Output::Spawn { agent, launch } => self.spawn(agent, &launch),
-            Output::ToAgent { agent, text } => self.to_agent(agent, text),
+            Output::ToAgent { agent, text } => self.tell_agent(agent, text),
             Output::PauseAgent { agent } => self.with_agent(agent, AgentHandle::pause),
             Output::ResumeAgent { agent } => self.with_agent(agent, AgentHandle::resume),
             Output::StopAgent { agent } => self.with_agent(agent, |it| it.stop(Stop::Polite)),
@@ -101,14 +101,14 @@ impl Effects {
         }
     }
 
-    fn to_client(&mut self, conn: ConnId, text: Bytes) {
+    fn tell_client(&mut self, conn: ConnId, text: Bytes) {
         if let Some(handle) = self.conns.get_mut(&conn) {
             handle.send(text);
             self.dirty_conns.insert(conn);
         }
     }
 
-    fn to_agent(&mut self, agent: AgentId, text: Bytes) {
+    fn tell_agent(&mut self, agent: AgentId, text: Bytes) {
         let Some(handle) = self.agents.get_mut(&agent) else { return };
         match handle.send(text) {
             Ok(()) => drop(self.dirty_agents.insert(agent)),
@@ -129,7 +129,9 @@ impl Effects {
     fn spawn(&mut self, agent: AgentId, launch: &Launch) {
         let env = match &launch.env {
             Some(env) => env.0.clone(),
-            None => environment::for_agent(std::env::vars(), self.settings.agents.get(&*launch.name)),
+            None => {
+                environment::for_agent(std::env::vars(), self.settings.agents.get(&*launch.name))
+            }
         };
         // A process that was started before any session named a directory.
         let nowhere = launch.cwd.as_os_str().is_empty();

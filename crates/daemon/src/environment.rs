@@ -5,10 +5,37 @@ use std::collections::BTreeMap;
 
 /// Names every program expects. No provider key is among them.
 const BASE: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM",
-    "NO_COLOR", "TMPDIR", "XDG_*", "SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "HTTP_PROXY",
-    "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NVM_*", "FNM_*", "VOLTA_HOME",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "TMPDIR",
+    "XDG_*",
+    "SSH_AUTH_SOCK",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "NVM_*",
+    "FNM_*",
+    "VOLTA_HOME",
 ];
 
 /// Composes an agent's environment from ours.
@@ -42,9 +69,14 @@ mod tests {
     #[test]
     fn keys_reach_only_the_agent_that_is_meant_to_have_them() {
         let ours = || {
-            [("PATH", "/bin"), ("OPENAI_API_KEY", "k"), ("GOOSE_MODE", "auto"), ("JACKFIELD_TOKEN", "t")]
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            [
+                ("PATH", "/bin"),
+                ("OPENAI_API_KEY", "k"),
+                ("GOOSE_MODE", "auto"),
+                ("JACKFIELD_TOKEN", "t"),
+            ]
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
         };
         assert_eq!(for_agent(ours(), None), [("PATH".into(), "/bin".into())]);
         let settings = AgentSettings {
@@ -52,7 +84,8 @@ mod tests {
             env: BTreeMap::from([("X".into(), "1".into())]),
             pass_env: vec!["GOOSE_*".into(), "JACKFIELD_TOKEN".into()],
         };
-        let names: Vec<String> = for_agent(ours(), Some(&settings)).into_iter().map(|it| it.0).collect();
+        let names: Vec<String> =
+            for_agent(ours(), Some(&settings)).into_iter().map(|it| it.0).collect();
         assert_eq!(names, ["GOOSE_MODE", "PATH", "X"]);
     }
 }

@@ -15,7 +15,8 @@ pub enum LogTarget {
 /// Starts logging; `level` is a filter as in `info` or `jackfield=debug`.
 pub(crate) fn start(target: &LogTarget, level: &str) -> io::Result<()> {
     let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_target(false);
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_target(false);
     // A second start in one process keeps the first logger: tests run many hubs.
     let _kept = match target {
         LogTarget::Nowhere => Ok(()),
@@ -41,7 +42,9 @@ pub(crate) fn note(note: &Note) {
         }
         Note::SessionDeleted { session } => tracing::info!(%session, "session deleted"),
         Note::TurnStarted { session, turn } => tracing::debug!(%session, turn, "turn started"),
-        Note::TurnEnded { session, turn, how } => tracing::debug!(%session, turn, how, "turn ended"),
+        Note::TurnEnded { session, turn, how } => {
+            tracing::debug!(%session, turn, how, "turn ended")
+        }
         Note::ClientBehind { session, conn } => {
             tracing::debug!(%session, %conn, "client is behind; it reads the journal");
         }

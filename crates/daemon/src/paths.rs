@@ -31,8 +31,10 @@ impl Paths {
             None => env::temp_dir().join(format!("jackfield-{uid}")),
         };
         Paths {
-            config: set("JACKFIELD_CONFIG_DIR").unwrap_or_else(|| under("XDG_CONFIG_HOME", ".config")),
-            state: set("JACKFIELD_STATE_DIR").unwrap_or_else(|| under("XDG_STATE_HOME", ".local/state")),
+            config: set("JACKFIELD_CONFIG_DIR")
+                .unwrap_or_else(|| under("XDG_CONFIG_HOME", ".config")),
+            state: set("JACKFIELD_STATE_DIR")
+                .unwrap_or_else(|| under("XDG_STATE_HOME", ".local/state")),
             runtime: set("JACKFIELD_RUNTIME_DIR").unwrap_or_else(runtime),
         }
     }
@@ -84,7 +86,8 @@ mod tests {
 
     #[test]
     fn xdg_directories_are_used_and_our_own_variables_win() {
-        let paths = with(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s"), ("JACKFIELD_RUNTIME_DIR", "/r")]);
+        let paths =
+            with(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s"), ("JACKFIELD_RUNTIME_DIR", "/r")]);
         assert_eq!(paths.config, Path::new("/h/.config/jackfield"));
         assert_eq!(paths.state, Path::new("/s/jackfield"));
         assert_eq!(paths.socket(), Path::new("/r/hub.sock"));
@@ -92,7 +95,10 @@ mod tests {
 
     #[test]
     fn a_relative_directory_is_ignored_as_xdg_demands() {
-        assert_eq!(with(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")]).config, Path::new("/h/.config/jackfield"));
+        assert_eq!(
+            with(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "c")]).config,
+            Path::new("/h/.config/jackfield")
+        );
     }
 
     #[test]

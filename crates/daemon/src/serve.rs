@@ -108,7 +108,7 @@ pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), Boot
             tokio::spawn(admit(listener, accepted.clone()));
         }
         let (signals, signalled) = mpsc::channel(4);
-        watch_signals(signals)?;
+        watch_signals(&signals)?;
         let (main_loop, mail, sessions) = assemble(options, journal, ledger, arrivals, signalled)?;
         tracing::info!(sessions, pid = std::process::id(), "daemon started");
         on_ready(&Ready { addresses: bound, sessions });
@@ -160,7 +160,8 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
             });
         })
         .map_err(system("a thread"))?;
-    let stream = take.recv().map_err(|_| system("the hub")(io::Error::other("it did not start")))?;
+    let stream =
+        take.recv().map_err(|_| system("the hub")(io::Error::other("it did not start")))?;
     Ok(Isolated { stream, thread })
 }
 
@@ -225,8 +226,12 @@ fn assemble(
 fn hub_config(settings: &Settings, seed: u64) -> Config {
     let launch = |(name, agent): (&String, &crate::config::AgentSettings)| {
         let name: std::sync::Arc<str> = name.as_str().into();
-        let launch =
-            Launch { name: name.clone(), argv: agent.command.clone(), cwd: PathBuf::new(), env: None };
+        let launch = Launch {
+            name: name.clone(),
+            argv: agent.command.clone(),
+            cwd: PathBuf::new(),
+            env: None,
+        };
         (name, launch)
     };
     Config {
@@ -259,7 +264,7 @@ fn seed() -> Result<u64, BootError> {
 }
 
 /// SIGTERM and SIGINT stop the daemon; a second one stops it at once. SIGHUP means nothing to it.
-fn watch_signals(signals: mpsc::Sender<()>) -> Result<(), BootError> {
+fn watch_signals(signals: &mpsc::Sender<()>) -> Result<(), BootError> {
     let failed = |source| BootError::System { what: "signal handling", source };
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut arrivals = signal(kind).map_err(failed)?;

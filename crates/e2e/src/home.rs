@@ -2,7 +2,8 @@
 
 use crate::{Client, procs, wait_for};
 use std::{
-    io::Read,
+    io::{self, Read, Write},
+    net::Shutdown,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
@@ -94,6 +95,8 @@ impl Home {
             assert!(ended.is_none(), "the daemon ended at once: {ended:?}");
             UnixStream::connect(self.socket()).ok()
         });
+        // Its other addresses come after the socket; it answers when all of them are there.
+        self.dial().hello();
         daemon
     }
 
@@ -101,7 +104,7 @@ impl Home {
     pub fn dial(&self) -> Client {
         let stream = UnixStream::connect(self.socket()).expect("the daemon listens");
         let reader = stream.try_clone().expect("a second handle");
-        Client::new(Box::new(reader), Box::new(stream))
+        Client::new(Box::new(reader), Box::new(HangsUp(stream)))
     }
 
     /// The command line of the fake agent, with its flags; its processes carry our mark.
@@ -117,6 +120,26 @@ impl Home {
         let mut pids = procs::marked(&self.mark);
         pids.retain(|it| !except.contains(it));
         pids
+    }
+}
+
+/// A stream that ends when it is dropped, although the thread that reads has a handle of its own.
+struct HangsUp(UnixStream);
+
+impl Write for HangsUp {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for HangsUp {
+    fn drop(&mut self) {
+        // The daemon may have ended it already.
+        let _gone = self.0.shutdown(Shutdown::Both);
     }
 }
 

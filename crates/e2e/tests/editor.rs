@@ -8,7 +8,7 @@ use crate::{
 use agent_client_protocol::v1::schema::{
     CancelNotification, LoadSessionRequest, NewSessionRequest, PromptRequest, StopReason,
 };
-use jackfield_e2e::{Home, client::PATIENCE};
+use jackfield_e2e::{Home, client::PATIENCE, wait_for};
 use serde_json::Value;
 use std::{process::Output, time::Duration};
 
@@ -50,7 +50,7 @@ fn an_editor_needs_no_daemon_and_the_next_editor_finds_its_session() {
             })
             .await;
     });
-    said(&home, &["daemon", "stop"]);
+    stop(&home);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn an_editor_that_is_closed_in_mid_turn_interrupts_nothing() {
         });
         second.await;
     });
-    said(&home, &["daemon", "stop"]);
+    stop(&home);
 }
 
 #[test]
@@ -97,10 +97,9 @@ fn the_first_screen_of_the_readme_works_in_a_clean_home() {
     said(&home, &["ps"]);
     let log = said(&home, &["log", &session]);
     assert!(log.contains("hello") && log.contains("you said: hello"), "{log}");
-    said(&home, &["daemon", "stop"]);
-    assert!(home.alive(&[]).is_empty(), "the daemon is gone when `stop` is");
+    stop(&home);
     assert!(said(&home, &["log", &session]).contains("you said: hello"), "the journal has it");
-    said(&home, &["daemon", "stop"]);
+    stop(&home);
 }
 
 #[test]
@@ -110,7 +109,15 @@ fn a_session_that_was_kept_is_running_and_takes_the_next_prompt() {
     assert_eq!(said(&home, &["run", "--keep", "first", "--", &fake[0]]), "you said: first\n");
     let session = session_of(&said(&home, &["ps", "--format", "json"]));
     assert_eq!(said(&home, &["run", "-s", &session, "count"]), "count 2\n");
-    said(&home, &["daemon", "stop"]);
+    stop(&home);
+}
+
+/// Stops the daemon that was started on demand; its last act is to give up its door, then it ends.
+fn stop(home: &Home) {
+    said(home, &["daemon", "stop"]);
+    wait_for("the daemon to end", Duration::from_secs(1), || {
+        home.alive(&[]).is_empty().then_some(())
+    });
 }
 
 /// Runs a command that must succeed; what it wrote to stdout.

@@ -18,6 +18,7 @@
 //! where hardly anyone writes them. Nesting is bounded, and nothing recurses as deep as the input.
 
 pub mod acp;
+pub mod buffer;
 pub mod fault;
 pub mod frame;
 pub mod line;
@@ -29,6 +30,7 @@ pub mod sse;
 #[cfg(test)]
 mod strategy;
 
+pub use buffer::ReadBuffer;
 pub use fault::Fault;
 pub use frame::{Frame, Kind};
 pub use line::{LineSplitter, LineTooLong};

@@ -92,17 +92,22 @@ impl Field {
     }
 
     fn plant(&self, bug: &Bug) -> io::Result<Outcome> {
-        for Edit { file, old, new } in bug.edits {
-            let clean = fs::read_to_string(file)?;
-            let times = clean.matches(old).count();
+        // The copy was made once: the workspace may change while this runs.
+        let mut clean = Vec::new();
+        for Edit { file, old, .. } in bug.edits {
+            let text = fs::read_to_string(self.root.join(file))?;
+            let times = text.matches(old).count();
             if times != 1 {
                 return Ok(Outcome::Broken(format!("`{}` stands {times} times", old.trim())));
             }
-            write(&self.root.join(file), clean.replacen(old, new, 1))?;
+            clean.push(text);
+        }
+        for (Edit { file, old, new }, text) in bug.edits.iter().zip(&clean) {
+            write(&self.root.join(file), text.replacen(old, new, 1))?;
         }
         let outcome = self.seek();
-        for Edit { file, .. } in bug.edits {
-            write(&self.root.join(file), fs::read(file)?)?;
+        for (Edit { file, .. }, text) in bug.edits.iter().zip(&clean) {
+            write(&self.root.join(file), text)?;
         }
         outcome
     }

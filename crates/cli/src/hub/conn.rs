@@ -97,8 +97,7 @@ impl Conn {
 
     /// The daemon's process, if it is on this machine.
     pub(crate) fn peer_pid(&self) -> Option<i32> {
-        let peer = rustix::net::sockopt::socket_peercred(&*self.socket).ok()?;
-        Some(peer.pid.as_raw_nonzero().get())
+        peer_pid(&self.socket)
     }
 
     pub(crate) fn heed_signals(&self) -> Result<(), Failure> {
@@ -229,6 +228,12 @@ impl Drop for Conn {
         // The reader thread holds it too, and would keep the connection open.
         let _ended = self.socket.shutdown(Shutdown::Both);
     }
+}
+
+/// The process that listens at the other end, if it is on this machine.
+pub(super) fn peer_pid(socket: &Socket) -> Option<i32> {
+    let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
+    Some(peer.pid.as_raw_nonzero().get())
 }
 
 /// Whether a frame answers the request with this id.

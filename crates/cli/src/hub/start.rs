@@ -1,5 +1,6 @@
 //! Starting a daemon in the background, and waiting until it listens.
 
+use super::conn::peer_pid;
 use crate::{env, exit::Exit, out::Out, report::Failure};
 use jackfield_clients::{Address, DialError, Socket, dial_until_up};
 use jackfield_daemon::Paths;
@@ -32,13 +33,16 @@ pub(super) fn start(paths: &Paths, out: &Out) -> Result<Socket, Failure> {
     let now = Instant::now();
     let mut watch = Watch { child, spawned: now, began: now, told: false, paths, out };
     let address = Address::Unix(paths.socket());
-    dial_until_up(&address, None, START_MAX, || watch.check()).map_err(|error| {
+    let dialled = dial_until_up(&address, None, START_MAX, || watch.check());
+    let socket = dialled.map_err(|error| {
         let why = match error {
             DialError::NotStarted { why, .. } => why,
             other => other.to_string(),
         };
         failed(why, said(&log, from))
-    })
+    })?;
+    watch.leave(&socket);
+    Ok(socket)
 }
 
 /// The daemon while it comes up.
@@ -52,6 +56,16 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
+    /// Another daemon was faster than ours: ours must not come up when that one has long gone.
+    fn leave(mut self, socket: &Socket) {
+        let ours = i32::try_from(self.child.id()).ok();
+        if peer_pid(socket).is_some_and(|it| Some(it) != ours) {
+            // Both fail only if it has ended already.
+            let _ended = self.child.kill();
+            let _reaped = self.child.wait();
+        }
+    }
+
     /// An error if it makes no sense to wait any longer.
     fn check(&mut self) -> Result<(), String> {
         if !self.told && PATIENCE < self.began.elapsed() {

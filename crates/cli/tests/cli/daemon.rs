@@ -35,8 +35,10 @@ fn it_is_started_once_and_stopped() {
     let again = home.run(&["daemon", "start"]);
     assert_eq!(again.stderr, format!("the daemon already runs, pid {pid}\n"));
     assert_eq!(status(&home)["version"], "[VERSION]", "ours, and redacted");
-    let text = home.run(&["daemon", "status"]).told().replace(&pid.to_string(), "[PID]");
-    insta::assert_snapshot!("daemon_status", text);
+    // Clients that have just left may still be counted.
+    let told = home.run(&["daemon", "status"]).told().replace(&pid.to_string(), "[PID]");
+    let told: Vec<&str> = told.lines().filter(|it| !it.starts_with("clients")).collect();
+    insta::assert_snapshot!("daemon_status", told.join("\n"));
     insta::assert_snapshot!("daemon_serve_twice", home.run(&["serve"]).told());
     insta::assert_snapshot!("daemon_stop", home.run(&["daemon", "stop"]).told());
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists() || is_zombie(pid));

@@ -151,6 +151,32 @@ fn what_the_agent_itself_answers_is_shown_as_it_is() {
 }
 
 #[test]
+fn a_session_that_is_removed_meanwhile_is_4_and_a_withdrawn_prompt_130() {
+    let ours = json!({ "code": "session_not_found", "session": "s-new4lnliedxj" });
+    let line = fault(-32002, "no session `s-new4lnliedxj`", &ours);
+    answered("session_removed", 4, "session/prompt", &line);
+    let ours = json!({ "code": "cancelled" });
+    answered("prompt_withdrawn", 130, "session/prompt", &fault(-32800, "request cancelled", &ours));
+}
+
+#[test]
+fn a_daemon_that_does_not_answer_is_6() {
+    let home = Home::new();
+    FakeHub::new().on("_jackfield/status", &[]).start(&home);
+    failed("silent", 6, &home.run(&["sessions", "list"]));
+}
+
+#[test]
+fn a_full_disk_is_1() {
+    let home = Home::new();
+    FakeHub::new().start(&home);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = home.command(&["ps"]).stdout(full).output().unwrap();
+    insta::assert_snapshot!("error_full_disk", String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
 fn a_turn_that_stops_early_is_1_and_a_cancelled_one_130() {
     for reason in ["refusal", "max_tokens", "max_turn_requests", "something_new"] {
         answered(&format!("stopped_{reason}"), 1, "session/prompt", &stop(reason));

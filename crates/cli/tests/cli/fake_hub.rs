@@ -7,7 +7,10 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
     net::Shutdown,
-    os::unix::net::{UnixListener, UnixStream},
+    os::unix::{
+        fs::PermissionsExt as _,
+        net::{UnixListener, UnixStream},
+    },
     sync::{Arc, Mutex},
     thread,
 };
@@ -52,7 +55,9 @@ impl FakeHub {
 
     /// Listens where a command of this home looks for a daemon.
     pub(crate) fn start(self, home: &Home) -> Heard {
-        fs::create_dir_all(home.socket().parent().unwrap()).unwrap();
+        let dir = home.socket().parent().unwrap().to_owned();
+        fs::create_dir_all(&dir).unwrap();
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap();
         let listener = UnixListener::bind(home.socket()).expect("the socket is free");
         let (heard, script) = (Heard::default(), Arc::new(self.script));
         let told = heard.clone();

@@ -65,7 +65,7 @@ impl Home {
         command
             .args(args)
             .env_clear()
-            .env("PATH", format!("{}:/usr/bin:/bin", self.path().join("bin").display()))
+            .env("PATH", self.path().join("bin"))
             .env("HOME", self.path())
             .env("XDG_CONFIG_HOME", self.path().join("config"))
             .env("XDG_STATE_HOME", self.path().join("state"))

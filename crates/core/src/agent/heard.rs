@@ -53,7 +53,7 @@ impl Hub {
                 };
                 let Some(session) = session else {
                     self.finish_request(conn, &theirs);
-                    return self.to_client(conn, answer.bytes().clone());
+                    return self.send(conn, answer.bytes().clone());
                 };
                 if let (Some(setting), Some(result)) = (setting, frame.result()) {
                     let frame = Json::trusted(setting.bytes().clone());
@@ -96,7 +96,7 @@ impl Hub {
                 if frame.method().as_deref() == Some("$/cancel_request") {
                     return self.on_passing_withdrawn(id, &frame);
                 }
-                return self.to_client(conn, frame.bytes().clone());
+                return self.send(conn, frame.bytes().clone());
             }
         };
         if frame.method().as_deref() == Some("$/cancel_request") {
@@ -173,7 +173,7 @@ impl Hub {
 
     /// Answers an ask that nobody can serve.
     pub(crate) fn refuse_ask(&mut self, agent: AgentId, frame: &Frame) {
-        let method = frame.method().map(|it| it.into_owned()).unwrap_or_default();
+        let method = frame.method().map(std::borrow::Cow::into_owned).unwrap_or_default();
         let id = frame.id().expect("a request has an id");
         let answer = Frame::error_for(id, &Fault::MethodNotFound { method });
         self.outputs.push_back(Output::ToAgent { agent, text: answer.bytes().clone() });

@@ -38,9 +38,9 @@ impl Hub {
     fn perform(&mut self, id: &SessionId, seq: Seq, effect: Effect) {
         match effect {
             Effect::ToAgent { agent, text } => {
-                self.outputs.push_back(Output::ToAgent { agent, text })
+                self.outputs.push_back(Output::ToAgent { agent, text });
             }
-            Effect::ToClient { conn, text } => self.to_client_after(id, seq, conn, text),
+            Effect::ToClient { conn, text } => self.send_after(id, seq, conn, text),
             Effect::ToSubscribers { text } => {
                 let Some(session) = self.sessions.get(id) else { return };
                 let live = session.subscribers.iter().filter(|(_, it)| it.phase == Phase::Live);
@@ -49,7 +49,7 @@ impl Hub {
                     if self.is_full(conn) {
                         self.fall_behind(id, conn);
                     } else {
-                        self.to_client(conn, text.clone());
+                        self.send(conn, text.clone());
                     }
                 }
             }
@@ -57,11 +57,11 @@ impl Hub {
     }
 
     /// A message that must not overtake the events before it.
-    fn to_client_after(&mut self, id: &SessionId, seq: Seq, conn: ConnId, text: Bytes) {
+    fn send_after(&mut self, id: &SessionId, seq: Seq, conn: ConnId, text: Bytes) {
         let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
         match subscriber {
             Some(subscriber) if subscriber.must_wait(seq) => subscriber.defer(seq, text),
-            _ => self.to_client(conn, text),
+            _ => self.send(conn, text),
         }
     }
 
@@ -154,23 +154,21 @@ impl Hub {
         let observer = subscriber.observer;
         let aware = self.conns.get(&conn).is_some_and(|it| it.aware);
         if aware && let Some(text) = render::notice(id, event) {
-            self.to_client(conn, text);
+            self.send(conn, text);
         }
         match &event.body {
             Body::Said { frame, .. } => {
-                self.to_client(conn, render::said(event, frame.bytes(), aware));
+                self.send(conn, render::said(event, frame.bytes(), aware));
             }
-            Body::Prompted { turn, frame, .. } => {
-                if !self.owes(id, conn, *turn) {
-                    for text in render::user_chunks(id, event, frame.bytes(), aware) {
-                        self.to_client(conn, text);
-                    }
+            Body::Prompted { turn, frame, .. } if !self.owes(id, conn, *turn) => {
+                for text in render::user_chunks(id, event, frame.bytes(), aware) {
+                    self.send(conn, text);
                 }
             }
             Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
             Body::Asked { ask, frame } if !observer => {
                 if let Some(text) = self.issue_ask(id, conn, *ask, frame.bytes()) {
-                    self.to_client(conn, text);
+                    self.send(conn, text);
                 }
             }
             Body::Answered { ask, .. } => self.withdraw_ask(id, conn, *ask),
@@ -183,7 +181,7 @@ impl Hub {
         loop {
             let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
             let Some(text) = subscriber.and_then(super::Subscriber::next_due) else { return };
-            self.to_client(conn, text);
+            self.send(conn, text);
         }
     }
 
@@ -208,6 +206,6 @@ impl Hub {
             }
         };
         self.finish_request(conn, &request);
-        self.to_client(conn, text.bytes().clone());
+        self.send(conn, text.bytes().clone());
     }
 }

@@ -18,7 +18,7 @@ impl Hub {
 
     pub(crate) fn on_babble(&mut self, conn: ConnId, fault: &Fault) {
         let frame = Frame::error_for("null", fault);
-        self.to_client(conn, frame.bytes().clone());
+        self.send(conn, frame.bytes().clone());
     }
 
     fn on_request(&mut self, conn: ConnId, frame: &Frame) {
@@ -26,7 +26,7 @@ impl Hub {
         if let Err(fault) = self.begin_request(conn, &id) {
             // Not `answer`: that would end the open request of the same id.
             let refused = Frame::error_for(&id, &fault);
-            return self.to_client(conn, refused.bytes().clone());
+            return self.send(conn, refused.bytes().clone());
         }
         let outcome =
             if self.stopping { Err(Fault::Stopping) } else { self.serve(conn, &id, frame) };
@@ -86,7 +86,8 @@ impl Hub {
     fn agent_for(&self, conn: ConnId) -> Option<AgentId> {
         let conn = self.conns.get(&conn)?;
         let of_sessions = conn.attached.iter().filter_map(|id| self.sessions.get(id)?.agent);
-        let is_ready = |it: &AgentId| self.agents.get(it).is_some_and(|it| it.is_ready());
+        let is_ready =
+            |it: &AgentId| self.agents.get(it).is_some_and(crate::agent::Agent::is_ready);
         conn.spare.into_iter().chain(of_sessions).find(is_ready)
     }
 

@@ -34,6 +34,7 @@ pub(crate) struct Conn {
 
 /// What a client can be asked beyond the baseline.
 #[derive(Debug, Default, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent flags of the protocol")]
 pub(crate) struct Abilities {
     pub(crate) read_files: bool,
     pub(crate) write_files: bool,
@@ -96,7 +97,7 @@ impl Hub {
             Err(fault) => Frame::error_for(id, fault),
         };
         self.finish_request(conn, id);
-        self.to_client(conn, frame.bytes().clone());
+        self.send(conn, frame.bytes().clone());
     }
 
     /// Answers a request about a session: not before the events ahead of it.

@@ -58,7 +58,7 @@ fn abilities(params: &Value) -> Abilities {
 pub(crate) fn hub_capabilities(agent: Option<&str>) -> String {
     let mut result = agent
         .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())
-        .unwrap_or_else(|| without_agent());
+        .unwrap_or_else(without_agent);
     result.insert("protocolVersion".into(), VERSION.into());
     let capabilities = object(&mut result, "agentCapabilities");
     capabilities.insert("loadSession".into(), true.into());

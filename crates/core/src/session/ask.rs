@@ -78,7 +78,7 @@ impl Hub {
         let text = frame.with_id(&our_id).bytes().clone();
         match id {
             Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
-            None => self.to_client(conn, text),
+            None => self.send(conn, text),
         }
     }
 
@@ -109,7 +109,7 @@ impl Hub {
         let Some(subscriber) = session.subscribers.get(&conn).filter(|it| !it.observer) else {
             return;
         };
-        let (heard, head) = (subscriber.heard, session.gate.head());
+        let (heard, last) = (subscriber.heard, session.gate.head());
         let open = session.asks.iter().filter(|(_, ask)| ask.seq <= heard);
         let open: Vec<(u64, Bytes)> =
             open.map(|(&number, ask)| (number, ask.frame.bytes().clone())).collect();
@@ -117,7 +117,7 @@ impl Hub {
             let text = self.issue_ask(id, conn, number, &frame);
             let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
             if let (Some(text), Some(subscriber)) = (text, subscriber) {
-                subscriber.defer(head, text);
+                subscriber.defer(last, text);
             }
         }
     }
@@ -143,7 +143,7 @@ impl Hub {
             it.asked.iter().find(|(_, it)| is_ask(it, id, number)).map(|(&our_id, _)| our_id);
         if let Some(our_id) = sent {
             it.asked.remove(&our_id);
-            self.to_client(conn, cancel_notice(our_id));
+            self.send(conn, cancel_notice(our_id));
         }
     }
 
@@ -151,7 +151,7 @@ impl Hub {
     pub(crate) fn withdraw_asks_of(&mut self, id: &SessionId) {
         let of_session = |it: &Issued| matches!(it, Issued::Ask(session, _) if session == id);
         for (conn, notice) in self.take_back(of_session) {
-            self.to_client(conn, notice);
+            self.send(conn, notice);
         }
     }
 
@@ -164,7 +164,7 @@ impl Hub {
                 Purpose::Session(id) if self.sessions.contains_key(id) => {
                     self.after_log(id, Effect::ToClient { conn, text });
                 }
-                _ => self.to_client(conn, text),
+                _ => self.send(conn, text),
             }
         }
     }
@@ -225,7 +225,7 @@ impl Hub {
             let text = cancel_notice(our_id);
             match self.agents.get(&agent).map(|it| it.purpose.clone()) {
                 Some(Purpose::Session(id)) => self.after_log(&id, Effect::ToClient { conn, text }),
-                _ => self.to_client(conn, text),
+                _ => self.send(conn, text),
             }
         }
     }

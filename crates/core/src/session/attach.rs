@@ -37,12 +37,11 @@ impl Hub {
             Attach::After { seq, .. } => (seq.min(durable), attach_notice(&session_id, head.0)),
         };
         let observer = matches!(how, Attach::After { observer: true, .. });
-        match session.subscribers.get_mut(&conn) {
-            Some(subscriber) => subscriber.rewind(from),
-            None => {
-                let subscriber = Subscriber::new(from, Phase::Live);
-                self.subscribe(&session_id, conn, subscriber);
-            }
+        if let Some(subscriber) = session.subscribers.get_mut(&conn) {
+            subscriber.rewind(from);
+        } else {
+            let subscriber = Subscriber::new(from, Phase::Live);
+            self.subscribe(&session_id, conn, subscriber);
         }
         let answer = Frame::result_for(id, &result);
         self.finish_request(conn, id);
@@ -115,7 +114,7 @@ impl Hub {
         let good = Frame::parse(text.clone()).ok().filter(|it| it.result().is_some());
         match good.as_ref().and_then(Frame::id) {
             Some(id) => self.answer(conn, id, Err(fault)),
-            None => self.to_client(conn, text),
+            None => self.send(conn, text),
         }
     }
 

@@ -58,10 +58,10 @@ pub(crate) enum Stage {
 }
 
 impl Session {
-    fn new(state: State, stage: Stage) -> Session {
+    fn new(known: State, stage: Stage) -> Session {
         Session {
-            gate: Gate::recovered(state.upto()),
-            state,
+            gate: Gate::recovered(known.upto()),
+            state: known,
             append_failures: 0,
             stalled: false,
             subscribers: BTreeMap::new(),

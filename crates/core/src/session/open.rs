@@ -77,13 +77,11 @@ impl Hub {
             (Some(name), Some(launch)) if &*launch.name == name => launch,
             (Some(name), _) => self.named(name)?,
             (None, Some(launch)) => launch,
-            (None, None) => match &self.config.default_agent {
-                Some(name) => self.named(name)?,
-                None => {
-                    let why = "no agent was named and none is configured as default".into();
-                    return Err(Fault::NoAgent { why });
-                }
-            },
+            (None, None) => {
+                let why = || "no agent was named and none is configured as default".into();
+                let name = self.config.default_agent.as_ref();
+                self.named(name.ok_or_else(|| Fault::NoAgent { why: why() })?)?
+            }
         };
         launch.cwd = PathBuf::from(cwd);
         Ok(launch)
@@ -164,7 +162,7 @@ impl Hub {
         let error = crate::agent::error_of(frame);
         let answer = error_frame(&opening.request, &error);
         self.finish_request(opening.conn, &opening.request);
-        self.to_client(opening.conn, answer.bytes().clone());
+        self.send(opening.conn, answer.bytes().clone());
         match self.conns.get_mut(&opening.conn) {
             Some(conn) if conn.spare.is_none() => {
                 conn.spare = Some(agent);

@@ -228,12 +228,12 @@ fn the_keeper_does_the_upkeep() {
     let mut it = Bench::new(Durability::Process);
     let epoch = it.journal.claim("s").unwrap().epoch;
     let before = it.placed();
-    for seq in 1..=2_500 {
+    for seq in 1..=5_000 {
         if it.port.append(vec![append("s", epoch, seq, 1, 10)]).is_empty() {
             assert_eq!(upto(&it.next()), ("s", seq));
         }
     }
-    it.wait_until(|it| before + 2_000 < it.placed());
+    it.wait_until(|it| before + 4_000 < it.placed());
     it.port.delete("s".into());
     assert!(matches!(it.next(), Done::Deleted { .. }));
     let left = |it: &Bench| -> i64 {

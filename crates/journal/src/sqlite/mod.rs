@@ -41,6 +41,8 @@ pub(crate) struct Sqlite {
     readers: Mutex<Vec<Connection>>,
     keeper: Mutex<Connection>,
     upkeep_is_due: AtomicBool,
+    /// The WAL is being copied: the file system may hold up whoever writes to it.
+    is_copying: AtomicBool,
 }
 
 impl Sqlite {
@@ -64,6 +66,7 @@ impl Sqlite {
             keeper: Mutex::new(keeper),
             // The log may have a rest to be placed, the dead may wait to be swept.
             upkeep_is_due: AtomicBool::new(true),
+            is_copying: AtomicBool::new(false),
         };
         Ok(journal)
     }
@@ -94,7 +97,7 @@ impl Sqlite {
     }
 
     pub(crate) fn try_append(&self, batch: &[Append]) -> Option<Vec<Result<u64, AppendError>>> {
-        if self.place.durability == Durability::Power {
+        if self.place.durability == Durability::Power || self.is_copying.load(Ordering::Relaxed) {
             return None;
         }
         let mut writer = match self.writer.try_lock() {
@@ -151,8 +154,11 @@ impl Sqlite {
         let keeper = self.keeper.lock().expect(POISONED);
         self.upkeep_is_due.store(false, Ordering::Relaxed);
         if WAL_BYTES_MAX <= self.lock_writer().wal_bytes() {
-            upkeep::copy_wal(&keeper)?;
-            upkeep::restart_wal(&keeper, &mut self.lock_writer())?;
+            self.is_copying.store(true, Ordering::Relaxed);
+            let copied = upkeep::copy_wal(&keeper)
+                .and_then(|()| upkeep::restart_wal(&keeper, &mut self.lock_writer()));
+            self.is_copying.store(false, Ordering::Relaxed);
+            copied?;
         }
         // The writer is locked for one turn at a time: an append may come in between.
         while upkeep::place_some(&mut self.lock_writer())? == More::Yes {}

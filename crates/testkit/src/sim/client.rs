@@ -179,7 +179,7 @@ impl World {
 
     fn act_outside(&mut self, conn: ConnId) {
         match self.rng.below(10) {
-            0..=5 if self.openings() + self.known.len() < 4 => {
+            0..=5 if self.openings() + self.disk.streams.len() < 3 => {
                 let name = PROGRAMS[self.rng.index(PROGRAMS.len())].0;
                 let meta = match self.rng.chance(60) {
                     true => format!(r#","_meta":{{"jackfield":{{"agent":"{name}"}}}}"#),

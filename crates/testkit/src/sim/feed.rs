@@ -259,7 +259,8 @@ impl World {
     /// It hears on as it did before it asked.
     fn was_refused(&mut self, conn: ConnId, request: check::Request) {
         let it = self.conns.get_mut(&conn).expect("held by the caller");
-        let Some(session) = request.session else { return };
+        let there = |it: &SessionId| self.disk.streams.contains_key(it);
+        let Some(session) = request.session.filter(there) else { return };
         let (hearing, observes) = request.before;
         match hearing {
             Some(hearing) => it.hearings.insert(session.clone(), hearing),

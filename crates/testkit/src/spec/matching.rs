@@ -1,0 +1,85 @@
+//! Placeholders: `"$name"` is any value the first time and the same value ever after.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A member that lets an object have others.
+const ANY: &str = "…";
+
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<String, Value>);
+
+impl Names {
+    /// The text with every placeholder that has a value replaced by it.
+    pub(super) fn fill(&self, text: &str) -> String {
+        let mut text = with_bulk(text);
+        // Longer names first, so that `$ab` is not taken for `$a`.
+        let mut names: Vec<_> = self.0.iter().collect();
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        for (name, value) in names {
+            text = text.replace(&format!("\"${name}\""), &value.to_string());
+            if let Value::String(inside) = value {
+                text = text.replace(&format!("${name}"), inside);
+            }
+        }
+        text
+    }
+
+    /// Whether what was heard is what the text says; remembers what placeholders stand for.
+    pub(super) fn matches(&mut self, expected: &Value, heard: &Value) -> bool {
+        match (expected, heard) {
+            (Value::String(name), _) if is_placeholder(name) => {
+                let known = self.0.entry(name[1..].to_owned()).or_insert_with(|| heard.clone());
+                known == heard
+            }
+            (Value::Object(expected), Value::Object(heard)) => {
+                let open = expected.contains_key(ANY);
+                let mut named = expected.iter().filter(|(key, _)| *key != ANY);
+                let count = expected.len() - usize::from(open);
+                named.all(|(key, value)| heard.get(key).is_some_and(|it| self.matches(value, it)))
+                    && (open || count == heard.len())
+            }
+            (Value::Array(expected), Value::Array(heard)) => {
+                expected.len() == heard.len()
+                    && expected.iter().zip(heard).all(|(a, b)| self.matches(a, b))
+            }
+            _ => expected == heard,
+        }
+    }
+}
+
+fn is_placeholder(text: &str) -> bool {
+    let name = text.strip_prefix('$');
+    name.is_some_and(|it| !it.is_empty() && it.chars().all(char::is_alphanumeric))
+}
+
+/// `${300k}` becomes that many bytes.
+fn with_bulk(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("${") else { return text.to_owned() };
+    let Some((size, after)) = rest.split_once("k}") else { return text.to_owned() };
+    let size: usize = size.parse().expect("a number of KiB stands between `${` and `k}`");
+    format!("{before}{}{}", "x".repeat(size * 1024), with_bulk(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_placeholder_is_any_value_once_and_then_the_same() {
+        let mut names = Names::default();
+        assert!(names.matches(&json!({ "id": "$a", "b": 1 }), &json!({ "id": 7, "b": 1 })));
+        assert!(names.matches(&json!(["$a"]), &json!([7])));
+        assert!(!names.matches(&json!("$a"), &json!(8)));
+        assert_eq!(names.fill(r#"{"id":"$a"}"#), r#"{"id":7}"#);
+    }
+
+    #[test]
+    fn other_members_are_allowed_only_where_the_text_says_so() {
+        let mut names = Names::default();
+        assert!(!names.matches(&json!({ "a": 1 }), &json!({ "a": 1, "b": 2 })));
+        assert!(names.matches(&json!({ "a": 1, "…": "…" }), &json!({ "a": 1, "b": 2 })));
+        assert!(!names.matches(&json!({ "a": 2, "…": "…" }), &json!({ "a": 1, "b": 2 })));
+    }
+}
