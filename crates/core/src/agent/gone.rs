@@ -14,15 +14,15 @@ impl Hub {
         self.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
         let fault = fault_of(&agent, exit);
         self.withdraw_passing(id, &agent.purpose);
+        if let Some((conn, request)) = &agent.introduces {
+            self.answer(*conn, request, Err(&fault));
+        }
         match &agent.purpose {
-            Purpose::Spare { conn, hello } => {
+            Purpose::Spare(conn) => {
                 if let Some(it) = self.conns.get_mut(conn)
                     && it.spare == Some(id)
                 {
                     it.spare = None;
-                }
-                if agent.phase == Phase::Initializing {
-                    self.answer(*conn, hello, Err(&fault));
                 }
             }
             Purpose::Session(session) => self.bury_in(&session.clone(), id, &agent, exit, &fault),

@@ -79,11 +79,12 @@ impl Hub {
         agent.can.resume = told
             .pointer("/agentCapabilities/sessionCapabilities/resume")
             .is_some_and(|it| !it.is_null());
-        match agent.purpose.clone() {
-            Purpose::Spare { conn, hello } => {
-                self.answer(conn, &hello, Ok(&hub_capabilities(Some(result))));
-            }
-            Purpose::Session(session) => self.on_agent_ready(id, &session),
+        let purpose = agent.purpose.clone();
+        if let Some((conn, request)) = agent.introduces.take() {
+            self.answer(conn, &request, Ok(&hub_capabilities(Some(result))));
+        }
+        if let Purpose::Session(session) = purpose {
+            self.on_agent_ready(id, &session);
         }
     }
 
@@ -91,7 +92,7 @@ impl Hub {
         let agent = self.agents.get(&id).expect("the caller found this agent");
         let session = match &agent.purpose {
             Purpose::Session(session) => session.clone(),
-            Purpose::Spare { conn, .. } => {
+            Purpose::Spare(conn) => {
                 let conn = *conn;
                 if frame.method().as_deref() == Some("$/cancel_request") {
                     return self.on_passing_withdrawn(id, &frame);

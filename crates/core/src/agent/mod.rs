@@ -20,6 +20,8 @@ pub(crate) struct Agent {
     pub(crate) pid: Option<u32>,
     pub(crate) phase: Phase,
     pub(crate) purpose: Purpose,
+    /// The client whose `initialize` is answered with what this agent can do, and its request.
+    pub(crate) introduces: Option<(ConnId, Box<str>)>,
     pub(crate) can: Abilities,
     /// Asked to stop; its end is no surprise.
     pub(crate) stopping: bool,
@@ -39,8 +41,8 @@ pub(crate) enum Phase {
 /// What a process is there for.
 #[derive(Debug, Clone)]
 pub(crate) enum Purpose {
-    /// Kept for a client that has not opened a session yet; `hello` is its `initialize`.
-    Spare { conn: ConnId, hello: Box<str> },
+    /// Kept for a client that has not opened a session yet.
+    Spare(ConnId),
     /// Serves this session, or is about to.
     Session(SessionId),
 }
@@ -106,6 +108,7 @@ impl Hub {
             pid: None,
             phase: Phase::Initializing,
             purpose,
+            introduces: None,
             can: Abilities::default(),
             stopping: false,
             paused: false,

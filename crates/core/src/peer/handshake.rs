@@ -31,8 +31,9 @@ impl Hub {
         match launch {
             // The agent's capabilities are the client's answer, so the agent starts first.
             Some(launch) => {
-                let agent =
-                    self.spawn(launch, Some(conn), Purpose::Spare { conn, hello: id.into() });
+                let agent = self.spawn(launch, Some(conn), Purpose::Spare(conn));
+                let spare = self.agents.get_mut(&agent).expect("spawned above");
+                spare.introduces = Some((conn, id.into()));
                 if let Some(it) = self.conns.get_mut(&conn) {
                     it.spare = Some(agent);
                 }

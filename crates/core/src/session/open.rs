@@ -102,8 +102,8 @@ impl Hub {
         let it = self.conns.get_mut(&conn)?;
         let spare = it.spare?;
         let agent = self.agents.get_mut(&spare)?;
-        if !agent.is_ready() || agent.launch.name != launch.name || agent.launch.argv != launch.argv
-        {
+        let same = agent.launch.name == launch.name && agent.launch.argv == launch.argv;
+        if agent.stopping || !same {
             return None;
         }
         agent.purpose = Purpose::Session(session.clone());
@@ -166,9 +166,8 @@ impl Hub {
         match self.conns.get_mut(&opening.conn) {
             Some(conn) if conn.spare.is_none() => {
                 conn.spare = Some(agent);
-                let hello = opening.request.clone();
                 let it = self.agents.get_mut(&agent).expect("it just spoke");
-                it.purpose = Purpose::Spare { conn: opening.conn, hello };
+                it.purpose = Purpose::Spare(opening.conn);
             }
             _ => self.stop_agent(agent),
         }
