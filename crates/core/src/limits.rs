@@ -1,8 +1,8 @@
 //! Every bound of the hub, each with its reason. When something is full, that is said, not waited for.
 
 /// Bytes handed to a client and not yet written. Above it the client is behind: it reads the journal.
-/// A few socket buffers' worth, so a healthy client never gets there.
-pub const OUTBOX_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Twenty milliseconds at full speed: what a healthy client can be late by on a busy machine.
+pub const OUTBOX_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A client that was behind reads on when its outbox has fallen below this.
 pub const OUTBOX_BYTES_LOW: usize = OUTBOX_BYTES_MAX / 4;
@@ -12,7 +12,7 @@ pub const READ_EVENTS_MAX: usize = 2048;
 pub const READ_BYTES_MAX: usize = 1024 * 1024;
 
 /// Bytes appended and not yet durable, per session. Above it the agent's pipe is no longer read.
-pub const HELD_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const HELD_BYTES_LOW: usize = HELD_BYTES_MAX / 2;
 
 /// Requests one client may have in flight. An editor has a handful; a thousand is a runaway loop.
@@ -29,6 +29,9 @@ pub const EARLY_MAX: usize = 4096;
 
 /// Asks of one agent that wait for an answer at the same time.
 pub const ASKS_MAX: usize = 256;
+
+/// Turns that end within this time of the last summary do not write another one.
+pub const SUMMARY_MS: u64 = 1_000;
 
 /// Sessions a list page holds.
 pub const LIST_PAGE: usize = 100;

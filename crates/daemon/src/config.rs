@@ -117,7 +117,7 @@ mod tests {
             parse("[agents.goose]\ncommand = [\"goose\", \"acp\"]\npass_env = [\"GOOSE_*\"]\n")
                 .unwrap();
         assert_eq!(settings.agents["goose"].command, ["goose", "acp"]);
-        assert_eq!(settings.idle_after(), Some(Duration::from_secs(600)));
+        assert_eq!(settings.idle_after(), Some(Duration::from_mins(10)));
         assert_eq!(Settings { idle_after: Some(0), ..settings }.idle_after(), None);
     }
 }

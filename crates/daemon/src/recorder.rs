@@ -35,6 +35,10 @@ impl Recorder {
             Input::Read { conn, session, after, events } => {
                 writeln!(line, "{} read {conn} {session} {} +{}", now.0, after.0, events.len())
             }
+            Input::Durable { session, upto } => {
+                writeln!(line, "{} durable {session} {}", now.0, upto.0)
+            }
+            Input::ClientWrote { conn, bytes } => writeln!(line, "{} wrote {conn} {bytes}", now.0),
             other => writeln!(line, "{} {other:?}", now.0),
         };
         result.expect("writing to memory cannot fail");

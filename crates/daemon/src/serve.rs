@@ -97,8 +97,9 @@ pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), Boot
     let journal = open(&options)?;
     runtime()?.block_on(async move {
         let (accepted, arrivals) = mpsc::channel(64);
-        let mut addresses = vec![Address::Unix(options.paths.socket())];
-        addresses.extend(options.listen.iter().cloned());
+        // The socket comes last: whoever finds it there finds every other address open too.
+        let mut addresses = options.listen.clone();
+        addresses.push(Address::Unix(options.paths.socket()));
         let mut bound = Vec::new();
         let token = Token::create_or_read(&options.paths.token()).map_err(BootError::Token)?;
         for address in addresses {

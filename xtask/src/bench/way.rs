@@ -127,6 +127,12 @@ impl Bench {
         }
     }
 
+    /// A connection of a client that names no agent: the hub itself answers.
+    pub(crate) fn hub_only(&self) -> Result<Talk> {
+        let stream = UnixStream::connect(self.socket())?;
+        Ok(Talk::new(Box::new(stream.try_clone()?), Box::new(stream)))
+    }
+
     fn child(command: &mut Command) -> Result<Line> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let writer = child.stdin.take().context("piped")?;

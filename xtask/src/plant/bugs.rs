@@ -251,8 +251,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "two agents speak in one session",
         edits: &[edit(
             HEARD,
-            "if self.sessions.get(&session).is_none_or(|it| it.agent != Some(id)) {",
-            "if self.sessions.get(&session).is_none_or(|it| it.agent != Some(id) && id.0 == 0) {",
+            "if session.agent != Some(agent) {",
+            "if session.agent != Some(agent) && agent.0 == 0 {",
         )],
     },
     Bug {

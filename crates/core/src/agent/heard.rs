@@ -103,19 +103,19 @@ impl Hub {
         if frame.method().as_deref() == Some("$/cancel_request") {
             return self.on_ask_withdrawn(id, &session, &frame);
         }
-        if self.sessions.get(&session).is_none_or(|it| it.agent != Some(id)) {
-            return; // The session let go of it; another may serve it by now.
-        }
         let journaled = frame
             .method()
             .and_then(|it| acp::method(&it))
             .is_some_and(|row| row.durability == acp::Durability::Journaled);
-        self.on_words(&session, frame, journaled);
+        self.on_words(id, &session, frame, journaled);
     }
 
     /// Words of a session's agent: into the log, or past it, or aside while it is being opened.
-    fn on_words(&mut self, id: &SessionId, frame: Frame, journaled: bool) {
+    fn on_words(&mut self, agent: AgentId, id: &SessionId, frame: Frame, journaled: bool) {
         let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.agent != Some(agent) {
+            return; // The session let go of it; another may serve it by now.
+        }
         match &mut session.stage {
             Stage::Opening(opening) => return opening.keep(frame, self.config.limits.early_max),
             // The replay of a load: the journal has it all.

@@ -8,6 +8,7 @@ use crate::{
 };
 use bytes::Bytes;
 use jackfield_wire::Frame;
+use std::ops::Bound;
 
 impl Hub {
     /// The journal has everything up to `upto`: what was held may be heard.
@@ -42,16 +43,7 @@ impl Hub {
             }
             Effect::ToClient { conn, text } => self.send_after(id, seq, conn, text),
             Effect::ToSubscribers { text } => {
-                let Some(session) = self.sessions.get(id) else { return };
-                let live = session.subscribers.iter().filter(|(_, it)| it.phase == Phase::Live);
-                let conns: Vec<ConnId> = live.map(|(&conn, _)| conn).collect();
-                for conn in conns {
-                    if self.is_full(conn) {
-                        self.fall_behind(id, conn);
-                    } else {
-                        self.send(conn, text.clone());
-                    }
-                }
+                self.for_live(id, |hub, conn| hub.send(conn, text.clone()));
             }
         }
     }
@@ -66,14 +58,21 @@ impl Hub {
     }
 
     fn publish(&mut self, id: &SessionId, event: &Event) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let live = session.subscribers.iter().filter(|(_, it)| it.phase == Phase::Live);
-        let conns: Vec<ConnId> = live.map(|(&conn, _)| conn).collect();
-        for conn in conns {
+        self.for_live(id, |hub, conn| hub.deliver(id, conn, event));
+    }
+
+    /// Does something for each live subscriber that has room; the others fall behind.
+    fn for_live(&mut self, id: &SessionId, act: impl Fn(&mut Hub, ConnId)) {
+        let mut after = Bound::Unbounded;
+        loop {
+            let Some(session) = self.sessions.get(id) else { return };
+            let mut rest = session.subscribers.range((after, Bound::Unbounded));
+            let Some((&conn, _)) = rest.find(|(_, it)| it.phase == Phase::Live) else { return };
+            after = Bound::Excluded(conn);
             if self.is_full(conn) {
                 self.fall_behind(id, conn);
             } else {
-                self.deliver(id, conn, event);
+                act(self, conn);
             }
         }
     }

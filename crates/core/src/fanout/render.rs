@@ -81,3 +81,23 @@ pub(crate) fn cancel_notice(request: u64) -> Bytes {
 pub(crate) fn attach_notice(session: &SessionId, head: u64) -> String {
     json!({ "sessionId": &**session, "head": head }).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Seq, Time, log::Json};
+
+    #[test]
+    fn a_fact_around_a_frame_as_deep_as_frames_may_be_is_still_told() {
+        // The frame is at the limit; the notice nests it two levels deeper.
+        let deep = format!(r#"{{"method":"x","params":{}1{}}}"#, "[".repeat(127), "]".repeat(127));
+        let frame = Frame::parse_str(&deep).unwrap();
+        let frame = Json::trusted(frame.bytes().clone());
+        let body = Body::Prompted { turn: 1, by: "zed".into(), frame };
+        let event = Event { seq: Seq(2), at: Time(3), body };
+        let told = notice(&"s-1".into(), &event).unwrap();
+        let head = r#"{"jsonrpc":"2.0","method":"_jackfield/turn","params":{"sessionId":"s-1","seq":2,"at":3,"#;
+        assert!(told.starts_with(head.as_bytes()));
+        assert!(told.ends_with(b"}}}"));
+    }
+}

@@ -245,6 +245,12 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_as_deep_as_frames_may_be_survives_the_journal() {
+        let deep = format!(r#"{{"params":{}{}}}"#, "[".repeat(127), "]".repeat(127));
+        round_trip(Body::Answered { ask: 1, by: "tty".into(), answer: Json::trusted(deep) });
+    }
+
+    #[test]
     fn a_line_of_a_newer_version_is_refused_with_its_name() {
         let line = Bytes::from_static(br#"{"at":1,"is":"teleported"}"#);
         assert!(Event::decode(Seq(1), &line).unwrap_err().why.contains("teleported"));

@@ -77,8 +77,8 @@ impl State {
         Seq(self.seq)
     }
 
-    /// Takes the next event in. True if it changed more than the time of the last one, so that the
-    /// summary is worth writing again: text that streams by is not.
+    /// Takes the next event in. True if the summary is worth writing again: not for what streams by,
+    /// nor for what a turn leaves behind anyway when it ends.
     pub fn fold(&mut self, event: &Event) -> bool {
         assert_eq!(event.seq, self.upto().next(), "events are folded in order, each once");
         self.seq = event.seq.0;
@@ -108,18 +108,22 @@ impl State {
                 self.turns = *turn;
                 self.open_turn = Some(*turn);
                 self.closed = false;
+                return false;
             }
             Body::Ended { .. } => self.open_turn = None,
             Body::Asked { ask, .. } => {
                 self.asks = *ask;
                 self.open_asks.insert(*ask);
+                return false;
             }
             Body::Answered { ask, .. } => {
                 self.open_asks.remove(ask);
+                return false;
             }
             Body::Configured { frame, .. } => self.fold_setting(frame),
             Body::Closed => self.closed = true,
-            Body::Cancelled { .. } | Body::Gone { .. } => return false,
+            Body::Gone { .. } => {}
+            Body::Cancelled { .. } => return false,
         }
         true
     }

@@ -122,3 +122,47 @@ impl Gate {
         assert!(self.effects.front().is_none_or(|(at, _)| self.durable < *at));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Time, log::Body};
+
+    fn event(seq: u64) -> Event {
+        Event { seq: Seq(seq), at: Time(0), body: Body::Closed }
+    }
+
+    #[test]
+    fn what_waits_counts_until_it_is_released() {
+        let mut gate = Gate::recovered(Seq(4));
+        gate.hold(event(5));
+        let of_event = gate.held_bytes();
+        gate.defer(Effect::ToSubscribers { text: Bytes::from_static(b"12345") });
+        assert_eq!(gate.held_bytes(), of_event + 5);
+        assert_eq!(gate.release(Seq(5)).len(), 2);
+        assert_eq!(gate.held_bytes(), 0);
+    }
+
+    #[test]
+    fn an_effect_follows_the_events_before_it_and_precedes_those_after() {
+        let mut gate = Gate::default();
+        gate.hold(event(1));
+        gate.defer(Effect::ToClient { conn: ConnId(1), text: Bytes::new() });
+        gate.hold(event(2));
+        assert!(gate.owes(ConnId(1)) && !gate.owes(ConnId(2)));
+        let released = gate.release(Seq(2));
+        let shape: Vec<bool> =
+            released.iter().map(|it| matches!(it, Released::Effect(..))).collect();
+        assert_eq!(shape, [false, true, false]);
+    }
+
+    #[test]
+    fn messages_that_wait_are_not_lost_with_the_log() {
+        let mut gate = Gate::default();
+        gate.hold(event(1));
+        gate.defer(Effect::ToClient { conn: ConnId(7), text: Bytes::from_static(b"x") });
+        gate.defer(Effect::ToAgent { agent: AgentId(1), text: Bytes::new() });
+        let unsaid: Vec<_> = gate.unsaid().collect();
+        assert_eq!(unsaid, [(ConnId(7), Bytes::from_static(b"x"))]);
+    }
+}

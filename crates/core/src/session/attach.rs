@@ -83,9 +83,6 @@ impl Hub {
     /// Forgets a session that is no longer ours; whoever still waits in it is told.
     pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.remove(id) else { return };
-        for (conn, text) in session.gate.unsaid() {
-            self.say_without(conn, text, fault);
-        }
         for (conn, subscriber) in session.subscribers {
             if let Some(it) = self.conns.get_mut(&conn) {
                 it.attached.remove(id);
@@ -96,6 +93,10 @@ impl Hub {
             for text in subscriber.into_deferred() {
                 self.say_without(conn, text, fault);
             }
+        }
+        // What has not left the gate is younger than what has.
+        for (conn, text) in session.gate.unsaid() {
+            self.say_without(conn, text, fault);
         }
         self.withdraw_asks_of(id);
         for (conn, frame) in session.parked {

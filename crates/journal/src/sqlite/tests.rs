@@ -293,6 +293,25 @@ fn a_neglected_journal_looks_after_itself() {
 }
 
 #[test]
+fn the_dead_are_swept_without_a_trace_but_not_before_they_are_placed() {
+    let (_dir, path) = place();
+    let journal = three_records(&path, true);
+    let large = "x".repeat(RECORD_BYTES_MAX + 1);
+    let epoch = journal.claim("s").unwrap().epoch;
+    write(&journal, append("s", epoch, 7, &["g", &large])).unwrap();
+    journal.delete("s").unwrap();
+    let left = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        stranger(&path).query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(upkeep::sweep_some(&mut journal.lock_writer()).unwrap(), More::No);
+    assert_eq!((left("dead"), left("place"), left("blob")), (1, 3, 1));
+    journal.upkeep().unwrap();
+    assert_eq!((left("dead"), left("place"), left("blob")), (0, 0, 0));
+    assert_eq!(left("record WHERE 0 < count"), 0);
+}
+
+#[test]
 fn a_new_journal_may_be_opened_by_many_at_once() {
     let (_dir, path) = place();
     thread::scope(|scope| {

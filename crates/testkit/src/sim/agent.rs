@@ -19,6 +19,7 @@ pub(super) const PROGRAMS: &[(&str, bool, bool)] = &[
 
 /// One agent process.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each can be so or not, whatever the others are")]
 pub(super) struct Process {
     program: usize,
     /// Said to it and not yet read by it.
@@ -319,10 +320,8 @@ impl World {
         self.next_mark += 1;
         let mark = self.next_mark;
         let theirs = self.procs[&agent].serves.clone().expect("only sessions have updates");
-        let padding = match self.rng.chance(self.temper.big) {
-            true => "x".repeat(self.rng.index(1500)),
-            false => String::new(),
-        };
+        let big = self.rng.chance(self.temper.big);
+        let padding = if big { "x".repeat(self.rng.index(1500)) } else { String::new() };
         let update = match self.rng.below(12) {
             0 => format!(r#""sessionUpdate":"session_info_update","title":"title {mark}""#),
             1 => format!(r#""sessionUpdate":"current_mode_update","currentModeId":"m{mark}""#),

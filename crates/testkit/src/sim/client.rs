@@ -68,6 +68,11 @@ impl Connection {
     pub(super) fn prompts_in(&self, session: &SessionId) -> bool {
         self.prompted.contains(session)
     }
+
+    /// Whether it has asked for a session and not heard which it is.
+    pub(super) fn opens(&self) -> bool {
+        self.open.values().any(|it| it.kind == Kind::New && it.delivered)
+    }
 }
 
 impl World {
@@ -181,10 +186,8 @@ impl World {
         match self.rng.below(10) {
             0..=5 if self.openings() + self.disk.streams.len() < 3 => {
                 let name = PROGRAMS[self.rng.index(PROGRAMS.len())].0;
-                let meta = match self.rng.chance(60) {
-                    true => format!(r#","_meta":{{"jackfield":{{"agent":"{name}"}}}}"#),
-                    false => String::new(),
-                };
+                let meta = format!(r#","_meta":{{"jackfield":{{"agent":"{name}"}}}}"#);
+                let meta = if self.rng.chance(60) { meta } else { String::new() };
                 let params = format!(r#""cwd":"/x","mcpServers":[]{meta}"#);
                 self.request(conn, Kind::New, None, "session/new", &params);
             }
@@ -285,9 +288,10 @@ impl World {
         self.next_mark += 1;
         let choice = self.next_mark;
         self.asks.on_choice(choice, mark);
-        let answer = match self.rng.chance(85) {
-            true => format!(r#""result":{{"outcome":"choice#{choice}"}}"#),
-            false => format!(r#""error":{{"code":-32603,"message":"choice#{choice}"}}"#),
+        let answer = if self.rng.chance(85) {
+            format!(r#""result":{{"outcome":"choice#{choice}"}}"#)
+        } else {
+            format!(r#""error":{{"code":-32603,"message":"choice#{choice}"}}"#)
         };
         self.send(conn, format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#));
     }

@@ -66,6 +66,14 @@ pub(super) enum Luck {
     Fenced,
 }
 
+/// What a crash leaves of an append.
+#[derive(Debug)]
+pub(super) struct Crashed {
+    pub(super) landed: Vec<Event>,
+    /// Some of it is lost.
+    pub(super) torn: bool,
+}
+
 impl Stream {
     pub(super) fn collect(&mut self, event: Event, summary: Option<Bytes>) {
         self.head = self.head.max(event.seq.0);
@@ -168,7 +176,7 @@ impl Stream {
     }
 
     /// The process dies. What was accepted may be there, or a part of it, or nothing.
-    pub(super) fn crash(&mut self, rng: &mut Rng) -> Vec<Event> {
+    pub(super) fn crash(&mut self, rng: &mut Rng) -> Crashed {
         let count = match &self.in_flight {
             Some(batch) if batch.stage == Stage::Accepted => match rng.below(4) {
                 0 => batch.events.len(),
@@ -178,12 +186,13 @@ impl Stream {
             _ => 0,
         };
         let landed = self.land(count);
+        let torn = self.in_flight.as_ref().is_some_and(|it| count < it.events.len());
         self.in_flight = None;
         self.collected.clear();
         self.done.clear();
         self.reads.clear();
         self.answers.clear();
-        landed
+        Crashed { landed, torn }
     }
 
     /// Performs the oldest read: a prefix of what is durable, perhaps less than there is.

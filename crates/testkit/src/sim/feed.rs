@@ -59,6 +59,13 @@ impl World {
 
     /// The hub takes a request: what it is about, and how far the log reaches, is fixed now.
     fn before_request(&mut self, conn: ConnId, frame: &Frame) {
+        if frame.kind() == wire::Kind::Response {
+            let id = frame.id().and_then(|it| it.parse::<u64>().ok());
+            let mark = id.and_then(|it| self.conns[&conn].issued.get(&it));
+            if mark.is_some_and(|it| self.asks.is_settled(*it)) {
+                self.tally.count("asks raced");
+            }
+        }
         if frame.kind() != wire::Kind::Request {
             return;
         }
@@ -70,7 +77,7 @@ impl World {
         if request.kind == Kind::Prompt {
             it.prompted.insert(session.clone());
         }
-        let prompts = it.prompts_in(&session);
+        let prompts = it.prompts_in(&session) || it.opens();
         let request = it.open.get_mut(&id).expect("found above");
         let Some(stream) = self.disk.streams.get(&session) else { return };
         let from = match request.kind {
@@ -156,7 +163,7 @@ impl World {
                 self.tally.count("sessions deleted");
                 self.forget_session(&session);
             }
-            Output::ToClient { conn, text } => self.to_client(conn, &text),
+            Output::ToClient { conn, text } => self.told_client(conn, &text),
             Output::CloseClient { conn } => self.hang_up(conn),
             Output::Spawn { agent, launch } => {
                 hold("nothing_starts_after_the_stop", !self.stopping, || {
@@ -164,7 +171,7 @@ impl World {
                 });
                 self.start_process(agent, &launch.name);
             }
-            Output::ToAgent { agent, text } => self.to_agent(agent, &text),
+            Output::ToAgent { agent, text } => self.told_agent(agent, &text),
             Output::PauseAgent { agent } => {
                 self.tally.count("agents paused");
                 self.procs.get_mut(&agent).expect("it runs").paused = true;
@@ -209,7 +216,7 @@ impl World {
         }
     }
 
-    fn to_client(&mut self, conn: ConnId, text: &Bytes) {
+    fn told_client(&mut self, conn: ConnId, text: &Bytes) {
         hold("nobody_speaks_to_the_gone", self.conns.contains_key(&conn), || {
             format!("{conn} is gone and was told {text:?}")
         });
@@ -234,6 +241,11 @@ impl World {
         let open = id.parse::<u64>().ok().and_then(|it_id| it.open.remove(&it_id));
         let answer = Answer { conn, id, text: frame.bytes(), is_result: frame.result().is_some() };
         let request = answer.every_request_gets_one_answer(open);
+        if peek::contains(answer.text, "\"overloaded\"") {
+            self.tally.count("overloaded");
+        } else if peek::contains(answer.text, "\"stopReason\":\"cancelled\"") {
+            self.tally.count("prompts cancelled");
+        }
         answer.an_answer_reaches_who_asked(&request);
         answer.a_good_answer_is_the_agents(&request);
         if request.kind == Kind::New
@@ -337,7 +349,7 @@ impl World {
         let it = self.conns.get_mut(&conn).expect("held by the caller");
         let exists = self.disk.streams.contains_key(session);
         let prompts = it.prompts_in(session);
-        let opens = it.open.values().any(|it| it.kind == Kind::New && it.delivered);
+        let opens = it.opens();
         let known = it.hearings.contains_key(session);
         hold("only_who_asked_hears", exists && (known || prompts || (opens && seq == 1)), || {
             format!("{conn} heard event {seq} of {session} and never asked for it")
@@ -346,7 +358,7 @@ impl World {
         it.hearings.entry(session.clone()).or_insert(from);
     }
 
-    fn to_agent(&mut self, agent: AgentId, text: &Bytes) {
+    fn told_agent(&mut self, agent: AgentId, text: &Bytes) {
         let frame = Frame::parse(text.clone()).expect("the hub speaks JSON-RPC");
         if !self.procs.contains_key(&agent) {
             return; // It ended; the edge ignores this.

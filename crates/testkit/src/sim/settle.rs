@@ -46,6 +46,9 @@ impl World {
         if self.stopped {
             self.start_again();
         }
+        // In half of the worlds nobody looks back, and only what hangs is cancelled.
+        let looks_back = self.rng.chance(50);
+        let hangs = self.procs.values().any(|it| it.deaf);
         for client in 0..self.clients.len() {
             if self.clients[client].conn.is_none() {
                 self.connect(client);
@@ -55,10 +58,15 @@ impl World {
             for session in &sessions {
                 if self.clients[client].aware {
                     self.attach(conn, client, session);
-                } else {
+                } else if looks_back {
                     self.request(conn, Kind::Load, Some(session), "session/load", r#""cwd":"/x""#);
+                } else {
+                    let params = r#""cwd":"/x""#;
+                    self.request(conn, Kind::Resume, Some(session), "session/resume", params);
                 }
-                self.say_in(conn, session, "session/cancel");
+                if looks_back || hangs {
+                    self.say_in(conn, session, "session/cancel");
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use super::{
     agent::{PROGRAMS, Process},
     check::{self, Asks, Facts},
     client::{Client, Connection},
-    disk::{Disk, Luck},
+    disk::{Crashed, Disk, Luck},
     rng::Rng,
     tally::Tally,
     temper::Temper,
@@ -80,7 +80,8 @@ impl World {
         let mut rng = Rng::new(seed);
         let temper = Temper::new(&mut rng);
         let clients = 2 + rng.index(3);
-        let client = |n: usize| Client { aware: n % 2 == 0, conn: None, cursors: BTreeMap::new() };
+        let client =
+            |n: usize| Client { aware: n.is_multiple_of(2), conn: None, cursors: BTreeMap::new() };
         World {
             temper,
             limits: LIMITS,
@@ -183,8 +184,11 @@ impl World {
         }
         let mut streams = std::mem::take(&mut self.disk.streams);
         for (session, stream) in &mut streams {
-            let landed = stream.crash(&mut self.rng);
+            let Crashed { landed, torn } = stream.crash(&mut self.rng);
             self.landed(session, &landed);
+            if torn {
+                self.tally.count("tails torn");
+            }
         }
         streams.retain(|_, it| 0 < it.durable());
         let mut recovered = Vec::new();

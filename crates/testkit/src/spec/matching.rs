@@ -12,17 +12,31 @@ pub(super) struct Names(BTreeMap<String, Value>);
 impl Names {
     /// The text with every placeholder that has a value replaced by it.
     pub(super) fn fill(&self, text: &str) -> String {
-        let mut text = with_bulk(text);
-        // Longer names first, so that `$ab` is not taken for `$a`.
-        let mut names: Vec<_> = self.0.iter().collect();
-        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-        for (name, value) in names {
-            text = text.replace(&format!("\"${name}\""), &value.to_string());
-            if let Value::String(inside) = value {
-                text = text.replace(&format!("${name}"), inside);
+        let text = with_bulk(text);
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find('$') {
+            let (before, after) = (&rest[..at], &rest[at + 1..]);
+            let end = after.find(|it: char| !it.is_alphanumeric()).unwrap_or(after.len());
+            let (name, behind) = after.split_at(end);
+            match self.0.get(name) {
+                Some(Value::String(inside)) => {
+                    filled.push_str(before);
+                    filled.push_str(inside);
+                    rest = behind;
+                }
+                Some(value) if before.ends_with('"') && behind.starts_with('"') => {
+                    filled.push_str(&before[..before.len() - 1]);
+                    filled.push_str(&value.to_string());
+                    rest = &behind[1..];
+                }
+                _ => {
+                    filled.push_str(&rest[..=at]);
+                    rest = after;
+                }
             }
         }
-        text
+        filled + rest
     }
 
     /// Whether what was heard is what the text says; remembers what placeholders stand for.
@@ -72,7 +86,17 @@ mod tests {
         assert!(names.matches(&json!({ "id": "$a", "b": 1 }), &json!({ "id": 7, "b": 1 })));
         assert!(names.matches(&json!(["$a"]), &json!([7])));
         assert!(!names.matches(&json!("$a"), &json!(8)));
-        assert_eq!(names.fill(r#"{"id":"$a"}"#), r#"{"id":7}"#);
+        assert_eq!(names.fill(r#"{"id":"$a","ab":"$ab"}"#), r#"{"id":7,"ab":"$ab"}"#);
+    }
+
+    #[test]
+    fn a_text_placeholder_may_stand_inside_a_text() {
+        let mut names = Names::default();
+        assert!(names.matches(&json!("$s"), &json!("s-1")));
+        assert_eq!(
+            names.fill(r#"{"m":"no `$s`","p":"$/x ${0k}"}"#),
+            r#"{"m":"no `s-1`","p":"$/x "}"#
+        );
     }
 
     #[test]

@@ -120,3 +120,45 @@ impl Book {
         steps
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELLO: &str = r#"
+## hello
+Prose.
+```acp
+editor connects
+editor -> {"id":0,"method":"initialize","params":{}}
+"#;
+
+    fn play(rest: &str) {
+        let mut book = Book::default();
+        book.add("chapter", &format!("{HELLO}{rest}\n```\n"));
+        book.play("hello");
+    }
+
+    #[test]
+    fn what_is_mentioned_holds() {
+        play(r#"editor <- {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"…":"…"}}"#);
+    }
+
+    #[test]
+    #[should_panic(expected = "after chapter:6: editor also heard")]
+    fn what_is_not_mentioned_fails_the_scenario() {
+        play("");
+    }
+
+    #[test]
+    #[should_panic(expected = "chapter:7: editor heard")]
+    fn what_is_heard_otherwise_fails_the_line() {
+        play(r#"editor <- {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"…":"…"}}"#);
+    }
+
+    #[test]
+    #[should_panic(expected = "chapter:7: `editor dances` means nothing")]
+    fn what_means_nothing_is_refused() {
+        play("editor dances");
+    }
+}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Everything asked in this world.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Asks {
-    asks: BTreeMap<u64, Ask>,
+    all: BTreeMap<u64, Ask>,
     /// What clients answered: which ask each choice was for.
     choices: BTreeMap<u64, u64>,
     /// The asks of each log, by session and number.
@@ -27,7 +27,7 @@ struct Ask {
 
 impl Asks {
     pub(in crate::sim) fn on_asked(&mut self, mark: u64, agent: AgentId, journaled: bool) {
-        self.asks.insert(mark, Ask { agent, journaled, answered: false, settled: None });
+        self.all.insert(mark, Ask { agent, journaled, answered: false, settled: None });
     }
 
     /// A client chooses; `ask` is the mark of what it was asked.
@@ -37,7 +37,7 @@ impl Asks {
 
     /// Processes and their asks are gone.
     pub(in crate::sim) fn on_agent_gone(&mut self, agent: AgentId) {
-        for ask in self.asks.values_mut().filter(|it| it.agent == agent) {
+        for ask in self.all.values_mut().filter(|it| it.agent == agent) {
             ask.answered = true;
         }
     }
@@ -53,7 +53,7 @@ impl Asks {
                 let mark = *self.numbered.get(&(session.clone(), *ask))?;
                 let answer = answer.bytes();
                 self.an_answer_was_given_to_that_ask(mark, answer);
-                let fact = self.asks.get_mut(&mark)?;
+                let fact = self.all.get_mut(&mark)?;
                 fact.settled = Some(answer.clone());
                 Some(if peek::contains(answer, "\"void\"") { Ended::Void } else { Ended::Chosen })
             }
@@ -77,7 +77,7 @@ impl Asks {
         text: &Bytes,
     ) {
         let mark = peek::number_after(id.as_bytes(), "q-").unwrap_or(0);
-        let ask = self.asks.get_mut(&mark).filter(|it| it.agent == agent && !it.answered);
+        let ask = self.all.get_mut(&mark).filter(|it| it.agent == agent && !it.answered);
         hold("the_agent_hears_one_answer", ask.is_some(), || {
             format!("{agent} heard {text:?} and waits for no answer under {id}")
         });
@@ -87,25 +87,18 @@ impl Asks {
         let settled = ask.settled.clone();
         self.an_answer_was_given_to_that_ask(mark, text);
         if journaled && !peek::contains(text, "method_not_found") {
-            self.an_answer_is_written_before_it_is_heard(agent, settled.as_ref(), text);
+            an_answer_is_written_before_it_is_heard(agent, settled.as_ref(), text);
         }
     }
 
-    fn an_answer_is_written_before_it_is_heard(
-        &self,
-        agent: AgentId,
-        settled: Option<&Bytes>,
-        text: &Bytes,
-    ) {
-        let same = settled.is_some_and(|it| peek::choice(it) == peek::choice(text));
-        hold("an_answer_is_written_before_it_is_heard", same, || {
-            format!("{agent} heard {text:?}, but the log says {settled:?}")
-        });
+    /// Whether the log has an answer.
+    pub(in crate::sim) fn is_settled(&self, mark: u64) -> bool {
+        self.all.get(&mark).is_some_and(|it| it.settled.is_some())
     }
 
     /// Asks of running agents that nobody answered.
     pub(in crate::sim) fn open(&self) -> impl Iterator<Item = (u64, AgentId)> {
-        self.asks.iter().filter(|(_, it)| !it.answered).map(|(&mark, it)| (mark, it.agent))
+        self.all.iter().filter(|(_, it)| !it.answered).map(|(&mark, it)| (mark, it.agent))
     }
 
     /// Only what an agent asked is asked of a client.
@@ -114,7 +107,7 @@ impl Asks {
         conn: ConnId,
         text: &Bytes,
     ) -> u64 {
-        let mark = peek::mark(text).filter(|it| self.asks.contains_key(it));
+        let mark = peek::mark(text).filter(|it| self.all.contains_key(it));
         hold("a_client_is_asked_what_an_agent_asked", mark.is_some(), || {
             format!("{conn} was asked {text:?}")
         });
@@ -127,4 +120,11 @@ impl Asks {
 pub(in crate::sim) enum Ended {
     Chosen,
     Void,
+}
+
+fn an_answer_is_written_before_it_is_heard(agent: AgentId, settled: Option<&Bytes>, text: &Bytes) {
+    let same = settled.is_some_and(|it| peek::choice(it) == peek::choice(text));
+    hold("an_answer_is_written_before_it_is_heard", same, || {
+        format!("{agent} heard {text:?}, but the log says {settled:?}")
+    });
 }

@@ -73,7 +73,7 @@ impl Facts {
 
     /// An event has become durable.
     pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, event: &Event) {
-        self.a_log_begins_with_its_opening(session, event);
+        a_log_begins_with_its_opening(session, event);
         match &event.body {
             Body::Said { frame, turn } => {
                 self.words_are_written_as_said(session, event.seq.0, frame.bytes());
@@ -97,13 +97,6 @@ impl Facts {
         let Some(theirs) = self.theirs.get(session).cloned() else { return };
         let words = &self.words;
         self.owed.retain(|mark| words[mark].theirs != theirs);
-    }
-
-    fn a_log_begins_with_its_opening(&mut self, session: &SessionId, event: &Event) {
-        let opens = matches!(event.body, Body::Opened { .. });
-        hold("a_log_begins_with_its_opening", opens == (event.seq.0 == 1), || {
-            format!("event {} of {session} is {:?}", event.seq.0, event.body)
-        });
     }
 
     /// Byte for byte, save for the session's name; each once; in the order they were said.
@@ -215,5 +208,12 @@ pub(in crate::sim) fn summary_and_tail_give_the_whole(
     }
     hold("summary_and_tail_give_the_whole", *recovered == whole, || {
         format!("{session} was recovered as {recovered:?}, but its log says {whole:?}")
+    });
+}
+
+fn a_log_begins_with_its_opening(session: &SessionId, event: &Event) {
+    let opens = matches!(event.body, Body::Opened { .. });
+    hold("a_log_begins_with_its_opening", opens == (event.seq.0 == 1), || {
+        format!("event {} of {session} is {:?}", event.seq.0, event.body)
     });
 }

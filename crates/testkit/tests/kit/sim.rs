@@ -1,0 +1,75 @@
+//! The simulator over many seeds, and tests of the simulator itself.
+
+use jackfield_testkit::sim::{self, Failure, Tally};
+
+/// What must really happen in these worlds, or the invariants are held over nothing.
+const TROUBLE: &[&str] = &[
+    "agent could not start",
+    "agent died by itself",
+    "agent fell silent",
+    "agents paused",
+    "appends failed",
+    "appends retried",
+    "asks answered",
+    "asks voided",
+    "asks raced",
+    "asks withdrawn by the agent",
+    "clients fell behind",
+    "clients finished",
+    "clients hung up on",
+    "clients left",
+    "crashes",
+    "early updates",
+    "initialize refused",
+    "load or resume refused",
+    "orderly stops",
+    "overloaded",
+    "passing words heard",
+    "prompts cancelled",
+    "reads failed",
+    "replayed updates",
+    "requests withdrawn",
+    "session/new refused",
+    "sessions deleted",
+    "sessions fenced",
+    "sessions reloaded",
+    "sessions resumed",
+    "tails torn",
+    "turns failed",
+    "turns interrupted",
+    "turns stopped",
+    "updates outside a turn",
+];
+
+fn explain(failure: &Failure) -> String {
+    let Failure { seed, steps, invariant, detail, .. } = failure;
+    let replay = format!("cargo xtask sim --seed {seed} --steps {steps} --trace");
+    format!("seed {seed} breaks `{invariant}`: {detail}\nreplay: {replay}")
+}
+
+#[test]
+fn every_invariant_holds_over_many_seeds() {
+    let seeds = std::env::var("SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(2_000);
+    for seed in 0..seeds {
+        if let Err(failure) = sim::run(seed, sim::STEPS) {
+            panic!("{}", explain(&failure));
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_world() {
+    let tally = |seed| sim::run(seed, 1_000).expect("holds");
+    assert_eq!(tally(7), tally(7));
+    assert_ne!(tally(7), tally(8));
+}
+
+#[test]
+fn every_kind_of_trouble_occurs() {
+    let mut all = Tally::default();
+    for seed in 0..500 {
+        all.add(&sim::run(seed, sim::STEPS).unwrap_or_else(|it| panic!("{}", explain(&it))));
+    }
+    let missing: Vec<_> = TROUBLE.iter().filter(|it| all.of(it) == 0).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?} in {all:?}");
+}
