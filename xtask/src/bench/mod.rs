@@ -94,8 +94,9 @@ fn bursts(bench: &Bench) -> Result<()> {
             let updates = line.talk.prompt(&session, &text)?;
             let seconds = begin.elapsed().as_secs_f64();
             lost += BURST.saturating_sub(updates);
-            best = best.max(updates as f64 / seconds);
-            cpu = cpu.min((way::cpu_us(bench.daemon_pid())? - used) / updates as f64);
+            let count = f64::from(u32::try_from(updates)?);
+            best = best.max(count / seconds);
+            cpu = cpu.min((way::cpu_us(bench.daemon_pid())? - used) / count);
         }
         let cpu = if way == Way::Direct { "-".to_owned() } else { format!("{cpu:.2}") };
         println!("{:<18} {best:>11.0} {cpu:>14} {lost:>9}", way.name());

@@ -27,6 +27,8 @@ pub(super) struct Connection {
     pub(super) aware: bool,
     /// The client has left; the hub may not know yet.
     pub(super) left: bool,
+    /// The client says nothing more.
+    pub(super) finished: bool,
     lazy: bool,
     /// Said by the client and not yet heard by the hub.
     pub(super) sent: VecDeque<Input>,
@@ -85,6 +87,7 @@ impl World {
             client,
             aware,
             left: false,
+            finished: false,
             lazy: self.rng.chance(self.temper.lazy),
             sent: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -362,6 +365,7 @@ impl World {
         let Some(conn) = self.clients[client].conn.take() else { return };
         self.tally.count("clients finished");
         let it = self.conns.get_mut(&conn).expect("its connection is open");
+        it.finished = true;
         it.sent.push_back(Input::ClientFinished { conn });
     }
 

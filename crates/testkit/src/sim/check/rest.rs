@@ -172,8 +172,18 @@ impl World {
             let text = unwritten.map(|it| &self.facts.words[it].text);
             format!("update {text:?} was heard and never written")
         });
-        let open = self.asks.open().find(|(_, agent)| self.procs.contains_key(agent));
+        let open = self.asks.open().find(|(_, agent)| self.has_listeners(*agent));
         hold("every_ask_is_answered_in_the_end", open.is_none(), || format!("{open:?}"));
+    }
+
+    /// Whether somebody is there who could answer an agent's ask.
+    fn has_listeners(&self, agent: AgentId) -> bool {
+        let theirs = self.procs.get(&agent).and_then(|it| it.serves.as_ref());
+        let session = self.facts.theirs.iter().find(|(_, it)| Some(*it) == theirs);
+        let hears = |it: &Connection| {
+            session.is_some_and(|(session, _)| it.hearings.contains_key(session)) && !it.finished
+        };
+        self.conns.values().any(hears)
     }
 
     /// Every process serves a session that is there and open, or waits for a client that is there.
