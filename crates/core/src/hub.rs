@@ -155,15 +155,9 @@ impl Hub {
         let event = Event { seq: session.gate.head().next(), at, body };
         let seq = event.seq;
         let changed = session.state.fold(&event);
-        // One short turn after another: the last of them will do, and recovery reads on from there.
-        let stale = session.summarized_at.plus(crate::limits::SUMMARY_MS) <= at;
-        let due = changed && (stale || !matches!(event.body, Body::Ended { .. }));
         session.gate.hold(event.clone());
         if !session.stalled {
-            let summary = due.then(|| session.state.to_summary());
-            if due {
-                session.summarized_at = at;
-            }
+            let summary = changed.then(|| session.state.to_summary());
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
         seq

@@ -30,9 +30,6 @@ pub const EARLY_MAX: usize = 4096;
 /// Asks of one agent that wait for an answer at the same time.
 pub const ASKS_MAX: usize = 256;
 
-/// Turns that end within this time of the last summary do not write another one.
-pub const SUMMARY_MS: u64 = 1_000;
-
 /// Sessions a list page holds.
 pub const LIST_PAGE: usize = 100;
 

@@ -180,7 +180,8 @@ impl Reference {
 pub(crate) struct Answer {
     events: Vec<Event>,
     events_max: usize,
-    bytes_left: usize,
+    bytes: usize,
+    bytes_max: usize,
     next: u64,
 }
 
@@ -189,7 +190,8 @@ impl Answer {
         Answer {
             events: Vec::new(),
             events_max: events_max.max(1),
-            bytes_left: bytes_max,
+            bytes: 0,
+            bytes_max,
             next: after.saturating_add(1),
         }
     }
@@ -205,7 +207,8 @@ impl Answer {
 
     /// Whether one more event of this size may be added.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
-        self.events.is_empty() || (self.events.len() < self.events_max && bytes <= self.bytes_left)
+        let fits = self.bytes.saturating_add(bytes) <= self.bytes_max;
+        self.events.is_empty() || (self.events.len() < self.events_max && fits)
     }
 
     /// Adds the next event; false if it does not fit any more.
@@ -213,7 +216,7 @@ impl Answer {
         if !self.has_room_for(line.len()) {
             return false;
         }
-        self.bytes_left = self.bytes_left.saturating_sub(line.len());
+        self.bytes += line.len();
         self.events.push(Event { seq: self.next, line });
         self.next += 1;
         true
@@ -302,6 +305,13 @@ mod tests {
         for (index, sum) in sums.iter().enumerate() {
             assert!(!sums[..index].contains(sum), "{index}");
         }
+    }
+
+    #[test]
+    fn after_a_first_event_that_is_too_long_not_even_an_empty_one_fits() {
+        let mut answer = Answer::new(0, 10, 3);
+        assert!(!answer.unpack(1, &"long\n\n".into()));
+        assert_eq!(answer.into_events(), [Event { seq: 1, line: "long".into() }]);
     }
 
     #[test]

@@ -87,9 +87,9 @@ pub(super) const BUGS: &[Bug] = &[
             "            if self.is_full(conn) {
                 self.fall_behind(id, conn);
             } else {
-                self.deliver(id, conn, event);
+                act(self, conn);
             }",
-            "            self.deliver(id, conn, event);",
+            "            act(self, conn);",
         )],
     },
     Bug {

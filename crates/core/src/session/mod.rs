@@ -13,7 +13,7 @@ pub(crate) use list::rfc3339;
 pub(crate) use open::Opening;
 
 use crate::{
-    AgentId, ConnId, SessionId, Time,
+    AgentId, ConnId, SessionId,
     agent::Restarts,
     fanout::Subscriber,
     log::{Gate, State},
@@ -28,8 +28,6 @@ pub(crate) struct Session {
     /// What the log says, up to the last event appended.
     pub(crate) state: State,
     pub(crate) gate: Gate,
-    /// When the journal was last given a summary.
-    pub(crate) summarized_at: Time,
     /// Appends that failed in a row.
     pub(crate) append_failures: u32,
     /// The last append failed and its retry has not begun: events are held, all are sent then.
@@ -64,7 +62,6 @@ impl Session {
         Session {
             gate: Gate::recovered(known.upto()),
             state: known,
-            summarized_at: Time::default(),
             append_failures: 0,
             stalled: false,
             subscribers: BTreeMap::new(),

@@ -113,6 +113,7 @@ suite! {
     writing::a_retry_after_a_restart_stores_only_what_is_missing,
     writing::a_batch_goes_to_many_streams_and_each_append_is_judged_by_itself,
     writing::a_batch_may_continue_the_same_stream,
+    writing::a_batch_may_go_to_and_fro_between_very_many_streams,
     writing::an_empty_batch_is_nothing,
     writing::an_append_that_does_not_add_up_is_invalid,
     writing::the_latest_summary_wins,

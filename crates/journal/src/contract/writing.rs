@@ -183,6 +183,24 @@ pub(super) fn a_batch_may_continue_the_same_stream(world: &mut World) {
     assert_eq!(lines(&read_all(&world.journal, "s", 0)), ["a", "b", "c", "d", "e"]);
 }
 
+pub(super) fn a_batch_may_go_to_and_fro_between_very_many_streams(world: &mut World) {
+    let names: Vec<_> = (0..200).map(|it| format!("s-{it}")).collect();
+    let epochs: Vec<_> = names.iter().map(|it| world.journal.claim(it).unwrap().epoch).collect();
+    for round in 0..2 {
+        let mut batch = Vec::new();
+        for seq in round * 3 + 1..=round * 3 + 3 {
+            for (name, epoch) in names.iter().zip(&epochs) {
+                batch.push(append(name, *epoch, seq, &["x"]));
+            }
+        }
+        let outcomes = world.journal.append(&batch);
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    }
+    for name in &names {
+        assert_eq!(seqs(&read_all(&world.journal, name, 0)), [1, 2, 3, 4, 5, 6]);
+    }
+}
+
 pub(super) fn an_empty_batch_is_nothing(world: &mut World) {
     assert!(world.journal.append(&[]).is_empty());
     assert_eq!(world.journal.streams().unwrap(), []);

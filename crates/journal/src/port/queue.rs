@@ -68,6 +68,11 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    #[cfg(test)]
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
     /// Whether nothing waits and nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.lock();

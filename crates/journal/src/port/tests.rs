@@ -168,15 +168,27 @@ fn reads_are_answered_by_token() {
 
 #[test]
 fn stopping_flushes_what_is_queued() {
-    let Bench { dir, journal, mut port, done } = Bench::new(Durability::Process);
-    let epoch = journal.claim("s").unwrap().epoch;
+    let mut it = Bench::new(Durability::Process);
+    let epoch = it.journal.claim("s").unwrap().epoch;
+    let stranger = it.stranger();
+    stranger.execute_batch("BEGIN IMMEDIATE").unwrap();
     for round in 0..20 {
-        assert!(port.append(vec![append("s", epoch, round * 40 + 1, 40, 100)]).is_empty());
+        assert!(it.port.append(vec![append("s", epoch, round * 40 + 1, 40, 100)]).is_empty());
     }
-    assert!(port.read(1, "s".into(), 0, 1, 1).is_none());
-    port.stop();
+    it.port.delete("t".into());
+    assert!(it.port.read(1, "s".into(), 0, 1, 1).is_none());
+    let Bench { dir, journal, port, done } = it;
+    let queue = port.queue.clone();
+    let stopping = thread::spawn(|| port.stop());
+    let deadline = Instant::now() + SOON;
+    while !queue.is_closed() {
+        assert!(Instant::now() < deadline);
+        thread::yield_now();
+    }
+    stranger.execute_batch("COMMIT").unwrap();
+    stopping.join().unwrap();
     assert_eq!(journal.read("s", 0, 10_000, 1 << 30).unwrap().len(), 800);
-    assert_eq!(done.iter().count(), 21);
+    assert_eq!(done.iter().count(), 22);
     drop((journal, dir));
 }
 

@@ -77,11 +77,13 @@ impl Tail {
 
     /// Adds the next record of a stream. Those of the log must come in order.
     pub(super) fn add(&mut self, stream: &Arc<str>, number: i64, record: Unplaced) {
-        if !self.streams.contains_key(stream) {
-            self.streams.insert(Arc::clone(stream), Glimpse { number, ..Glimpse::default() });
+        match self.streams.get_mut(stream) {
+            Some(glimpse) if glimpse.number == number => glimpse.records.push(record),
+            _ => {
+                let glimpse = Glimpse { upto: 0, number, records: vec![record] };
+                self.streams.insert(Arc::clone(stream), glimpse);
+            }
         }
-        let glimpse = self.streams.get_mut(stream).expect("inserted if it was not there");
-        glimpse.records.push(record);
     }
 
     /// Everything up to this record is accounted for, whether it was added or has no events.
@@ -152,5 +154,8 @@ mod tests {
         assert_eq!(tail.head("t"), None);
         tail.forget("s");
         assert_eq!(tail.head("s"), None);
+        tail.add(&"t".into(), 5, unplaced(4, 1, 3));
+        tail.add(&"t".into(), 6, unplaced(5, 1, 1));
+        assert_eq!(tail.glimpse("t", 1).records, [unplaced(5, 1, 1)], "a stream made anew");
     }
 }

@@ -210,6 +210,10 @@ fn when_the_disk_is_full_a_batch_fails_as_a_whole_and_can_be_repeated() {
         assert_eq!(seqs(&journal, 0).unwrap(), [1]);
     }
     full(1_000_000);
+    // The next record is another one than that which failed.
+    write(&journal, append("s", b, 2, &["2"])).unwrap();
+    assert_eq!(seqs(&journal, 0).unwrap(), [1, 2]);
+    assert_eq!(journal.read("a", 0, 10, 10).unwrap(), []);
     let outcomes = journal.append(&batch);
     assert!(matches!(outcomes[..], [Ok(1), Err(_), Ok(3)]), "{outcomes:?}");
     assert_eq!(seqs(&journal, 0).unwrap(), [1, 2, 3]);
@@ -234,6 +238,8 @@ fn a_stranger_who_writes_makes_nobody_wait_who_does_not_want_to() {
     let writing = journal.lock_writer();
     assert!(journal.try_append(&[append("s", epoch, 2, &["b"])]).is_none());
     drop(writing);
+    journal.is_copying.store(true, Ordering::Relaxed);
+    assert!(journal.try_append(&[append("s", epoch, 2, &["b"])]).is_none());
 }
 
 #[test]
