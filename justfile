@@ -31,7 +31,7 @@ bench *arguments:
     cargo xtask bench {{ arguments }}
 
 # exactly what CI runs, with the time of each step
-ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "test-ci") (_step "fuzz 15") (_step "docs")
+ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 15") (_step "docs")
     @echo "== times"; cat target/ci-times
 
 # format the code

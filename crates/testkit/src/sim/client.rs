@@ -22,6 +22,7 @@ pub(super) struct Client {
 
 /// One connection, as its edge sees it.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the line")]
 pub(super) struct Connection {
     pub(super) client: usize,
     pub(super) aware: bool,
