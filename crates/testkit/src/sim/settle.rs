@@ -56,13 +56,13 @@ impl World {
             let conn = self.clients[client].conn.expect("connected above");
             let sessions: Vec<SessionId> = self.disk.streams.keys().cloned().collect();
             for session in &sessions {
-                if self.clients[client].aware {
-                    self.attach(conn, client, session);
-                } else if looks_back {
-                    self.request(conn, Kind::Load, Some(session), "session/load", r#""cwd":"/x""#);
-                } else {
-                    let params = r#""cwd":"/x""#;
+                let params = r#""cwd":"/x""#;
+                if !looks_back {
                     self.request(conn, Kind::Resume, Some(session), "session/resume", params);
+                } else if self.clients[client].aware {
+                    self.attach(conn, client, session);
+                } else {
+                    self.request(conn, Kind::Load, Some(session), "session/load", params);
                 }
                 if looks_back || hangs {
                     self.say_in(conn, session, "session/cancel");
