@@ -1,7 +1,7 @@
 //! The one loop: take what there is, let the hub think, carry out what it asks, write it down, send.
 
 use crate::{clock, effects::Effects, recorder::Recorder};
-use jackfield_agents::AgentEvent;
+use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
 use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Seq, SessionId, log::Event};
 use jackfield_journal::Done;
@@ -32,6 +32,8 @@ pub(crate) struct MainLoop {
     pub(crate) next_conn: u64,
     /// Ends by itself when nothing was alive for this long.
     pub(crate) idle_after: Option<Duration>,
+    /// How often it was asked to stop by signal.
+    pub(crate) signals: u32,
 }
 
 /// What the loop woke up for.
@@ -99,12 +101,26 @@ impl MainLoop {
             Woken::Agent(agent, event) => self.on_agent(agent, event),
             Woken::Client(conn, event) => self.on_client(conn, event),
             Woken::Accepted(accepted) => self.on_accepted(accepted),
-            Woken::Signal => self.feed(Input::Stop),
+            Woken::Signal => self.on_signal(),
             Woken::Tick => self.feed(Input::Tick),
             Woken::Idle => {
                 tracing::info!("nothing was alive for a while; the daemon ends");
                 self.feed(Input::Stop);
             }
+        }
+    }
+
+    /// Once is polite, twice kills the agents, three times does not even wait for the journal.
+    fn on_signal(&mut self) {
+        self.signals += 1;
+        self.feed(Input::Stop);
+        if 1 < self.signals {
+            for agent in self.effects.agents.values_mut() {
+                agent.stop(Stop::Now);
+            }
+        }
+        if 2 < self.signals {
+            self.effects.stopped = true;
         }
     }
 

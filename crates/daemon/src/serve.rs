@@ -213,6 +213,7 @@ fn assemble(
         client_events,
         next_conn: 0,
         idle_after: options.idle_after,
+        signals: 0,
     };
     let mail = Mailboxes {
         journal: journal_mail,

@@ -63,6 +63,7 @@ impl Journal {
     }
 
     /// Makes the caller the only writer of the stream, which is created if it does not exist.
+    /// Waits for a commit that is under way.
     pub fn claim(&self, stream: &str) -> Result<Claim, AppendError> {
         match &self.backend {
             Backend::Memory(it) => it.claim(stream),

@@ -6,8 +6,8 @@
 //!
 //! Reading order: [`Append`] and [`Event`] (`record.rs`, the shapes and the checksum), [`Journal`]
 //! (`journal.rs`, what every backend promises), `memory.rs` (the promise in its plainest form),
-//! `sqlite/` (schema, write, read, upkeep), [`Port`] (`port.rs`, the threads), `contract/` (one
-//! test suite for every backend).
+//! `sqlite/` (schema, write, claim, tail, read, upkeep), [`Port`] (`port/`, the threads),
+//! `contract/` (one test suite for every backend).
 //!
 //! **Invariant:** the events of a stream are numbered 1, 2, 3, …; a gap is never written and never
 //! skipped while reading.

@@ -37,7 +37,7 @@ impl Dice {
 fn writer() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
-    profile.join("examples").join("journal_writer")
+    profile.join("examples").join(format!("journal_writer{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// One life of a writer, up to its violent end. Returns the last event it acknowledged.

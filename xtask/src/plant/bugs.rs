@@ -218,7 +218,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "lose-early-updates",
         breaks: "what an agent says before it answers `session/new` is lost",
-        edits: &[edit(OPEN, "if self.early.len() < max {", "if self.early.len() < max.min(1) {")],
+        edits: &[edit(OPEN, "if room {", "if room && self.early.is_empty() {")],
     },
     Bug {
         name: "run-effects-at-once",

@@ -117,7 +117,15 @@ impl Hub {
             return; // The session let go of it; another may serve it by now.
         }
         match &mut session.stage {
-            Stage::Opening(opening) => return opening.keep(frame, self.config.limits.early_max),
+            Stage::Opening(opening) => {
+                if !opening.keep(frame, self.config.limits.early_max) {
+                    self.refuse_agent(
+                        agent,
+                        "it talks without end before it answers `session/new`",
+                    );
+                }
+                return;
+            }
             // The replay of a load: the journal has it all.
             Stage::Waking { loading: true } => return,
             Stage::Waking { .. } | Stage::Bound | Stage::Asleep => {}

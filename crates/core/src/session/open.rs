@@ -24,11 +24,14 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Some agents talk before they answer; that is kept in order, up to a point no agent reaches.
-    pub(crate) fn keep(&mut self, frame: Frame, max: usize) {
-        if self.early.len() < max {
+    /// Some agents talk before they answer; that is kept in order. False at a point no honest agent
+    /// reaches.
+    pub(crate) fn keep(&mut self, frame: Frame, max: usize) -> bool {
+        let room = self.early.len() < max;
+        if room {
             self.early.push(frame);
         }
+        room
     }
 }
 

@@ -133,7 +133,8 @@ impl Port {
     /// commits all that waits in one transaction, and `on_done` tells.
     ///
     /// A batch is committed here and now if nothing is queued or under way before it, it is small,
-    /// and the commit waits neither for the disk nor for anyone else.
+    /// and the commit waits neither for the disk nor for anyone else. It may be returned before
+    /// `on_done` has told of a commit before it.
     #[must_use]
     pub fn append(&mut self, batch: Vec<Append>) -> Vec<Done> {
         if is_small(&batch)
@@ -276,7 +277,7 @@ fn call_for_upkeep(journal: &Journal, upkeep: &SyncSender<()>) {
 
 fn is_small(batch: &[Append]) -> bool {
     let events: u64 = batch.iter().map(|it| u64::from(it.count)).sum();
-    let bytes: usize = batch.iter().map(|it| it.body.len()).sum();
+    let bytes: usize = batch.iter().map(size).sum();
     events <= INLINE_EVENTS_MAX && bytes <= INLINE_BYTES_MAX
 }
 
