@@ -14,6 +14,10 @@ use std::{
 };
 use tokio::sync::mpsc::Sender;
 
+/// Answers that wait for a client that does not read them. Events do not count: the hub bounds those
+/// far below.
+const UNREAD_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// The hands of the loop: the edges, and what is on its way to them.
 pub(crate) struct Effects {
     pub(crate) conns: BTreeMap<ConnId, ConnHandle>,
@@ -102,9 +106,12 @@ impl Effects {
     }
 
     fn tell_client(&mut self, conn: ConnId, text: Bytes) {
-        if let Some(handle) = self.conns.get_mut(&conn) {
-            handle.send(text);
-            self.dirty_conns.insert(conn);
+        let Some(handle) = self.conns.get_mut(&conn) else { return };
+        handle.send(text);
+        self.dirty_conns.insert(conn);
+        if UNREAD_BYTES_MAX < handle.queued_bytes() {
+            tracing::warn!(%conn, "a client asks and asks and does not read; it is cut off");
+            handle.close();
         }
     }
 

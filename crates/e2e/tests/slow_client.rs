@@ -91,3 +91,25 @@ fn check_everything(stream: &UnixStream) {
     }
     panic!("the stream ended at {next}");
 }
+
+#[test]
+fn a_client_that_asks_and_never_reads_is_cut_off() {
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let stream = UnixStream::connect(home.socket()).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut writer = &stream;
+    let method = "x".repeat(60_000);
+    // Each answer repeats the name of the method that is not there.
+    let cut = (1..10_000).find(|id| {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n");
+        writer.write_all(line.as_bytes()).is_err()
+    });
+    assert!(cut.is_some(), "it was listened to for ever");
+    let mut other = home.dial();
+    other.hello();
+    let peak = procs::resident_peak(daemon.pid()) >> 20;
+    assert!(peak < 200, "the daemon took {peak} MB");
+    drop(other);
+    daemon.stop();
+}
