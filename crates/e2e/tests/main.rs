@@ -5,6 +5,7 @@
 mod bytes;
 mod editor;
 mod goose;
+mod idle;
 mod kill_agent;
 mod kill_client;
 mod kill_daemon;
