@@ -65,7 +65,7 @@ mod tests {
     fn a_path_of_one_machine_is_found_wherever_it_starts() {
         assert_eq!(home_path("see /home/ada/x"), Some("home"));
         assert_eq!(home_path("\"/root/.cargo\""), Some("root"));
-        assert_eq!(home_path("file:///work/main"), Some("work"));
+        assert_eq!(home_path("file:///work/x"), Some("work"));
         assert_eq!(home_path("/Users/ada"), Some("Users"));
     }
 

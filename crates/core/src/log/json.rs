@@ -26,13 +26,6 @@ impl Json {
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("JSON text was checked when it came in")
     }
-
-    /// Reads a member of an object, or `None` if this is no object or has no such member.
-    pub fn member(&self, name: &str) -> Option<Json> {
-        let map: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_slice(&self.0).ok()?;
-        map.get(name).map(|value| Json::trusted(value.to_string()))
-    }
 }
 
 impl fmt::Debug for Json {
