@@ -168,6 +168,7 @@ impl Hub {
             match timer {
                 Timer::AgentStart(agent, step) => self.on_start_deadline(agent, step),
                 Timer::Wake(session) => self.pump(&session),
+                Timer::Loaded(session) => self.on_quiet(&session),
                 Timer::Cancel(session, turn, rung) => self.on_cancel_deadline(&session, turn, rung),
                 Timer::AppendRetry(session) => self.append_again(&session),
                 Timer::ReadRetry(session, conn) => self.read_on(&session, conn),

@@ -37,6 +37,12 @@ pub const LIST_PAGE: usize = 100;
 /// `npx` start on a slow line takes a minute, nothing honest takes five.
 pub const START_MS_MAX: u64 = 300_000;
 
+/// An agent that tells a session's past has told it when it has been quiet for so long after its
+/// answer to `session/load`, or at the latest after the second figure. Those that go on after the
+/// answer do so in one burst of a millisecond or two.
+pub const LOAD_QUIET_MS: u64 = 100;
+pub const LOAD_QUIET_MS_MAX: u64 = 5_000;
+
 /// Between the rungs of the cancel ladder: most agents stop within 250 ms.
 pub const CANCEL_GRACE_MS: u64 = 3_000;
 
@@ -87,4 +93,5 @@ impl Default for Limits {
 
 const _: () = assert!(READ_BYTES_MAX <= OUTBOX_BYTES_MAX);
 const _: () = assert!(OUTBOX_BYTES_LOW < OUTBOX_BYTES_MAX);
+const _: () = assert!(LOAD_QUIET_MS < LOAD_QUIET_MS_MAX);
 const _: () = assert!(HELD_BYTES_LOW < HELD_BYTES_MAX);

@@ -53,7 +53,7 @@ impl Hub {
         if !dead.stopping {
             session.restarts.ended(now);
         }
-        let waking = matches!(session.stage, Stage::Waking { .. });
+        let waking = matches!(session.stage, Stage::Waking(_));
         session.stage = Stage::Asleep;
         let turn = session.turn.as_ref().map(|it| it.number);
         if !dead.stopping || turn.is_some() {

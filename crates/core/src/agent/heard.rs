@@ -126,9 +126,12 @@ impl Hub {
                 }
                 return;
             }
-            // The replay of a load: the journal has it all.
-            Stage::Waking { loading: true } => return,
-            Stage::Waking { .. } | Stage::Bound | Stage::Asleep => {}
+            Stage::Waking(waking) => {
+                if journaled && waking.is_past(&frame, self.now) {
+                    return; // It tells what was said before, and the journal has that.
+                }
+            }
+            Stage::Bound | Stage::Asleep => {}
         }
         let frame = self.as_ours(id, frame);
         if journaled {

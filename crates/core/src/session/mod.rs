@@ -11,6 +11,7 @@ mod wake;
 pub(crate) use attach::Attach;
 pub(crate) use list::rfc3339;
 pub(crate) use open::Opening;
+pub(crate) use wake::Waking;
 
 use crate::{
     AgentId, ConnId, SessionId,
@@ -51,8 +52,8 @@ pub(crate) enum Stage {
     Opening(Opening),
     /// No agent.
     Asleep,
-    /// An agent is being started for it. `loading`: it is replaying what the journal has.
-    Waking { loading: bool },
+    /// An agent is being started for it, and asked to take it up again.
+    Waking(Waking),
     /// The agent serves it.
     Bound,
 }
@@ -91,7 +92,7 @@ impl Session {
     pub(crate) fn shown(&self) -> &'static str {
         match &self.stage {
             Stage::Opening(_) => "opening",
-            Stage::Waking { .. } => "starting",
+            Stage::Waking(_) => "starting",
             Stage::Asleep if self.state.closed => "closed",
             Stage::Asleep => "asleep",
             Stage::Bound if !self.asks.is_empty() => "asks",

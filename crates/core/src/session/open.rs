@@ -122,7 +122,7 @@ impl Hub {
                 let params = opening.frame.params().unwrap_or("{}").to_owned();
                 self.ask_agent(agent, "session/new", &params, Waiting::New(id.clone()));
             }
-            Stage::Waking { .. } => self.climb(agent, id),
+            Stage::Waking(_) => self.climb(agent, id),
             Stage::Asleep | Stage::Bound => {}
         }
     }

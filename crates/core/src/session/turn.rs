@@ -64,7 +64,7 @@ impl Hub {
                 }
                 self.start_turn(id, agent);
             }
-            (Stage::Bound | Stage::Opening(_) | Stage::Waking { .. }, _) => {}
+            (Stage::Bound | Stage::Opening(_) | Stage::Waking(_), _) => {}
         }
     }
 

@@ -3,14 +3,53 @@
 
 use super::{Stage, open::without_session_id};
 use crate::{
-    AgentId, Hub, Launch, Note, SessionId,
-    agent::{Purpose, Verdict, Waiting, error_of},
+    AgentId, Hub, Launch, Note, SessionId, Time,
+    agent::{Agent, Purpose, Verdict, Waiting, error_of},
+    limits,
     log::{Body, Json, Rung},
     timer::Timer,
 };
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// Updates that say what a session is now, and never what was said in it. A title or a mode is not
+/// among them: in a replay it is an old one, and the journal has the last.
+const PRESENT: [&str; 3] = ["available_commands_update", "config_option_update", "usage_update"];
+
+/// A session on its way back to an agent.
+#[derive(Debug, Default)]
+pub(crate) struct Waking {
+    /// `session/load` was asked, so the agent tells the session's past.
+    loading: bool,
+    /// It said the user's words, and nobody has prompted it: it tells the past, asked or not.
+    retells: bool,
+    /// It has answered `session/load` and may not have told all.
+    loaded: Option<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    setup: String,
+    quiet_at: Time,
+    latest: Time,
+}
+
+impl Waking {
+    /// Whether an update tells the past. Some agents do so on `session/resume`, which should not,
+    /// and some go on after they have answered `session/load`.
+    pub(crate) fn is_past(&mut self, update: &Frame, now: Time) -> bool {
+        let kind = update.update().unwrap_or_default();
+        if PRESENT.contains(&&*kind) {
+            return false;
+        }
+        self.retells |= kind == "user_message_chunk";
+        if let Some(loaded) = &mut self.loaded {
+            loaded.quiet_at = now.plus(limits::LOAD_QUIET_MS).min(loaded.latest);
+        }
+        self.loading || self.retells
+    }
+}
 
 impl Hub {
     pub(crate) fn wake(&mut self, id: &SessionId) {
@@ -30,7 +69,7 @@ impl Hub {
         }
         let asker = session.queue.front().map(|it| it.conn);
         let asker = asker.or_else(|| session.parked.front().map(|it| it.0));
-        session.stage = Stage::Waking { loading: false };
+        session.stage = Stage::Waking(Waking::default());
         let launch = self.launch_again(id, asker);
         let spare = asker.and_then(|it| self.take_spare(it, &launch, id));
         let agent =
@@ -69,9 +108,17 @@ impl Hub {
     }
 
     fn load(&mut self, agent: AgentId, id: &SessionId, params: &str) {
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
-        session.stage = Stage::Waking { loading: true };
+        if let Some(waking) = self.waking(id) {
+            waking.loading = true;
+        }
         self.ask_agent(agent, "session/load", params, Waiting::Load(id.clone()));
+    }
+
+    fn waking(&mut self, id: &SessionId) -> Option<&mut Waking> {
+        match &mut self.sessions.get_mut(id)?.stage {
+            Stage::Waking(waking) => Some(waking),
+            _ => None,
+        }
     }
 
     /// What `session/new` was asked with, for the session the agent knows by its own id.
@@ -107,9 +154,34 @@ impl Hub {
         if !self.sessions.contains_key(id) {
             return self.stop_agent(agent);
         }
-        match frame.result() {
-            Some(result) => self.bind(agent, id, Rung::Reloaded, result),
-            None => self.give_up(id, &format!("`session/load` was refused: {}", error_of(frame))),
+        let Some(result) = frame.result() else {
+            return self.give_up(id, &format!("`session/load` was refused: {}", error_of(frame)));
+        };
+        let now = self.now;
+        match self.waking(id).filter(|it| it.retells) {
+            Some(waking) => {
+                let quiet_at = now.plus(limits::LOAD_QUIET_MS);
+                let latest = now.plus(limits::LOAD_QUIET_MS_MAX);
+                waking.loaded = Some(Loaded { setup: result.into(), quiet_at, latest });
+                self.timers.set(quiet_at, Timer::Loaded(id.clone()));
+            }
+            None => self.bind(agent, id, Rung::Reloaded, result),
+        }
+    }
+
+    /// Time has passed since a load: if nothing was said in it, the agent's words are new from here.
+    pub(crate) fn on_quiet(&mut self, id: &SessionId) {
+        let now = self.now;
+        let agent = self.sessions.get(id).and_then(|it| it.agent);
+        let ready = |it: &AgentId| self.agents.get(it).is_some_and(Agent::is_ready);
+        // One that was let go meanwhile is not bound: whoever waits hears of its end.
+        let Some(agent) = agent.filter(ready) else { return };
+        let Some(waking) = self.waking(id) else { return };
+        if let Some(loaded) = waking.loaded.take_if(|it| it.quiet_at <= now) {
+            self.bind(agent, id, Rung::Reloaded, &loaded.setup);
+        } else if let Some(loaded) = &waking.loaded {
+            let at = loaded.quiet_at;
+            self.timers.set(at, Timer::Loaded(id.clone()));
         }
     }
 
@@ -145,5 +217,24 @@ impl Hub {
         }
         self.release_agent(id);
         self.refuse_waiting(id, &fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_without_end_is_waited_for_only_so_long() {
+        let said = r#"{"method":"session/update","params":{"update":{"sessionUpdate":"user_message_chunk"}}}"#;
+        let said = Frame::parse_str(said).unwrap();
+        let loaded = Loaded { setup: String::new(), quiet_at: Time(100), latest: Time(5_000) };
+        let mut waking = Waking { loading: true, retells: true, loaded: Some(loaded) };
+        let mut quiet_at = |now: u64| {
+            assert!(waking.is_past(&said, Time(now)));
+            waking.loaded.as_ref().unwrap().quiet_at
+        };
+        assert_eq!(quiet_at(90), Time(90 + limits::LOAD_QUIET_MS));
+        assert_eq!(quiet_at(4_990), Time(5_000));
     }
 }
