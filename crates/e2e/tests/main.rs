@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod bytes;
+mod clis;
 mod editor;
 mod goose;
 mod idle;

@@ -1,28 +1,27 @@
 //! Chat Completions.
 
-use std::{
-    io,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::io;
 
 use serde_json::{Value, json};
 
 use super::{
-    dialect::{Dialect, Problem},
+    dialect::{Asked, CACHED_TOKENS, CREATED, Dialect, PROMPT_TOKENS, halves},
+    problem::openai_error,
     reply::Reply,
     script::Script,
     talk::{Talk, Tool, text_of},
-    tools::sample,
 };
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "chat",
     serves: |path| path.ends_with("/chat/completions"),
-    streams: |_, body| body["stream"] == true,
+    streams: |asked| asked.body["stream"] == true,
     read,
     whole,
     stream,
-    error,
+    error: openai_error,
+    retry_after: &[429],
+    count: |_, _| None,
 };
 
 fn read(body: &Value) -> Talk {
@@ -38,39 +37,36 @@ fn read(body: &Value) -> Talk {
     for tool in body["tools"].as_array().into_iter().flatten() {
         let function = &tool["function"];
         if let Some(name) = function["name"].as_str() {
-            let schema = function["parameters"].clone();
-            talk.tools.push(Tool { name: name.to_owned(), schema });
+            talk.tools.push(Tool::function(name, &function["parameters"]));
         }
+    }
+    let format = &body["response_format"];
+    if matches!(format["type"].as_str(), Some("json_object" | "json_schema")) {
+        talk.schema = Some(format["json_schema"]["schema"].clone());
     }
     talk
 }
 
-fn whole(body: &Value, script: &Script, id: &str) -> Value {
-    let format = &body["response_format"];
-    let wants_json = matches!(format["type"].as_str(), Some("json_object" | "json_schema"));
-    let text = if wants_json {
-        let schema = format["json_schema"]["schema"].clone();
-        let schema = if schema.is_null() { json!({"type": "object"}) } else { schema };
-        sample(&schema, "").to_string()
-    } else {
-        script.chunks.concat()
-    };
-    let mut message = json!({"role": "assistant", "content": text});
+fn whole(asked: &Asked<'_>, script: &Script) -> Value {
+    let mut message = json!({"role": "assistant", "content": script.chunks.concat()});
+    if !script.thoughts.is_empty() {
+        message["reasoning_content"] = json!(script.thoughts.concat());
+    }
     if !script.calls.is_empty() {
-        message["tool_calls"] = tool_calls(script, id).collect();
+        message["tool_calls"] = tool_calls(asked, script).collect();
     }
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(script)});
     json!({
-        "id": format!("chatcmpl-{id}"), "object": "chat.completion", "created": now(),
-        "model": body["model"], "choices": [choice], "usage": usage(script),
+        "id": format!("chatcmpl-{}", asked.id), "object": "chat.completion", "created": CREATED,
+        "model": asked.model(), "choices": [choice], "usage": usage(script),
     })
 }
 
-fn stream(body: &Value, script: &Script, id: &str, reply: &mut Reply<'_>) -> io::Result<()> {
+fn stream(asked: &Asked<'_>, script: &Script, reply: &mut Reply<'_>) -> io::Result<()> {
     let event = |choices: Value| {
         json!({
-            "id": format!("chatcmpl-{id}"), "object": "chat.completion.chunk", "created": now(),
-            "model": body["model"], "choices": choices,
+            "id": format!("chatcmpl-{}", asked.id), "object": "chat.completion.chunk",
+            "created": CREATED, "model": asked.model(), "choices": choices,
         })
     };
     let delta = |delta: Value| event(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
@@ -79,14 +75,13 @@ fn stream(body: &Value, script: &Script, id: &str, reply: &mut Reply<'_>) -> io:
         reply.event(&delta(json!({"reasoning_content": thought})))?;
     }
     reply.say(script, |chunk| delta(json!({"content": chunk})))?;
-    for mut call in tool_calls(script, id) {
+    for mut call in tool_calls(asked, script) {
         // Arguments come in pieces, as from real servers.
         let arguments = call["function"]["arguments"].take();
-        let (first, second) = halves(arguments.as_str().unwrap_or_default());
         let index = call["index"].clone();
         call["function"]["arguments"] = json!("");
         reply.event(&delta(json!({"tool_calls": [call]})))?;
-        for piece in [first, second] {
+        for piece in halves(arguments.as_str().unwrap_or_default()) {
             let piece = json!({"index": index, "function": {"arguments": piece}});
             reply.event(&delta(json!({"tool_calls": [piece]})))?;
         }
@@ -99,14 +94,8 @@ fn stream(body: &Value, script: &Script, id: &str, reply: &mut Reply<'_>) -> io:
     reply.text("[DONE]")
 }
 
-fn error(problem: &Problem) -> Value {
-    let error = json!({
-        "message": problem.message, "type": problem.kind, "param": null, "code": problem.code,
-    });
-    json!({"error": error})
-}
-
-fn tool_calls(script: &Script, id: &str) -> impl Iterator<Item = Value> {
+fn tool_calls(asked: &Asked<'_>, script: &Script) -> impl Iterator<Item = Value> {
+    let id = asked.id;
     script.calls.iter().enumerate().map(move |(index, call)| {
         let arguments = call.arguments.to_string();
         let function = json!({"name": call.name, "arguments": arguments});
@@ -120,17 +109,10 @@ fn finish_reason(script: &Script) -> &'static str {
 }
 
 fn usage(script: &Script) -> Value {
-    let (prompt, completion) = (120, script.chunks.len());
+    let completion = script.chunks.len();
     json!({
-        "prompt_tokens": prompt, "completion_tokens": completion,
-        "total_tokens": prompt + completion, "prompt_tokens_details": {"cached_tokens": 20},
+        "prompt_tokens": PROMPT_TOKENS, "completion_tokens": completion,
+        "total_tokens": PROMPT_TOKENS + completion,
+        "prompt_tokens_details": {"cached_tokens": CACHED_TOKENS},
     })
-}
-
-fn halves(text: &str) -> (&str, &str) {
-    text.split_at(text.floor_char_boundary(text.len() / 2))
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -4,72 +4,68 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::{chat, reply::Reply, script::Script, talk::Talk};
+use super::{
+    chat, gemini, http::HttpRequest, messages, problem::Problem, reply::Reply, responses,
+    script::Script, talk::Talk,
+};
 
 /// One wire API.
 pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     /// Whether a POST to this path is meant for it; any prefix may stand before.
     pub(crate) serves: fn(path: &str) -> bool,
-    pub(crate) streams: fn(path: &str, body: &Value) -> bool,
+    pub(crate) streams: fn(&Asked<'_>) -> bool,
     pub(crate) read: fn(body: &Value) -> Talk,
-    /// The answer in one piece. `id` is unique; what stands before it is the dialect's business.
-    pub(crate) whole: fn(body: &Value, script: &Script, id: &str) -> Value,
+    /// The answer in one piece.
+    pub(crate) whole: fn(&Asked<'_>, &Script) -> Value,
     /// The answer in events, the closing ones included.
-    pub(crate) stream:
-        fn(body: &Value, script: &Script, id: &str, &mut Reply<'_>) -> io::Result<()>,
-    pub(crate) error: fn(&Problem) -> Value,
+    pub(crate) stream: fn(&Asked<'_>, &Script, &mut Reply<'_>) -> io::Result<()>,
+    pub(crate) error: fn(&Asked<'_>, &Problem) -> Value,
+    /// The statuses whose answer says in a header when to come again.
+    pub(crate) retry_after: &'static [u16],
+    /// What it answers to a POST to this path if that asks how long a prompt is.
+    pub(crate) count: fn(path: &str, tokens: usize) -> Option<Value>,
 }
 
-pub(crate) const DIALECTS: &[Dialect] = &[chat::DIALECT];
+pub(crate) const DIALECTS: &[Dialect] =
+    &[chat::DIALECT, responses::DIALECT, messages::DIALECT, gemini::DIALECT];
 
-/// An error as providers describe it.
-pub(crate) struct Problem {
-    pub(crate) status: u16,
-    pub(crate) kind: &'static str,
-    pub(crate) code: &'static str,
-    pub(crate) message: &'static str,
+/// When every answer says it was made; the same bytes each time are easier to test.
+pub(crate) const CREATED: u64 = 1_700_000_000;
+
+/// How long every prompt is said to be.
+pub(crate) const PROMPT_TOKENS: usize = 120;
+
+/// How many of them are said to come from a cache.
+pub(crate) const CACHED_TOKENS: usize = 20;
+
+/// A request to a model, as a dialect sees it.
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) body: &'a Value,
+    /// Unique; what stands before it is the dialect's business.
+    pub(crate) id: &'a str,
 }
 
-const PROBLEMS: &[Problem] = &[
-    problem(
-        400,
-        "invalid_request_error",
-        "context_length_exceeded",
-        "prompt is too long: 250000 tokens > 200000 maximum (fake 400)",
-    ),
-    problem(
-        401,
-        "authentication_error",
-        "invalid_api_key",
-        "Incorrect API key provided: test-***. (fake 401)",
-    ),
-    problem(403, "permission_error", "forbidden", "Forbidden (fake 403)"),
-    problem(404, "not_found_error", "model_not_found", "The model does not exist (fake 404)"),
-    problem(429, "rate_limit_error", "rate_limit_exceeded", "Rate limit reached (fake 429)"),
-    problem(500, "api_error", "server_error", "The server had an error (fake 500)"),
-    problem(529, "overloaded_error", "overloaded", "Overloaded (fake 529)"),
-];
-
-const fn problem(
-    status: u16,
-    kind: &'static str,
-    code: &'static str,
-    message: &'static str,
-) -> Problem {
-    Problem { status, kind, code, message }
+impl Asked<'_> {
+    /// The model's name: in the body, or in the path before a colon.
+    pub(crate) fn model(&self) -> Value {
+        let in_path = self.path.rsplit_once("/models/").and_then(|(_, it)| it.split_once(':'));
+        in_path.map_or_else(|| self.body["model"].clone(), |(model, _)| json!(model))
+    }
 }
 
-/// The problem for a status; any other one is described like 500.
-pub(crate) fn problem_of(status: u16) -> &'static Problem {
-    let known = PROBLEMS.iter().find(|it| it.status == status);
-    known.or(PROBLEMS.iter().find(|it| it.status == 500)).expect("500 is in the table")
+/// Whether the key of a request is `test-key`, in whichever place its API has for it.
+pub(crate) fn has_test_key(request: &HttpRequest) -> bool {
+    let bearer = request.header("authorization").and_then(|it| it.strip_prefix("Bearer "));
+    let own = ["x-api-key", "x-goog-api-key"].map(|it| request.header(it));
+    let in_query = request.query.split('&').find_map(|it| it.strip_prefix("key="));
+    let keys = [bearer, own[0], own[1], in_query];
+    keys.iter().any(Option::is_some) && keys.iter().flatten().all(|it| *it == "test-key")
 }
 
-/// A model as the lists of several providers show it.
-pub(crate) fn model_json(id: &str) -> Value {
-    json!({
-        "id": id, "object": "model", "type": "model", "created": 1_700_000_000, "owned_by": "fake",
-        "display_name": id, "context_length": 200_000, "max_tokens": 8192,
-    })
+/// Two halves of a text, for what real servers send in pieces.
+pub(crate) fn halves(text: &str) -> [&str; 2] {
+    text.split_at(text.floor_char_boundary(text.len() / 2)).into()
 }

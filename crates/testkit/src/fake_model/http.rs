@@ -91,17 +91,27 @@ fn read_chunk(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> io::Resu
     Ok(0 < size)
 }
 
-/// Sends a whole answer.
-pub(crate) fn send_json(stream: &mut TcpStream, status: u16, body: &Value) -> io::Result<()> {
-    let retry = if status == 429 { "retry-after: 1\r\n" } else { "" };
+/// Sends a whole answer; `header` is a line of the head besides the usual ones, or empty.
+pub(crate) fn send_json(
+    stream: &mut TcpStream,
+    status: u16,
+    header: &str,
+    body: &Value,
+) -> io::Result<()> {
+    let end = if header.is_empty() { "" } else { "\r\n" };
     let body = body.to_string();
     let head = format!(
-        "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\n{retry}\
+        "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\n{header}{end}\
          content-length: {}\r\n\r\n",
         reason(status),
         body.len()
     );
     stream.write_all(&[head.as_bytes(), body.as_bytes()].concat())
+}
+
+/// Sends a head and nothing after it.
+pub(crate) fn send_head(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
 }
 
 /// A stream of server-sent events, one chunk each.
@@ -119,6 +129,10 @@ impl<'a> Events<'a> {
 
     pub(crate) fn data(&mut self, data: &str) -> io::Result<()> {
         self.chunk(&format!("data: {data}\n\n"))
+    }
+
+    pub(crate) fn named(&mut self, name: &str, data: &str) -> io::Result<()> {
+        self.chunk(&format!("event: {name}\ndata: {data}\n\n"))
     }
 
     pub(crate) fn comment(&mut self) -> io::Result<()> {

@@ -7,13 +7,17 @@
 //! | request | answer |
 //! | --- | --- |
 //! | `POST …/chat/completions` | Chat Completions, streaming or not |
-//! | `GET …/models`, `GET …/models/ID` | `fake-model`, `fake-model-mini` |
+//! | `POST …/responses` | `OpenAI` Responses, streaming or not |
+//! | `POST …/messages`, `…/messages/count_tokens` | Anthropic Messages, streaming or not |
+//! | `POST …/models/ID:METHOD` | Gemini: `generateContent`, `streamGenerateContent`, `countTokens` |
+//! | `GET …/models`, `GET …/models/ID` | `fake-model`, `fake-model-mini`, as the client's API has it |
 //! | `GET /_log?since=N` | what was asked so far, as a list |
 //! | `POST /_ctl {"error":N,"count":M}` | the next M requests to a model fail with status N |
 //!
 //! A row of the log has `i`, `method`, `path`; if it went to a model also `dialect`, `model`,
 //! `stream`, `line`, `userTurns`, `afterTool`, `tools`, `calls`, `testKey` (whether the key was
-//! `test-key`), and when it is over `error` (the status) or `end` (`done`, `gone`).
+//! `test-key`), `id` (part of every id in the answer), and when it is over `error` (the status) or
+//! `end` (`done`, `gone`).
 //!
 //! Any prefix may stand before a path, so that the requests of several agents can be told apart; a
 //! prefix `/e401/` makes every request under it fail with 401 (any status will do).
@@ -39,13 +43,21 @@
 //! | `ERR429` | fails with that status, 400 to 599 |
 //! | `ERR429ONCE` | only the first request with that line fails |
 //!
+//! A request for JSON gets a value that fits its schema. Errors have the shape of the API.
+//!
 //! Tools are picked from those the request offers and their required arguments filled from the
-//! JSON schema. After the answer of a tool the model says what it was, and the turn is over.
+//! JSON schema; codex, which takes JavaScript from models it knows, gets JavaScript. After the
+//! answer of a tool the model says what it was, and the turn is over.
 
 mod chat;
 mod dialect;
+mod gemini;
 mod http;
+mod messages;
+mod models;
+mod problem;
 mod reply;
+mod responses;
 mod script;
 mod serve;
 mod talk;

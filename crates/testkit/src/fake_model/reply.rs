@@ -32,8 +32,13 @@ impl<'a> Reply<'a> {
         Ok(Reply { events: Events::start(stream)?, stopping })
     }
 
+    /// APIs that name their events repeat the name as the `type` of the data.
     pub(crate) fn event(&mut self, data: &Value) -> io::Result<()> {
-        self.text(&data.to_string())
+        if let Some(name) = data["type"].as_str() {
+            self.events.named(name, &data.to_string())
+        } else {
+            self.text(&data.to_string())
+        }
     }
 
     /// An event that is no JSON.
@@ -84,7 +89,7 @@ pub(crate) fn send_whole(
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
     }
-    send_json(stream, 200, body)
+    send_json(stream, 200, "", body)
 }
 
 /// Sleeps, unless the server stops.

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::{
     talk::Talk,
-    tools::{Call, SHELLS, WRITERS, fill, pick},
+    tools::{Call, Order, SHELLS, WRITERS, pick, sample},
 };
 
 /// One answer of the model, whatever the dialect it is written in.
@@ -73,7 +75,10 @@ const WORDS: &[(&str, Act)] = &[
     ("SLEEP", |script, scene| {
         scene.call(script, SHELLS, "timeout 30 tail -f /dev/null; echo hello-from-tool");
     }),
-    ("WRITE", |script, scene| scene.call(script, WRITERS, SAY_HELLO)),
+    ("WRITE", |script, scene| {
+        // A shell can write too.
+        scene.call(script, WRITERS, &format!("echo hello-from-tool | tee {}", scene.file));
+    }),
 ];
 
 const SAY_HELLO: &str = "echo hello-from-tool";
@@ -82,7 +87,7 @@ const SAY_HELLO: &str = "echo hello-from-tool";
 struct Scene<'a> {
     talk: &'a Talk,
     line: &'a str,
-    /// Where a file goes if the line names no path.
+    /// Where a file goes.
     file: &'a str,
 }
 
@@ -95,9 +100,8 @@ impl Scene<'_> {
             script.chunks = chunks(&["No tool ", "I know ", "was offered."]);
             return;
         };
-        let file = self.line.split_whitespace().find(|it| it.starts_with('/'));
-        let arguments = fill(tool, command, file.unwrap_or(self.file), "hello-from-tool\n");
-        script.calls.push(Call { name: tool.name.clone(), arguments });
+        let order = Order { command, file: self.file, writes: wanted == WRITERS };
+        script.calls.push(order.call(tool));
         script.chunks = chunks(&["I will", " run a", " tool."]);
     }
 }
@@ -113,7 +117,8 @@ pub(crate) fn script(talk: &Talk, file: &str) -> Script {
     }
     script.chunks = chunks(&["Hello", " from", " the", " fake", " model."]);
     let line = talk.last_line();
-    let scene = Scene { talk, line, file };
+    let named = line.split_whitespace().find(|it| it.starts_with('/'));
+    let scene = Scene { talk, line, file: named.unwrap_or(file) };
     let words: Vec<&str> = line.split(|it: char| !it.is_alphanumeric()).collect();
     for (word, act) in WORDS {
         if words.contains(word) {
@@ -121,6 +126,11 @@ pub(crate) fn script(talk: &Talk, file: &str) -> Script {
         }
     }
     script.error = words.iter().find_map(|it| failure(it));
+    if let Some(schema) = &talk.schema {
+        let schema = if schema.is_null() { &json!({"type": "object"}) } else { schema };
+        let chunks = vec![sample(schema, "").to_string()];
+        return Script { chunks, error: script.error, ..Script::default() };
+    }
     script
 }
 

@@ -16,8 +16,10 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    dialect::{DIALECTS, Dialect, model_json, problem_of},
-    http::{HttpRequest, send_json},
+    dialect::{Asked, DIALECTS, Dialect, has_test_key},
+    http::{HttpRequest, send_head, send_json},
+    models::models,
+    problem::problem_of,
     reply::{Reply, send_whole},
     script::{Script, script},
     talk::Talk,
@@ -43,8 +45,6 @@ struct State {
     /// To be shut down when the server stops.
     open: BTreeMap<u64, TcpStream>,
 }
-
-const MODELS: &[&str] = &["fake-model", "fake-model-mini"];
 
 impl Server {
     pub(crate) fn new(files: PathBuf) -> Server {
@@ -103,22 +103,32 @@ impl Server {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         if path == "/_log" {
             let since = request.query.strip_prefix("since=").and_then(|it| it.parse().ok());
-            return send_json(stream, 200, &json!(self.log(since.unwrap_or(0))));
+            return send_json(stream, 200, "", &json!(self.log(since.unwrap_or(0))));
         }
         if path == "/_ctl" {
             let number = |key: &str| body[key].as_u64().unwrap_or(0);
             let status = u16::try_from(number("error")).unwrap_or(500);
             self.fail_next(status, u32::try_from(number("count")).unwrap_or(u32::MAX));
-            return send_json(stream, 200, &json!({}));
+            return send_json(stream, 200, "", &json!({}));
         }
         let dialect = DIALECTS.iter().find(|it| request.method == "POST" && (it.serves)(path));
         if let Some(dialect) = dialect {
-            return self.answer(dialect, path, request, &body, stream);
+            let id = format!("{:x}-{}", self.born, self.next());
+            let asked = Asked { path, query: &request.query, body: &body, id: &id };
+            return self.answer(dialect, &asked, request, stream);
         }
         self.note(json!({"method": request.method, "path": request.path}));
-        match models(path).filter(|_| request.method == "GET") {
-            Some(list) => send_json(stream, 200, &list),
-            None => send_json(stream, 404, &json!({"error": {"message": "not found (fake)"}})),
+        let (tokens, counts) = (request.body.len() / 4 + 1, |it: &Dialect| it.count);
+        let answer = match request.method.as_str() {
+            // Some clients look whether anybody is there before they ask.
+            "HEAD" => return send_head(stream),
+            "GET" => models(request),
+            "POST" => DIALECTS.iter().map(counts).find_map(|count| count(path, tokens)),
+            _ => None,
+        };
+        match answer {
+            Some(answer) => send_json(stream, 200, "", &answer),
+            None => send_json(stream, 404, "", &json!({"error": {"message": "not found (fake)"}})),
         }
     }
 
@@ -126,37 +136,36 @@ impl Server {
     fn answer(
         &self,
         dialect: &Dialect,
-        path: &str,
+        asked: &Asked<'_>,
         request: &HttpRequest,
-        body: &Value,
         stream: &mut TcpStream,
     ) -> io::Result<()> {
-        let talk = (dialect.read)(body);
-        let number = self.next();
-        let file = self.files.join(format!("hello-{number}.txt"));
+        let talk = (dialect.read)(asked.body);
+        let file = self.files.join(format!("hello-{}.txt", self.next()));
         let script = script(&talk, &file.to_string_lossy());
-        let streams = (dialect.streams)(path, body);
+        let streams = (dialect.streams)(asked);
         let tools: Vec<&str> = talk.tools.iter().map(|it| it.name.as_str()).collect();
         let calls: Value = script.calls.iter().map(|it| json!([it.name, it.arguments])).collect();
         let entry = self.note(json!({
             "method": request.method, "path": request.path, "dialect": dialect.name,
-            "model": body["model"], "stream": streams, "line": talk.last_line(),
+            "model": asked.model(), "stream": streams, "line": talk.last_line(),
             "userTurns": talk.user_turns, "afterTool": talk.tool_answer.is_some(),
-            "tools": tools, "calls": calls,
-            "testKey": request.header("authorization") == Some("Bearer test-key"),
+            "tools": tools, "calls": calls, "testKey": has_test_key(request), "id": asked.id,
         }));
-        if let Some(status) = self.failure(path, &talk, &script) {
+        if let Some(status) = self.failure(asked.path, &talk, &script) {
             self.amend(entry, "error", &json!(status));
-            return send_json(stream, status, &(dialect.error)(problem_of(status)));
+            let waits = dialect.retry_after.contains(&status);
+            let header = if waits { "retry-after: 1" } else { "" };
+            let body = (dialect.error)(asked, problem_of(status));
+            return send_json(stream, status, header, &body);
         }
-        let id = format!("{:x}-{number}", self.born);
         let sent = if streams {
             Reply::start(stream, &self.stopping).and_then(|mut reply| {
-                (dialect.stream)(body, &script, &id, &mut reply)?;
+                (dialect.stream)(asked, &script, &mut reply)?;
                 reply.end()
             })
         } else {
-            send_whole(stream, &script, &(dialect.whole)(body, &script, &id), &self.stopping)
+            send_whole(stream, &script, &(dialect.whole)(asked, &script), &self.stopping)
         };
         self.amend(entry, "end", &json!(if sent.is_ok() { "done" } else { "gone" }));
         sent
@@ -202,13 +211,4 @@ impl Server {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn models(path: &str) -> Option<Value> {
-    if path.ends_with("/models") {
-        let list: Value = MODELS.iter().map(|it| model_json(it)).collect();
-        return Some(json!({"object": "list", "data": list}));
-    }
-    let (head, id) = path.rsplit_once('/')?;
-    head.ends_with("/models").then(|| model_json(id))
 }

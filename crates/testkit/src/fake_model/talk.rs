@@ -10,6 +10,8 @@ pub(crate) struct Talk {
     /// What the last tool answered, if nobody has spoken since.
     pub(crate) tool_answer: Option<String>,
     pub(crate) tools: Vec<Tool>,
+    /// JSON schema of the answer, if it shall be JSON; null: any object.
+    pub(crate) schema: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -17,6 +19,27 @@ pub(crate) struct Tool {
     pub(crate) name: String,
     /// JSON schema of its arguments.
     pub(crate) schema: Value,
+    pub(crate) form: Form,
+    /// The group it is in; its calls say so too.
+    pub(crate) namespace: Option<String>,
+}
+
+/// What a tool is fed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A JSON object that fits the schema.
+    Arguments,
+    /// A patch, as text.
+    Patch,
+    /// JavaScript that calls further tools.
+    Code,
+}
+
+impl Tool {
+    pub(crate) fn function(name: &str, schema: &Value) -> Tool {
+        let (name, schema) = (name.to_owned(), schema.clone());
+        Tool { name, schema, form: Form::Arguments, namespace: None }
+    }
 }
 
 impl Talk {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::talk::Tool;
+use super::talk::{Form, Tool};
 
 /// What agents call the tool that runs a command, most telling first.
 pub(crate) const SHELLS: &[&str] = &[
@@ -13,6 +13,7 @@ pub(crate) const SHELLS: &[&str] = &[
     "run_shell_command",
     "execute_command",
     "run_command",
+    "run_commands",
     "run_terminal_cmd",
     "run_in_terminal",
     "execute_bash",
@@ -34,14 +35,80 @@ pub(crate) const WRITERS: &[&str] = &[
     "str_replace_editor",
     "text_editor",
     "file_editor",
+    "apply_patch",
 ];
 
 /// A call of a tool the request offered.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
+    /// An object, or text for a tool that takes text.
     pub(crate) arguments: Value,
+    pub(crate) namespace: Option<String>,
 }
+
+/// What a tool shall do, whichever kind is found.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) file: &'a str,
+    /// Whether it is about the file; the command does the same then.
+    pub(crate) writes: bool,
+}
+
+impl Order<'_> {
+    /// The call of a tool that runs a command or writes a file.
+    pub(crate) fn call(&self, tool: &Tool) -> Call {
+        let arguments = match tool.form {
+            Form::Arguments => self.fill(tool),
+            Form::Patch => json!(self.patch()),
+            Form::Code if self.writes => {
+                json!(format!(
+                    "text(JSON.stringify(await tools.apply_patch({})))",
+                    json!(self.patch())
+                ))
+            }
+            Form::Code => {
+                let command = json!({"cmd": self.command});
+                json!(format!("text((await tools.exec_command({command})).output)"))
+            }
+        };
+        Call { name: tool.name.clone(), arguments, namespace: tool.namespace.clone() }
+    }
+
+    fn patch(&self) -> String {
+        format!("*** Begin Patch\n*** Add File: {}\n+{}*** End Patch\n", self.file, CONTENT)
+    }
+
+    fn fill(&self, tool: &Tool) -> Value {
+        let patch = self.patch();
+        let given = |name: &str| match name {
+            "command" | "cmd" | "commands" | "script" => Some(self.command),
+            "path" | "file_path" | "filePath" | "absolute_path" => Some(self.file),
+            "content" | "contents" | "file_text" | "file_content" => Some(CONTENT),
+            "input" | "patch" => Some(patch.as_str()),
+            _ => None,
+        };
+        let required = |name: &str| {
+            let list = tool.schema["required"].as_array();
+            list.is_some_and(|it| it.iter().any(|it| it == name))
+        };
+        let mut arguments = Map::new();
+        for (name, schema) in tool.schema["properties"].as_object().into_iter().flatten() {
+            let value = match given(name) {
+                Some(text) if type_of(schema) == "array" => words(name, text),
+                Some(text) => json!(text),
+                None if required(name) => sample(schema, name),
+                None => continue,
+            };
+            arguments.insert(name.clone(), value);
+        }
+        Value::Object(arguments)
+    }
+}
+
+/// What is in a written file.
+const CONTENT: &str = "hello-from-tool\n";
 
 /// The first of these that is offered, also under a prefix (`developer__shell`).
 pub(crate) fn pick<'a>(tools: &'a [Tool], wanted: &[&str]) -> Option<&'a Tool> {
@@ -53,31 +120,6 @@ pub(crate) fn pick<'a>(tools: &'a [Tool], wanted: &[&str]) -> Option<&'a Tool> {
         };
         tools.iter().find(|tool| wanted.iter().any(|name| prefixed(name, &lower(tool))))
     })
-}
-
-/// Arguments for a tool that runs a command or writes a file.
-pub(crate) fn fill(tool: &Tool, command: &str, file: &str, content: &str) -> Value {
-    let given = |name: &str| match name {
-        "command" | "cmd" | "commands" | "script" => Some(command),
-        "path" | "file_path" | "filePath" | "absolute_path" => Some(file),
-        "content" | "contents" | "file_text" | "file_content" => Some(content),
-        _ => None,
-    };
-    let required = |name: &str| {
-        let list = tool.schema["required"].as_array();
-        list.is_some_and(|it| it.iter().any(|it| it == name))
-    };
-    let mut arguments = Map::new();
-    for (name, schema) in tool.schema["properties"].as_object().into_iter().flatten() {
-        let value = match given(name) {
-            Some(text) if type_of(schema) == "array" => words(name, text),
-            Some(text) => json!(text),
-            None if required(name) => sample(schema, name),
-            None => continue,
-        };
-        arguments.insert(name.clone(), value);
-    }
-    Value::Object(arguments)
 }
 
 /// A command as a list of arguments; anything else as a list of one.
@@ -122,7 +164,10 @@ fn type_of(schema: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{SHELLS, Tool, fill, pick};
+    use super::{Order, SHELLS, Tool, pick};
+    use crate::fake_model::talk::Form;
+
+    const ORDER: Order<'_> = Order { command: "ls", file: "/f", writes: false };
 
     #[test]
     fn a_tool_under_a_prefix_is_found_and_its_required_arguments_are_filled() {
@@ -133,16 +178,30 @@ mod tests {
             },
             "required": ["command", "timeout_ms", "risk"],
         });
-        let other = Tool { name: "read".into(), schema: json!({}) };
-        let tools = [other, Tool { name: "developer__shell".into(), schema }];
+        let other = Tool::function("read", &json!({}));
+        let tools = [other, Tool::function("developer__shell", &schema)];
         let tool = pick(&tools, SHELLS).unwrap();
         let wanted = json!({"command": ["bash", "-lc", "ls"], "timeout_ms": 10_000, "risk": "LOW"});
-        assert_eq!(fill(tool, "ls", "/f", "text"), wanted);
+        assert_eq!(ORDER.call(tool).arguments, wanted);
     }
 
     #[test]
     fn a_tool_that_only_ends_like_a_known_one_is_not_taken() {
-        let tools = [Tool { name: "nutshell".into(), schema: json!({}) }];
+        let tools = [Tool::function("nutshell", &json!({}))];
         assert!(pick(&tools, SHELLS).is_none());
+    }
+
+    #[test]
+    fn a_tool_that_takes_code_gets_a_program_and_one_that_takes_a_patch_a_patch() {
+        let mut tool = Tool::function("exec", &json!(null));
+        tool.form = Form::Code;
+        let program = r#"text((await tools.exec_command({"cmd":"ls"})).output)"#;
+        assert_eq!(ORDER.call(&tool).arguments, program);
+        let order = Order { writes: true, ..ORDER };
+        let program = order.call(&tool).arguments;
+        assert!(program.as_str().unwrap().contains("tools.apply_patch(\"*** Begin"), "{program}");
+        tool.form = Form::Patch;
+        let patch = "*** Begin Patch\n*** Add File: /f\n+hello-from-tool\n*** End Patch\n";
+        assert_eq!(order.call(&tool).arguments, patch);
     }
 }
