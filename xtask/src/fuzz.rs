@@ -5,7 +5,7 @@
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -47,8 +47,17 @@ fn run_one(target: &str, seconds: u32) -> bool {
     if Path::new(&committed).is_dir() {
         cargo.arg(&committed);
     }
+    cargo.args(recordings(target));
     cargo.arg("--").arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
     cargo.status().is_ok_and(|it| it.success())
+}
+
+/// What real programs printed is where fuzzing a dialect begins.
+fn recordings(target: &str) -> Vec<PathBuf> {
+    let Some(dialect) = target.strip_prefix("dialect_") else { return Vec::new() };
+    let cli = dialect.split('_').next().unwrap_or(dialect);
+    let versions = fs::read_dir(Path::new("crates/adapt/fixtures").join(cli));
+    versions.into_iter().flatten().flatten().map(|it| it.path()).collect()
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         ["sim", rest @ ..] => sim::run(rest),
         ["plant", names @ ..] => plant::run(names),
         ["bench"] => report(bench::run()),
+        // What the bench adapts.
+        ["foreign", ..] => report(bench::foreign::speak()),
         ["fuzz"] => fuzz::run(15),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds),

@@ -1,7 +1,7 @@
 //! Plays a daemon that will be killed: `daemon GUARD LEDGER MARK command…` starts one agent, says
 //! `started` on stdout and waits for ever.
 
-use jackfield_agents::{AgentEvent, GuardCommand, Launch, Ledger, spawn};
+use jackfield_agents::{AgentEvent, GuardCommand, Launch, Ledger, Speaks, spawn};
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let ledger = Ledger::open(Path::new(&next()?))?;
     let mark = next()?;
     let env = std::env::vars().filter(|(name, _)| name == "PATH").collect();
-    let launch = Launch { argv: args.collect(), cwd: "/".into(), env };
+    let launch = Launch { argv: args.collect(), cwd: "/".into(), env, speaks: Speaks::Frames };
     let (events, mut heard) = tokio::sync::mpsc::channel(16);
     let _handle = spawn(&guard, &launch, &mark, &ledger, events, ())?;
     while let Some(((), event)) = heard.recv().await {

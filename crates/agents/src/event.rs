@@ -1,9 +1,10 @@
 //! What the daemon hears of an agent.
 
+use bytes::Bytes;
 use jackfield_wire::Frame;
 use std::fmt;
 
-/// In a life: `Started`, then any of `Frames`, `Noise` and `Wrote`, then `Gone`, then `Swept`.
+/// In a life: `Started`, then any of `Frames` or `Lines`, `Noise` and `Wrote`, then `Gone`, then `Swept`.
 /// An agent that could not be started says only `Gone` and `Swept`.
 #[derive(Debug)]
 pub enum AgentEvent {
@@ -13,6 +14,8 @@ pub enum AgentEvent {
     /// In the order written, never empty. A frame may share its memory with the others of its
     /// batch: copy what is kept for long.
     Frames(Vec<Frame>),
+    /// The same of a program that was started to speak lines.
+    Lines(Vec<Bytes>),
     /// Stdout that is no protocol. Counted and kept with the tail of stderr, never answered.
     Noise(Noise),
     /// So much of the backlog was taken by the agent after it had to wait.

@@ -48,11 +48,16 @@ impl AgentHandle {
         self.valve.set_closed(false);
     }
 
+    /// Closes stdin behind what is queued, and lets the program go on.
+    pub fn close_stdin(&mut self) {
+        self.outbox.close();
+    }
+
     /// Ends the agent and its tree; [`crate::AgentEvent::Gone`] and `Swept` follow.
     pub fn stop(&mut self, stop: Stop) {
         self.control.order(stop);
         match stop {
-            Stop::Polite => self.outbox.close(),
+            Stop::Polite | Stop::Soon => self.outbox.close(),
             Stop::Now => self.outbox.abandon(),
         }
     }

@@ -63,6 +63,12 @@ impl Ledger {
         Ok(Ledger { dir, boot_id, daemon, sweeper: Arc::default() })
     }
 
+    /// For a process that itself lives below a guard: whoever keeps that guard's ledger is enough.
+    pub fn nowhere() -> Ledger {
+        let (dir, boot_id) = (PathBuf::new(), String::new());
+        Ledger { dir, boot_id, daemon: None, sweeper: Arc::default() }
+    }
+
     /// Ends what earlier daemons left running, and only what is proved to be theirs: a process with
     /// the recorded number and start time since the same boot, or one that carries the mark, and
     /// what is below those. Blocks, for a few seconds at worst: call it before the first agent.
@@ -117,7 +123,8 @@ impl Ledger {
             guard: None,
             agent: None,
         };
-        let entry = Entry { path: self.path(mark, PAGE), page };
+        let kept = !self.dir.as_os_str().is_empty();
+        let entry = Entry { path: kept.then(|| self.path(mark, PAGE)), page };
         entry.write()?;
         Ok(entry)
     }
@@ -166,7 +173,8 @@ fn finish_guards(guards: &[Process]) -> Vec<u32> {
 /// The ledger's knowledge of one agent that runs.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    path: PathBuf,
+    /// None where nothing is kept.
+    path: Option<PathBuf>,
     page: Page,
 }
 
@@ -179,16 +187,19 @@ impl Entry {
     }
 
     pub(crate) fn close(self) {
-        let _ = fs::remove_file(&self.path);
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Whole or not at all: a reader never sees half a page.
     fn write(&self) -> io::Result<()> {
-        let draft = self.path.with_extension(DRAFT);
+        let Some(path) = &self.path else { return Ok(()) };
+        let draft = path.with_extension(DRAFT);
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(&serde_json::to_vec(&self.page)?)?;
-        fs::rename(draft, &self.path)
+        fs::rename(draft, path)
     }
 }
 

@@ -3,7 +3,8 @@
 //! Read in this order: [`Launch`] says what to start, [`spawn`] starts it under a guard, `tend`
 //! follows its life, `pump` turns its stdout into frames, `outbox` writes its stdin, [`guard`] is the
 //! other process and ends the tree, [`Ledger`] remembers what runs for the next daemon. `os` is all
-//! that differs between systems.
+//! that differs between systems. Before any of that: [`find`] looks for an agent's program and
+//! [`probe`] asks it what it is.
 //!
 //! ```text
 //!  daemon ──── socket: stop! / started, exited, swept ──── guard (subreaper)
@@ -22,11 +23,13 @@
 
 mod chunk;
 mod event;
+pub mod find;
 pub mod guard;
 mod handle;
 mod ledger;
 mod os;
 mod outbox;
+pub mod probe;
 mod pump;
 mod redact;
 mod spawn;
@@ -42,5 +45,5 @@ pub use ledger::{Ledger, Reaped};
 pub use os::MARK_VARIABLE;
 pub use outbox::Full;
 pub use spawn::{SpawnError, spawn, spawn_with};
-pub use spec::{GuardCommand, Launch, Limits};
+pub use spec::{GuardCommand, Launch, Limits, Speaks};
 pub use stop::{Graces, Stop};

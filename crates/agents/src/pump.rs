@@ -2,6 +2,7 @@
 
 use crate::chunk;
 use crate::event::{AgentEvent, Noise};
+use crate::spec::Speaks;
 use crate::stderr::Tail;
 use bytes::Bytes;
 use jackfield_wire::{Frame, LineSplitter, LineTooLong};
@@ -19,6 +20,7 @@ pub(crate) struct Pump<K> {
     pub(crate) key: K,
     pub(crate) pipe: Receiver,
     pub(crate) splitter: LineSplitter,
+    pub(crate) speaks: Speaks,
     pub(crate) events: mpsc::Sender<(K, AgentEvent)>,
     pub(crate) tail: Tail,
     pub(crate) valve: Arc<Valve>,
@@ -28,7 +30,7 @@ impl<K: Clone> Pump<K> {
     /// Until stdout ends, or the agent has ended and what it wrote is delivered. A full channel
     /// stops the reading, and then the kernel stops the agent.
     pub(crate) async fn run(self, mut ended: oneshot::Receiver<()>) {
-        let Pump { key, mut pipe, mut splitter, events, tail, valve } = self;
+        let Pump { key, mut pipe, mut splitter, speaks, events, tail, valve } = self;
         loop {
             let chunk = tokio::select! {
                 biased;
@@ -36,11 +38,11 @@ impl<K: Clone> Pump<K> {
                 chunk = next(&valve, &mut pipe) => chunk,
             };
             let Ok(Some(chunk)) = chunk else { break };
-            let mut batch = Batch::default();
+            let mut batch = Batch::of(speaks);
             splitter.push(chunk, &mut |line| batch.add(line, &tail));
             batch.deliver(&key, &events).await;
         }
-        let mut batch = Batch::default();
+        let mut batch = Batch::of(speaks);
         chunk::drain(&pipe, |chunk| splitter.push(chunk, &mut |line| batch.add(line, &tail)));
         splitter.finish(&mut |line| batch.add(line, &tail));
         batch.deliver(&key, &events).await;
@@ -57,13 +59,20 @@ async fn next(valve: &Valve, pipe: &mut Receiver) -> io::Result<Option<Bytes>> {
 
 #[derive(Default)]
 struct Batch {
+    speaks: Speaks,
     frames: Vec<Frame>,
+    lines: Vec<Bytes>,
     noise: Option<Noise>,
 }
 
 impl Batch {
+    fn of(speaks: Speaks) -> Batch {
+        Batch { speaks, ..Batch::default() }
+    }
+
     fn add(&mut self, line: Result<Bytes, LineTooLong>, tail: &Tail) {
         match line {
+            Ok(line) if self.speaks == Speaks::Lines => self.lines.push(line),
             Ok(line) => match Frame::parse(line.clone()) {
                 Ok(frame) => self.frames.push(frame),
                 Err(_) => match recover(&line) {
@@ -87,6 +96,9 @@ impl Batch {
     async fn deliver<K: Clone>(self, key: &K, events: &mpsc::Sender<(K, AgentEvent)>) {
         if !self.frames.is_empty() {
             let _ = events.send((key.clone(), AgentEvent::Frames(self.frames))).await;
+        }
+        if !self.lines.is_empty() {
+            let _ = events.send((key.clone(), AgentEvent::Lines(self.lines))).await;
         }
         if let Some(noise) = self.noise {
             let _ = events.send((key.clone(), AgentEvent::Noise(noise))).await;

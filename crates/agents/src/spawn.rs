@@ -7,7 +7,7 @@ use crate::os::{MARK_VARIABLE, Process, handover};
 use crate::outbox::Outbox;
 use crate::pump::{Pump, Valve};
 use crate::redact::Redactor;
-use crate::spec::{GuardCommand, Launch, Limits, is_good_mark};
+use crate::spec::{GuardCommand, Launch, Limits, Speaks, is_good_mark};
 use crate::stderr::Tail;
 use crate::stop::Control;
 use crate::tend::Tend;
@@ -102,7 +102,11 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
     let pump = Pump {
         key: key.clone(),
         pipe: ours.stdout,
-        splitter: LineSplitter::new(limits.frame_bytes_max),
+        splitter: match launch.speaks {
+            Speaks::Frames => LineSplitter::new(limits.frame_bytes_max),
+            Speaks::Lines => LineSplitter::new(limits.frame_bytes_max).with_blank_lines(),
+        },
+        speaks: launch.speaks,
         events: events.clone(),
         tail: tail.clone(),
         valve: Arc::clone(&valve),

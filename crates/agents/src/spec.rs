@@ -10,6 +10,17 @@ pub struct Launch {
     pub cwd: PathBuf,
     /// The whole environment of the agent; nothing is inherited. `PATH` in it finds the program.
     pub env: Vec<(String, String)>,
+    pub speaks: Speaks,
+}
+
+/// What stdout of a program is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Speaks {
+    /// Frames of the protocol; anything else is noise.
+    #[default]
+    Frames,
+    /// Lines that only an adapter understands.
+    Lines,
 }
 
 /// Values of variables are never shown: keys live there.
@@ -20,6 +31,7 @@ impl fmt::Debug for Launch {
             .field("argv", &self.argv)
             .field("cwd", &self.cwd)
             .field("env", &names)
+            .field("speaks", &self.speaks)
             .finish()
     }
 }
@@ -73,6 +85,7 @@ mod tests {
             argv: vec!["agent".into()],
             cwd: "/".into(),
             env: vec![("API_KEY".into(), "hunter2".into())],
+            speaks: Speaks::Frames,
         };
         let shown = format!("{launch:?}");
         assert!(shown.contains("API_KEY") && !shown.contains("hunter2"), "{shown}");

@@ -8,6 +8,8 @@ use tokio::net::UnixStream;
 pub enum Stop {
     /// Close stdin, wait, ask the tree to end, wait, kill it.
     Polite,
+    /// Close stdin, ask the tree to end, wait, kill it.
+    Soon,
     /// Kill the tree.
     Now,
 }
@@ -16,12 +18,13 @@ impl Stop {
     fn to_order(self) -> u8 {
         match self {
             Stop::Polite => b'p',
+            Stop::Soon => b's',
             Stop::Now => b'n',
         }
     }
 
     pub(crate) fn from_order(byte: u8) -> Option<Stop> {
-        [Stop::Polite, Stop::Now].into_iter().find(|stop| stop.to_order() == byte)
+        [Stop::Polite, Stop::Soon, Stop::Now].into_iter().find(|stop| stop.to_order() == byte)
     }
 }
 

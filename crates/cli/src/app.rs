@@ -52,6 +52,9 @@ enum Verb {
     Cancel(cmd::cancel::Cancel),
     Serve(cmd::serve::Serve),
     Daemon(cmd::daemon::Daemon),
+    Agents(cmd::agents::Agents),
+    Adapt(cmd::adapt::Adapt),
+    Models(cmd::models::Models),
     Doctor(cmd::doctor::Doctor),
     Completions(cmd::completions::Completions),
     Man(cmd::man::Man),
@@ -91,6 +94,9 @@ fn dispatch(verb: Option<Verb>, desk: &Desk) -> Result<(), Failure> {
         Some(Verb::Cancel(it)) => it.run(desk),
         Some(Verb::Serve(it)) => it.run(desk),
         Some(Verb::Daemon(it)) => it.run(desk),
+        Some(Verb::Agents(it)) => it.run(desk),
+        Some(Verb::Adapt(it)) => it.run(desk),
+        Some(Verb::Models(it)) => it.run(desk),
         Some(Verb::Doctor(it)) => it.run(desk),
         Some(Verb::Completions(it)) => it.run(desk),
         Some(Verb::Man(it)) => it.run(desk),
@@ -104,7 +110,7 @@ pub(crate) fn tree() -> clap::Command {
 
 const DIRECTORIES: &str = "\
 Directories:
-  $JACKFIELD_CONFIG_DIR   config.toml          [default: $XDG_CONFIG_HOME/jackfield]
+  $JACKFIELD_CONFIG_DIR   config.toml, agents/ [default: $XDG_CONFIG_HOME/jackfield]
   $JACKFIELD_STATE_DIR    journal, ledger, log [default: $XDG_STATE_HOME/jackfield]
   $JACKFIELD_RUNTIME_DIR  socket, token        [default: $XDG_RUNTIME_DIR/jackfield]";
 

@@ -44,5 +44,6 @@ pub use conn::{ClientEvent, ConnHandle, open};
 pub use dial::{DialError, Socket, dial, dial_blocking, dial_until_up};
 pub use listen::{AcceptError, BindError, Listener};
 pub use relay::{Ended, relay};
+pub use stdio::stdio;
 pub use stream::{Stream, pair};
 pub use token::{Token, TokenError};

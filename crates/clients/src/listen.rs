@@ -3,7 +3,6 @@
 use crate::address::{Address, AddressError};
 use crate::auth::{self, Refusal};
 use crate::socket::{self, SocketFile};
-use crate::stdio;
 use crate::stream::Stream;
 use crate::token::Token;
 use rustix::io::Errno;
@@ -135,7 +134,7 @@ impl Listener {
             Door::Stdio { taken: true } => pending().await,
             Door::Stdio { taken } => {
                 *taken = true;
-                stdio::stream().map_err(Failure::System)
+                crate::stdio().map_err(Failure::System)
             }
         };
         match accepted {

@@ -15,7 +15,7 @@ use std::thread;
 use tokio::net::unix::pipe;
 
 /// The connection over stdin and stdout. To be made once.
-pub(crate) fn stream() -> io::Result<Stream> {
+pub fn stdio() -> io::Result<Stream> {
     let (input, output) = (io::stdin(), io::stdout());
     match reopened(input.as_fd(), output.as_fd()) {
         Some(stream) => Ok(stream),

@@ -102,10 +102,14 @@ impl Hub {
             }
             Input::AgentSpoke { agent, frame } => self.on_agent(agent, frame),
             Input::AgentGone { agent, exit } => self.on_agent_gone(agent, &exit),
+            Input::AgentsChanged { agents } => self.config.agents = agents,
             Input::Durable { session, upto } => self.on_durable(&session, upto),
             Input::AppendFailed { session, why } => self.on_append_failed(&session, why),
             Input::Read { conn, session, after, events } => {
                 self.on_read(conn, &session, after, &events);
+            }
+            Input::ReadFailed { conn, session, why, damaged: true, .. } => {
+                self.let_go(&session, conn, &Fault::Internal { why });
             }
             Input::ReadFailed { conn, session, .. } => {
                 let at = self.now.plus(crate::limits::APPEND_RETRY_MS);

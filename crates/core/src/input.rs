@@ -1,7 +1,8 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
-use crate::{AgentId, ConnId, Seq, SessionId, log::Event};
+use crate::{AgentId, ConnId, Launch, Seq, SessionId, log::Event};
 use jackfield_wire::{Fault, Frame};
+use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone)]
 pub enum Input {
@@ -23,14 +24,16 @@ pub enum Input {
     AgentSpoke { agent: AgentId, frame: Frame },
     /// An agent process ended, or could not be started.
     AgentGone { agent: AgentId, exit: Exit },
+    /// Other agents are known by name than before; what runs goes on.
+    AgentsChanged { agents: BTreeMap<Arc<str>, Launch> },
     /// The journal has everything of this session up to `upto`.
     Durable { session: SessionId, upto: Seq },
     /// The journal could not append; nothing after the last [`Input::Durable`] is known to be there.
     AppendFailed { session: SessionId, why: AppendFailure },
     /// The journal answered [`crate::Output::Read`]: a prefix of what is durable after `after`.
     Read { conn: ConnId, session: SessionId, after: Seq, events: Vec<Event> },
-    /// The journal could not answer [`crate::Output::Read`].
-    ReadFailed { conn: ConnId, session: SessionId, after: Seq, why: String },
+    /// The journal could not answer [`crate::Output::Read`]; `damaged`: it never will.
+    ReadFailed { conn: ConnId, session: SessionId, after: Seq, why: String, damaged: bool },
     /// The time asked for by [`crate::Hub::poll_timeout`] has come.
     Tick,
     /// End: interrupt what runs, stop the agents, write everything down.

@@ -40,6 +40,7 @@ pub enum Output {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     pub name: Arc<str>,
+    /// Empty if the driver knows by the name how it is started.
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     /// The agent's whole environment, or `None` for what the driver gives by default.

@@ -1,5 +1,6 @@
 //! `config.toml`: agents by name, and a few settings. A mistake is reported with its place.
 
+use crate::roster;
 use jackfield_journal::Durability;
 use serde::Deserialize;
 use std::{
@@ -26,8 +27,10 @@ pub struct Settings {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSettings {
-    /// The program and its arguments; never a shell string.
-    pub command: Vec<String>,
+    /// The program and its arguments; never a shell string. Without it, an agent of the catalogue is
+    /// only adjusted.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
     /// Variables set for this agent.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -63,20 +66,30 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Settings::default()),
         Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
     };
-    parse(&text).map_err(|reason| ConfigError::Invalid { path: path.to_owned(), reason })
+    let invalid = |reason| ConfigError::Invalid { path: path.to_owned(), reason };
+    let settings = parse(&text).map_err(invalid)?;
+    if let Some(name) = &settings.default_agent
+        && !settings.agents.contains_key(name)
+        && !roster::knows(&path.with_file_name(roster::FOLDER), name)
+    {
+        let reason = format!(
+            "`default_agent` is `{name}`, but there is no [agents.{name}] and no such agent in the \
+             catalogue; `jackfield agents` lists it"
+        );
+        return Err(invalid(reason));
+    }
+    Ok(settings)
 }
 
 fn parse(text: &str) -> Result<Settings, String> {
     let settings: Settings = toml::from_str(text).map_err(|error| error.to_string())?;
     for (name, agent) in &settings.agents {
-        if agent.command.is_empty() {
-            return Err(format!("`command` of [agents.{name}] is empty"));
+        if agent.command.as_ref().is_some_and(Vec::is_empty) {
+            return Err(format!(
+                "`command` of [agents.{name}] is empty: give the program and its arguments, or leave \
+                 it out to use the catalogue's"
+            ));
         }
-    }
-    if let Some(name) = &settings.default_agent
-        && !settings.agents.contains_key(name)
-    {
-        return Err(format!("`default_agent` is `{name}`, but there is no [agents.{name}]"));
     }
     Ok(settings)
 }
@@ -107,8 +120,23 @@ mod tests {
     }
 
     #[test]
-    fn a_default_agent_must_exist() {
-        assert!(parse("default_agent = \"x\"").unwrap_err().contains("[agents.x]"));
+    fn a_default_agent_is_configured_or_in_the_catalogue() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            load(&path)
+        };
+        assert!(load("default_agent = \"x\"").unwrap_err().to_string().contains("[agents.x]"));
+        assert!(load("default_agent = \"x\"\n[agents.x]\ncommand = [\"y\"]\n").is_ok());
+        assert!(load("default_agent = \"goose\"").is_ok());
+    }
+
+    #[test]
+    fn a_command_may_be_left_out_but_not_be_empty() {
+        let settings = parse("[agents.codex]\nenv = { A = \"1\" }\n").unwrap();
+        assert_eq!(settings.agents["codex"].command, None);
+        assert!(parse("[agents.codex]\ncommand = []\n").unwrap_err().contains("empty"));
     }
 
     #[test]
@@ -116,7 +144,8 @@ mod tests {
         let settings =
             parse("[agents.goose]\ncommand = [\"goose\", \"acp\"]\npass_env = [\"GOOSE_*\"]\n")
                 .unwrap();
-        assert_eq!(settings.agents["goose"].command, ["goose", "acp"]);
+        let command = settings.agents["goose"].command.clone().unwrap();
+        assert_eq!(command, ["goose", "acp"]);
         assert_eq!(settings.idle_after(), Some(Duration::from_mins(10)));
         assert_eq!(Settings { idle_after: Some(0), ..settings }.idle_after(), None);
     }

@@ -1,13 +1,15 @@
 //! Carrying out what the hub asks. Nothing here decides anything, and nothing here waits.
 
-use crate::{chunks::Chunks, chunks::follows, config::Settings, environment, observe};
+use crate::{chunks::Chunks, chunks::follows, environment, observe, roster::Roster};
 use bytes::Bytes;
-use jackfield_agents::{AgentEvent, AgentHandle, GuardCommand, Launch as Command, Ledger, Stop};
+use jackfield_agents::{
+    AgentEvent, AgentHandle, GuardCommand, Launch as Command, Ledger, Speaks, Stop,
+};
 use jackfield_clients::ConnHandle;
 use jackfield_core::{
     AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits,
 };
-use jackfield_journal::{AppendError, Done, Journal, Port};
+use jackfield_journal::{AppendError, Done, Journal, Port, ReadError};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
@@ -25,7 +27,7 @@ pub(crate) struct Effects {
     pub(crate) port: Port,
     pub(crate) journal: Journal,
     pub(crate) chunks: Chunks,
-    pub(crate) settings: Settings,
+    pub(crate) roster: Roster,
     pub(crate) guard: GuardCommand,
     pub(crate) ledger: Ledger,
     pub(crate) agent_events: Sender<(AgentId, AgentEvent)>,
@@ -46,7 +48,7 @@ impl Effects {
     pub(crate) fn new(
         port: Port,
         journal: Journal,
-        settings: Settings,
+        roster: Roster,
         guard: GuardCommand,
         ledger: Ledger,
         agent_events: Sender<(AgentId, AgentEvent)>,
@@ -58,7 +60,7 @@ impl Effects {
             port,
             journal,
             chunks: Chunks::default(),
-            settings,
+            roster,
             guard,
             ledger,
             agent_events,
@@ -134,25 +136,26 @@ impl Effects {
     }
 
     fn spawn(&mut self, agent: AgentId, launch: &Launch) {
-        let env = match &launch.env {
-            Some(env) => env.0.clone(),
-            None => {
-                environment::for_agent(std::env::vars(), self.settings.agents.get(&*launch.name))
-            }
+        let start = match self.roster.start(launch, environment::ours()) {
+            Ok(start) => start,
+            Err(why) => return self.not_started(agent, why),
         };
         // A process that was started before any session named a directory.
         let nowhere = launch.cwd.as_os_str().is_empty();
         let cwd = if nowhere { PathBuf::from("/") } else { launch.cwd.clone() };
-        let command = Command { argv: launch.argv.clone(), cwd, env };
+        let speaks = Speaks::Frames;
+        let command = Command { argv: start.argv, cwd, env: start.env, speaks };
         let mark = format!("{}-{}", self.mark, agent.0);
         let events = self.agent_events.clone();
         match jackfield_agents::spawn(&self.guard, &command, &mark, &self.ledger, events, agent) {
             Ok(handle) => drop(self.agents.insert(agent, handle)),
-            Err(error) => {
-                let exit = Exit { status: chain(&error), stderr: String::new(), started: false };
-                self.inputs.push_back(Input::AgentGone { agent, exit });
-            }
+            Err(error) => self.not_started(agent, chain(&error)),
         }
+    }
+
+    fn not_started(&mut self, agent: AgentId, status: String) {
+        let exit = Exit { status, stderr: String::new(), started: false };
+        self.inputs.push_back(Input::AgentGone { agent, exit });
     }
 
     /// Hands everything collected to the journal; what it commits at once is returned as inputs.
@@ -201,7 +204,9 @@ impl Effects {
                 let why = chain(&error);
                 tracing::error!(session = %stream, after, why, "the journal cannot be read");
                 let (conn, after) = (ConnId(token), jackfield_core::Seq(after));
-                self.inputs.push_back(Input::ReadFailed { conn, session: stream, after, why });
+                let damaged = matches!(error, ReadError::Damaged { .. });
+                let failed = Input::ReadFailed { conn, session: stream, after, why, damaged };
+                self.inputs.push_back(failed);
             }
             Done::Deleted { .. } => {}
             Done::DeleteFailed { stream, error } => {

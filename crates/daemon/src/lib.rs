@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`paths`] and [`config`] (what it is told), `boot` (how it comes up),
 //! `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks` (events on
-//! their way to the journal), `observe` (log lines), `recorder` (the last inputs, for the day an
+//! their way to the journal), `roster` (agents by name), `observe` (log lines), `recorder` (the last inputs, for the day an
 //! assertion fails).
 //!
 //! - **Invariant:** one thread owns the hub and all sockets and pipes; the journal's threads talk to it
@@ -15,15 +15,17 @@ mod chunks;
 mod clock;
 pub mod config;
 mod effects;
-mod environment;
+pub mod environment;
 mod main_loop;
 mod observe;
 pub mod paths;
 mod recorder;
 mod recover;
+mod roster;
 mod serve;
 
 pub use config::Settings;
 pub use observe::LogTarget;
 pub use paths::Paths;
+pub use roster::catalogue;
 pub use serve::{BootError, Isolated, JournalChoice, Options, Ready, isolated, serve};

@@ -135,7 +135,8 @@ impl MainLoop {
             AgentEvent::Noise(noise) => {
                 tracing::debug!(%agent, lines = noise.lines, first = noise.first, "not protocol");
             }
-            AgentEvent::Wrote { .. } => {}
+            // Lines are what adapters hear; the daemon's agents speak frames.
+            AgentEvent::Wrote { .. } | AgentEvent::Lines(_) => {}
             AgentEvent::Gone(exit) => {
                 self.feed(Input::AgentGone { agent, exit: in_words(exit) });
             }
@@ -172,6 +173,9 @@ impl MainLoop {
         let events = self.client_events.clone();
         let handle = jackfield_clients::open(stream, conn, events, FRAME_BYTES_MAX);
         self.effects.conns.insert(conn, handle);
+        if let Some(agents) = self.effects.roster.refresh() {
+            self.feed(Input::AgentsChanged { agents });
+        }
         self.feed(Input::ClientOpened { conn });
     }
 
@@ -246,7 +250,7 @@ pub(crate) fn read_answer(
         Ok(events) => Input::Read { conn, session, after, events },
         Err(error) => {
             tracing::error!(%session, after = after.0, why = error.why, "an event cannot be read");
-            Input::ReadFailed { conn, session, after, why: error.why }
+            Input::ReadFailed { conn, session, after, why: error.why, damaged: true }
         }
     }
 }

@@ -48,6 +48,11 @@ impl Paths {
         self.config.join("config.toml")
     }
 
+    /// What programs told about themselves.
+    pub fn probes(&self) -> PathBuf {
+        self.state.join("probe.json")
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("hub.sock")
     }

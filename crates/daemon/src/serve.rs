@@ -9,10 +9,11 @@ use crate::{
     paths::Paths,
     recorder::Recorder,
     recover::recover,
+    roster::{self, Roster},
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
-use jackfield_core::{Config, Hub, Launch};
+use jackfield_core::{Config, Hub};
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
 use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, time::Duration};
 use tokio::{
@@ -87,6 +88,7 @@ pub enum BootError {
 
 /// Runs a daemon until it is asked to stop; `on_ready` is called when clients can connect.
 pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), BootError> {
+    roster::warm_up();
     boot::directories(&options.paths)?;
     observe::start(&options.log, &options.log_level)
         .map_err(|source| BootError::System { what: "the log file", source })?;
@@ -138,6 +140,7 @@ impl Isolated {
 
 /// Starts a hub inside this process.
 pub fn isolated(options: Options) -> Result<Isolated, BootError> {
+    roster::warm_up();
     let system = |what| move |source| BootError::System { what, source };
     let ledger = Ledger::open(&options.paths.ledger()).map_err(system("the ledger"))?;
     let journal = open(&options)?;
@@ -194,7 +197,11 @@ fn assemble(
     let seed = seed()?;
     let recovered = recover(&journal).map_err(BootError::Recover)?;
     let sessions = recovered.len();
-    let hub = Hub::new(hub_config(&options.settings, seed), clock::now(), recovered);
+    let default_agent = options.settings.default_agent.clone();
+    let (paths, program) = (options.paths.clone(), options.guard.program.clone());
+    let roster = Roster::new(options.settings, paths, program);
+    let config = hub_config(&roster, default_agent.as_deref(), seed);
+    let hub = Hub::new(config, clock::now(), recovered);
     let (journal_done, journal_mail) = mpsc::channel(1024);
     let (agent_events, agent_mail) = mpsc::channel(64);
     let (client_events, client_mail) = mpsc::channel(64);
@@ -204,8 +211,7 @@ fn assemble(
     });
     let mark = format!("{}-{seed:016x}", std::process::id());
     let crash_dir = (options.journal == JournalChoice::Sqlite).then(|| options.paths.state.clone());
-    let effects =
-        Effects::new(port, journal, options.settings, options.guard, ledger, agent_events, mark);
+    let effects = Effects::new(port, journal, roster, options.guard, ledger, agent_events, mark);
     let main_loop = MainLoop {
         hub,
         effects,
@@ -225,23 +231,9 @@ fn assemble(
     Ok((main_loop, mail, sessions))
 }
 
-fn hub_config(settings: &Settings, seed: u64) -> Config {
-    let launch = |(name, agent): (&String, &crate::config::AgentSettings)| {
-        let name: std::sync::Arc<str> = name.as_str().into();
-        let launch = Launch {
-            name: name.clone(),
-            argv: agent.command.clone(),
-            cwd: PathBuf::new(),
-            env: None,
-        };
-        (name, launch)
-    };
-    Config {
-        agents: settings.agents.iter().map(launch).collect(),
-        default_agent: settings.default_agent.as_deref().map(Into::into),
-        seed,
-        ..Config::default()
-    }
+fn hub_config(roster: &Roster, default_agent: Option<&str>, seed: u64) -> Config {
+    let default_agent = default_agent.map(Into::into);
+    Config { agents: roster.launches(), default_agent, seed, ..Config::default() }
 }
 
 /// Lets clients in until the loop is gone. A client that is refused is its own concern.

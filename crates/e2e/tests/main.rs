@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod adapt;
 mod bytes;
+mod catalogue;
 mod clis;
+mod damage;
 mod editor;
 mod goose;
 mod idle;

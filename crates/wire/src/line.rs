@@ -31,12 +31,26 @@ pub struct LineSplitter {
     skipping: bool,
     /// No line has ended yet.
     first: bool,
+    blank_lines: bool,
 }
 
 impl LineSplitter {
     pub fn new(limit: usize) -> LineSplitter {
         assert!(0 < limit, "a limit of nothing would refuse every line");
-        LineSplitter { partial: Vec::new(), limit, skipping: false, first: true }
+        LineSplitter {
+            partial: Vec::new(),
+            limit,
+            skipping: false,
+            first: true,
+            blank_lines: false,
+        }
+    }
+
+    /// Hands on blank lines too, as empty ones: in text for people they mean something.
+    #[must_use]
+    pub fn with_blank_lines(mut self) -> LineSplitter {
+        self.blank_lines = true;
+        self
     }
 
     pub fn limit(&self) -> usize {
@@ -57,6 +71,8 @@ impl LineSplitter {
 
     /// The stream ended: what is left counts as a line.
     pub fn finish(mut self, on_line: &mut OnLine<'_>) {
+        // Nothing behind the last newline is no line.
+        self.blank_lines = false;
         self.end_line(&Bytes::new(), 0, 0, on_line);
     }
 
@@ -65,7 +81,7 @@ impl LineSplitter {
         let whole = self.partial.is_empty() && !self.skipping && end - start <= self.limit;
         if whole {
             let (from, to) = trimmed(&chunk[start..end], mem::take(&mut self.first));
-            if from < to {
+            if from < to || self.blank_lines {
                 on_line(Ok(chunk.slice(start + from..start + to)));
             }
             return;
@@ -74,7 +90,7 @@ impl LineSplitter {
         if !mem::take(&mut self.skipping) {
             let line = mem::take(&mut self.partial);
             let (from, to) = trimmed(&line, self.first);
-            if from < to {
+            if from < to || self.blank_lines {
                 on_line(Ok(Bytes::from(line).slice(from..to)));
             }
         }
@@ -120,6 +136,18 @@ mod tests {
         }
         splitter.finish(&mut on_line);
         lines
+    }
+
+    #[test]
+    fn blank_lines_are_handed_on_where_they_are_wanted() {
+        let mut lines = Vec::new();
+        let mut on_line = |line: Result<Bytes, _>| lines.push(line.unwrap());
+        let mut splitter = LineSplitter::new(9).with_blank_lines();
+        for chunk in [&b"a\n\n"[..], b" \r", b"\nb\n", b"\n"] {
+            splitter.push(Bytes::copy_from_slice(chunk), &mut on_line);
+        }
+        splitter.finish(&mut on_line);
+        assert_eq!(lines, [&b"a"[..], b"", b"", b"b", b""]);
     }
 
     /// What the splitter should do, said without any chunks.

@@ -3,6 +3,8 @@
 //! Machines are noisy: the ways take turns in short rounds, and what counts is the difference between
 //! two figures of the same run.
 
+mod adapter;
+pub(crate) mod foreign;
 mod talk;
 mod way;
 
@@ -33,6 +35,7 @@ pub(crate) fn run() -> Result<()> {
     prompts(&bench)?;
     bursts(&bench)?;
     starts(&bench)?;
+    adapter::run(&bench)?;
     let after = way::resident_mb(bench.daemon_pid())?;
     println!("\ndaemon: resident at the end {after:.1} MB");
     Ok(())

@@ -48,6 +48,13 @@ pub(crate) struct Line {
     child: Option<Child>,
 }
 
+impl Line {
+    /// Of the process that was started for it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+}
+
 impl Drop for Line {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
@@ -133,7 +140,7 @@ impl Bench {
         Ok(Talk::new(Box::new(stream.try_clone()?), Box::new(stream)))
     }
 
-    fn child(command: &mut Command) -> Result<Line> {
+    pub(crate) fn child(command: &mut Command) -> Result<Line> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let writer = child.stdin.take().context("piped")?;
         let reader = child.stdout.take().context("piped")?;

@@ -7,12 +7,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("core", &["wire"]),
     ("journal", &[]),
-    ("agents", &["wire"]),
+    ("catalogue", &[]),
+    ("agents", &["wire", "catalogue"]),
     ("clients", &["wire"]),
-    ("daemon", &["wire", "core", "journal", "agents", "clients"]),
-    ("cli", &["wire", "daemon", "agents", "clients", "journal"]),
+    ("adapt", &["wire", "catalogue", "agents", "clients"]),
+    ("daemon", &["wire", "core", "journal", "catalogue", "agents", "clients"]),
+    ("cli", &["wire", "daemon", "catalogue", "agents", "adapt", "clients", "journal"]),
     ("testkit", &["wire", "core"]),
-    ("e2e", &["wire", "journal", "testkit"]),
+    ("e2e", &["wire", "journal", "catalogue", "testkit"]),
 ];
 
 /// Complaints about the manifests of the crates in `crates`.

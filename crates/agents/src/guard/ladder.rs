@@ -51,6 +51,13 @@ impl Ladder {
         }
     }
 
+    /// The same without waiting for what the end of stdin does.
+    pub(super) fn on_soon(&mut self, now: Duration) {
+        if matches!(self.rung, Rung::Serving | Rung::Eof { .. }) {
+            self.rung = Rung::Term { until: now + self.graces.term, sent: false };
+        }
+    }
+
     pub(super) fn on_now(&mut self, now: Duration) {
         if !matches!(self.rung, Rung::Kill { .. } | Rung::Done) {
             self.rung = self.kill(now);
@@ -164,6 +171,17 @@ mod tests {
         ladder.on_polite(ms(0));
         ladder.on_polite(ms(90));
         assert_eq!(ladder.step(ms(100)), Step::Term);
+    }
+
+    #[test]
+    fn a_stop_that_should_be_soon_does_not_wait_for_the_end_of_stdin() {
+        let mut ladder = ladder();
+        ladder.on_polite(ms(0));
+        ladder.on_soon(ms(10));
+        assert_eq!(ladder.step(ms(10)), Step::Term);
+        assert_eq!(ladder.step(ms(10)), wait(210));
+        ladder.on_soon(ms(100));
+        assert_eq!(ladder.step(ms(210)), Step::Kill);
     }
 
     #[test]

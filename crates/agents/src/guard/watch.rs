@@ -99,6 +99,7 @@ impl<'a> Watch<'a> {
                 for order in orders[..count].iter().filter_map(|byte| Stop::from_order(*byte)) {
                     match order {
                         Stop::Polite => self.ladder.on_polite(now),
+                        Stop::Soon => self.ladder.on_soon(now),
                         Stop::Now => self.ladder.on_now(now),
                     }
                 }

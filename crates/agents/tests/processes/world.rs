@@ -3,7 +3,8 @@
 use crate::proc;
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, Exit, Graces, GuardCommand, Launch, Ledger, Limits, Stop, spawn_with,
+    AgentEvent, AgentHandle, Exit, Graces, GuardCommand, Launch, Ledger, Limits, Speaks, Stop,
+    spawn_with,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,7 +54,7 @@ impl World {
         let guard = GuardCommand { program: example("guard"), args: Vec::new() };
         let ledger = Ledger::open(&dir.path().join("ledger")).unwrap();
         let env = vec![("PATH".to_owned(), std::env::var("PATH").unwrap())];
-        let launch = Launch { argv: Vec::new(), cwd: "/".into(), env };
+        let launch = Launch { argv: Vec::new(), cwd: "/".into(), env, speaks: Speaks::Frames };
         World { dir, guard, ledger, limits: Limits::default(), launch, events_max: 64 }
     }
 
@@ -120,7 +121,7 @@ impl Agent {
                 }
                 AgentEvent::Noise(noise) => self.noise += noise.lines,
                 AgentEvent::Gone(exit) => return exit,
-                AgentEvent::Wrote { .. } | AgentEvent::Started { .. } => {}
+                AgentEvent::Wrote { .. } | AgentEvent::Started { .. } | AgentEvent::Lines(_) => {}
                 other @ AgentEvent::Swept { .. } => panic!("expected Gone, heard {other:?}"),
             }
         }

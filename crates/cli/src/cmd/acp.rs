@@ -21,7 +21,7 @@ use std::{ffi::OsString, io, path::PathBuf};
   $ jackfield acp -- goose acp
   \"command\": \"jackfield\", \"args\": [\"acp\", \"--\", \"goose\", \"acp\"]     in Zed's settings.json")]
 pub(crate) struct Acp {
-    /// An agent of config.toml [default: the one configured as default]
+    /// An agent by its name; `jackfield agents` lists them [default: the one configured as default]
     #[arg(env = env::AGENT, hide_env_values = true)]
     agent: Option<String>,
 

@@ -9,7 +9,8 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_daemon::{Paths, Settings};
+use jackfield_agents::find::{Places, choose, find};
+use jackfield_daemon::{Paths, Settings, environment};
 use jackfield_journal::{Durability, Journal};
 use serde_json::{Value, json};
 use std::{
@@ -59,7 +60,7 @@ impl Doctor {
             daemon,
             check_journal(&paths.journal(), runs),
             check_ledger(&paths.ledger(), runs),
-            check_agents(settings.as_ref().ok()),
+            check_agents(paths, settings.as_ref().ok()),
         ];
         let problems = checks.iter().filter(|it| it.fix.is_some()).count();
         match self.format {
@@ -204,43 +205,34 @@ fn check_ledger(dir: &Path, runs: bool) -> Check {
     }
 }
 
-/// Programs that speak ACP, by the names people install them under.
-const KNOWN: &[(&str, &str)] = &[
-    ("goose", "goose acp"),
-    ("gemini", "gemini --acp"),
-    ("opencode", "opencode acp"),
-    ("copilot", "copilot --acp"),
-    ("qwen", "qwen --acp"),
-    ("claude-agent-acp", "claude-agent-acp"),
-    ("codex-acp", "codex-acp"),
-];
-
-fn check_agents(settings: Option<&Settings>) -> Check {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = |program: &str| {
-        if program.contains('/') {
-            Path::new(program).is_file()
-        } else {
-            std::env::split_paths(&path).any(|it| it.join(program).is_file())
-        }
-    };
-    let configured = settings.into_iter().flat_map(|it| &it.agents);
-    for (name, agent) in configured {
-        let program = agent.command.first().map_or("", String::as_str);
-        if !is_there(program) {
-            let found = format!("[agents.{name}] starts `{program}`, which is not on PATH");
-            return Check::bad(
-                "agents",
-                found,
-                format!("install `{program}`, or correct `command`"),
-            );
+/// What is configured can be started, every file is an agent, and who else is there.
+fn check_agents(paths: &Paths, settings: Option<&Settings>) -> Check {
+    let catalogue = jackfield_daemon::catalogue(paths);
+    let places = Places::new(environment::ours());
+    if let Some(flaw) = catalogue.flaws().first() {
+        return Check::bad("agents", flaw.to_string(), "correct or remove the file");
+    }
+    for (name, agent) in settings.into_iter().flat_map(|it| &it.agents) {
+        let Some(command) = &agent.command else {
+            if catalogue.get(name).is_none() {
+                let found = format!("[agents.{name}] has no `command` and is no agent we know");
+                return Check::bad("agents", found, "add a `command`, or correct the name");
+            }
+            continue;
+        };
+        let program = command.first().cloned().unwrap_or_default();
+        if find(std::slice::from_ref(&program), None, &places).is_err() {
+            let found = format!("[agents.{name}] starts `{program}`, which was not found");
+            let fix = format!("install `{program}`, or correct `command`");
+            return Check::bad("agents", found, fix);
         }
     }
-    let known: Vec<&str> = KNOWN.iter().filter(|it| is_there(it.0)).map(|it| it.1).collect();
-    if known.is_empty() {
-        Check::good("agents", "none that we know is on PATH; give any command after `--`")
+    let found = catalogue.iter().filter(|it| choose(it, &places).is_ok());
+    let found: Vec<&str> = found.map(|it| it.id.as_str()).collect();
+    if found.is_empty() {
+        Check::good("agents", "none that we know is installed; give any command after `--`")
     } else {
-        Check::good("agents", format!("on PATH: {}", known.join(", ")))
+        Check::good("agents", format!("found: {}", found.join(", ")))
     }
 }
 

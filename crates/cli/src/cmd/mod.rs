@@ -1,6 +1,8 @@
 //! One file per verb: a struct whose doc is the help, and what it does.
 
 pub(crate) mod acp;
+pub(crate) mod adapt;
+pub(crate) mod agents;
 pub(crate) mod attach;
 pub(crate) mod cancel;
 pub(crate) mod completions;
@@ -9,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod guard;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod models;
 pub(crate) mod ps;
 pub(crate) mod run;
 pub(crate) mod serve;

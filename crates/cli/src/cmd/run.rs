@@ -30,7 +30,7 @@ pub(crate) struct Run {
     /// What to say to the agent; `-` reads it from stdin
     prompt: Option<String>,
 
-    /// An agent of config.toml
+    /// An agent by its name; `jackfield agents` lists them
     #[arg(short, long, env = env::AGENT, hide_env_values = true)]
     agent: Option<String>,
 
@@ -200,7 +200,9 @@ impl Run {
         let row = find(&sessions(conn)?, named)?;
         match choice {
             AgentChoice::Configured => prepare_to_wake(conn, &row)?,
-            given => given.connect(conn, cwd)?,
+            given => {
+                given.connect(conn, cwd)?;
+            }
         }
         Ok(Goal { ours: !row.is_live(), session: row.session_id, agent: row.agent })
     }
@@ -252,16 +254,16 @@ impl Run {
 /// Should the session's agent have to be started again: as configured, or else as the caller would.
 pub(super) fn prepare_to_wake(conn: &mut Conn, row: &Row) -> Result<(), Failure> {
     let cwd = std::path::Path::new(&row.cwd);
-    match AgentChoice::Named(row.agent.clone()).connect(conn, cwd) {
-        Err(Failure::Answer(answer)) if answer.name() == "no_agent" => {
-            let (name, argv) = (row.agent.clone(), row.argv.clone());
-            if argv.is_empty() {
-                return Ok(());
-            }
-            AgentChoice::Command { name, argv }.connect(conn, cwd)
-        }
-        connected => connected,
+    let configured = match AgentChoice::Named(row.agent.clone()).connect(conn, cwd) {
+        Err(Failure::Answer(answer)) if answer.name() == "no_agent" => false,
+        connected => connected?,
+    };
+    // One of the catalogue's was opened by its name, or with a command of somebody's.
+    if !configured && !row.argv.is_empty() {
+        let (name, argv) = (row.agent.clone(), row.argv.clone());
+        AgentChoice::Command { name, argv }.connect(conn, cwd)?;
     }
+    Ok(())
 }
 
 /// Ends the agent of the session we opened; the journal keeps what was said.

@@ -13,7 +13,7 @@ use std::{
 pub(crate) enum AgentChoice {
     /// The one the daemon is configured with.
     Configured,
-    /// One of the daemon's configuration, which also says what it may see of the environment.
+    /// One that the daemon knows by name; its spec says what of our environment it may see.
     Named(String),
     /// A command the caller gave: it sees what it would see if the caller started it.
     Command { name: String, argv: Vec<String> },
@@ -61,10 +61,12 @@ impl AgentChoice {
     }
 
     /// Tells the hub, before `initialize` starts the agent, or after it so that nothing is started.
-    pub(crate) fn connect(&self, conn: &mut Conn, cwd: &Path) -> Result<(), Failure> {
-        let Some(params) = self.params(cwd) else { return Ok(()) };
+    /// False if the daemon has no command for it, only the name.
+    pub(crate) fn connect(&self, conn: &mut Conn, cwd: &Path) -> Result<bool, Failure> {
+        let Some(params) = self.params(cwd) else { return Ok(false) };
         let wait = Wait { what: "the daemon to look up the agent", until: Until::Hub };
-        conn.call("_jackfield/connect", &params, wait).map(drop)
+        let told = conn.call("_jackfield/connect", &params, wait)?;
+        Ok(told["command"] != false)
     }
 
     /// What the hub is told; nothing if it shall choose.
@@ -75,14 +77,15 @@ impl AgentChoice {
             AgentChoice::Named(name) => params["agent"] = json!(name),
             AgentChoice::Command { name, argv } => {
                 params["agent"] = json!({ "name": name, "argv": argv });
-                params["env"] = Value::Object(environment(std::env::vars_os()));
             }
         }
+        // A key that was exported after the daemon started counts, too.
+        params["env"] = Value::Object(environment(std::env::vars_os()));
         Some(params)
     }
 }
 
-/// What an agent of the caller's sees: everything but what is ours. JSON cannot carry names and
+/// What an agent of the caller's may see: everything but what is ours. JSON cannot carry names and
 /// values that are no UTF-8; agents have none of those.
 fn environment(vars: impl Iterator<Item = (OsString, OsString)>) -> Map<String, Value> {
     vars.filter_map(|(name, value)| {

@@ -20,18 +20,23 @@ fn bad_config(error: ConfigError) -> Failure {
     Failure::Local { what, source: Box::new(error), exit: Exit::Usage, hint }
 }
 
+/// Ourselves, as the parent of a process tree.
+pub(crate) fn guard() -> Result<GuardCommand, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|source| Failure::local("cannot find our own program", source))?;
+    Ok(GuardCommand { program, args: vec![crate::cmd::guard::NAME.to_owned()] })
+}
+
 /// A daemon's options with everything at its default.
 pub(crate) fn options(paths: &Paths) -> Result<Options, Failure> {
     let settings = settings(paths)?;
-    let program = std::env::current_exe()
-        .map_err(|source| Failure::local("cannot find our own program", source))?;
     Ok(Options {
         paths: paths.clone(),
         listen: Vec::new(),
         idle_after: settings.idle_after(),
         log: LogTarget::Stderr,
         log_level: "info".to_owned(),
-        guard: GuardCommand { program, args: vec![crate::cmd::guard::NAME.to_owned()] },
+        guard: guard()?,
         settings,
         journal: JournalChoice::Sqlite,
     })

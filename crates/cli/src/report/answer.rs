@@ -3,6 +3,9 @@
 use crate::{exit::Exit, out::clean};
 use serde_json::Value;
 
+/// Behind these words the daemon says what to do about an agent that it cannot start.
+const WAY_OUT: &str = "; to fix it: ";
+
 /// An error answer: JSON-RPC's members, and what the hub adds.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
@@ -46,6 +49,7 @@ impl Answer {
             "agent_not_started" | "cannot_resume" | "no_agent" | "interrupted" => self.ours("why"),
             _ => return self.agents_causes(),
         };
+        let ours = ours.split_once(WAY_OUT).map_or(ours, |it| it.0);
         [ours].into_iter().filter(|it| !it.is_empty()).map(|it| clean(it).into_owned()).collect()
     }
 
@@ -71,10 +75,15 @@ impl Answer {
     pub(super) fn hint(&self) -> String {
         let agent = self.ours("agent");
         match (self.name(), self.code()) {
-            ("no_agent", _) => "name one with `--agent`, give its command after `--`, or set \
-                 `default_agent` in config.toml"
-                .into(),
+            ("no_agent", _) => {
+                "name one with `--agent` (`jackfield agents` lists them), give its command after \
+                 `--`, or set `default_agent` in config.toml"
+                    .into()
+            }
             ("session_not_found", _) => "`jackfield sessions list` shows all sessions".into(),
+            ("agent_not_started", _) if self.ours("why").contains(WAY_OUT) => {
+                clean(self.ours("why").split_once(WAY_OUT).unwrap_or_default().1).into_owned()
+            }
             ("agent_not_started", _) if self.ours("why").contains("not found") => format!(
                 "install `{agent}`, or correct its command after `--` or under [agents.{agent}] \
                  in config.toml"

@@ -24,13 +24,16 @@ fn it_names_the_agent_and_then_only_carries_bytes() {
 }
 
 #[test]
-fn an_agent_by_name_is_the_daemons_business() {
+fn an_agent_by_name_may_see_what_its_spec_grants_of_our_environment() {
     let home = Home::new();
     let heard =
         FakeHub::new().on("initialize", &[result(&json!({})), HANG_UP.to_owned()]).start(&home);
     home.run_with_input(&["acp", "claude"], &format!("{HELLO}\n"));
     let params = &heard.all("_jackfield/connect")[0]["params"];
-    assert_eq!((&params["agent"], params.get("env")), (&json!("claude"), None));
+    assert_eq!(params["agent"], "claude");
+    let names: Vec<&String> = params["env"].as_object().unwrap().keys().collect();
+    assert!(names.iter().any(|it| *it == "PATH"), "{names:?}");
+    assert!(!names.iter().any(|it| it.starts_with("JACKFIELD_")), "{names:?}");
 }
 
 #[test]

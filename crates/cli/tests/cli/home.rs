@@ -59,6 +59,13 @@ impl Home {
         fs::write(dir.join("config.toml"), text).unwrap();
     }
 
+    /// A file in the folder `agents`.
+    pub(crate) fn agent(&self, file: &str, text: &str) {
+        let dir = self.path().join("config/jackfield/agents");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join(file), text).unwrap();
+    }
+
     /// The command with these arguments, in this home and in an otherwise empty environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jackfield"));
@@ -67,6 +74,8 @@ impl Home {
             .env_clear()
             .env("PATH", self.path().join("bin"))
             .env("HOME", self.path())
+            // Nothing that the person who runs the tests has installed is found.
+            .env("JACKFIELD_PROGRAM_DIRS", "")
             .env("XDG_CONFIG_HOME", self.path().join("config"))
             .env("XDG_STATE_HOME", self.path().join("state"))
             .env("XDG_RUNTIME_DIR", self.path().join("run"))

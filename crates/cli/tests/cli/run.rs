@@ -91,12 +91,13 @@ fn the_agents_command_gets_the_callers_environment_without_ours() {
 }
 
 #[test]
-fn an_agent_by_name_gets_nothing_from_us() {
+fn an_agent_by_name_is_looked_up_by_the_daemon() {
     let home = Home::new();
     let heard = FakeHub::new().on("session/prompt", &[stop("end_turn")]).start(&home);
     assert_eq!(home.run(&["run", "-a", "claude", "hello"]).code, 0);
     let params = &heard.all("_jackfield/connect")[0]["params"];
-    assert_eq!((&params["agent"], params.get("env")), (&json!("claude"), None));
+    assert_eq!(params["agent"], "claude");
+    assert!(params["env"]["PATH"].is_string(), "what its spec grants comes from here");
     assert_eq!(home.run(&["run", "hello"]).code, 0);
     assert_eq!(heard.all("_jackfield/connect").len(), 1, "the daemon chooses");
 }
@@ -135,6 +136,22 @@ fn a_sleeping_session_is_woken_with_the_callers_environment_and_put_back_to_slee
     // The second answer is the same error here; the first is what decides.
     let did = home.run(&["run", "-s", "fix the parser", "go on"]);
     assert_eq!(did.code, 4);
+    let asked = heard.all("_jackfield/connect");
+    assert_eq!(asked[0]["params"]["agent"], "goose");
+    assert_eq!(asked[1]["params"]["agent"]["argv"], json!(["goose", "acp"]));
+    assert_eq!(asked[1]["params"]["env"]["HOME"], home.path().to_str().unwrap());
+}
+
+#[test]
+fn a_session_that_began_with_a_command_is_woken_with_it_even_if_the_name_is_known() {
+    let home = Home::new();
+    let by_name = result(&json!({ "command": false }));
+    let heard = FakeHub::new()
+        .rows(&[row("s-7f3abcdefghi", "goose", "asleep", "fix the parser")])
+        .on("_jackfield/connect", &[by_name])
+        .on("session/prompt", &[stop("end_turn")])
+        .start(&home);
+    assert_eq!(home.run(&["run", "-s", "s-7f", "go on"]).code, 0);
     let asked = heard.all("_jackfield/connect");
     assert_eq!(asked[0]["params"]["agent"], "goose");
     assert_eq!(asked[1]["params"]["agent"]["argv"], json!(["goose", "acp"]));

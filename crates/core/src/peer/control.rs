@@ -19,7 +19,11 @@ impl Hub {
         match method {
             "_jackfield/connect" => {
                 self.on_connect(conn, frame)?;
-                self.answer(conn, id, Ok("{}"));
+                let launch = self.conns.get(&conn).and_then(|it| it.launch.as_ref());
+                // Whoever knows a command for it may rather say that.
+                let by_name = launch.is_some_and(|it| it.argv.is_empty());
+                let result = if by_name { r#"{"command":false}"# } else { "{}" };
+                self.answer(conn, id, Ok(result));
             }
             "_jackfield/attach" => self.on_control_attach(conn, id, frame)?,
             "_jackfield/sessions" => {

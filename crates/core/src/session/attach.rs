@@ -84,15 +84,7 @@ impl Hub {
     pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.remove(id) else { return };
         for (conn, subscriber) in session.subscribers {
-            if let Some(it) = self.conns.get_mut(&conn) {
-                it.attached.remove(id);
-            }
-            for request in subscriber.owed.values() {
-                self.answer(conn, request, Err(fault));
-            }
-            for text in subscriber.into_deferred() {
-                self.say_without(conn, text, fault);
-            }
+            self.dismiss(id, conn, subscriber, fault);
         }
         // What has not left the gate is younger than what has.
         for (conn, text) in session.gate.unsaid() {
@@ -107,6 +99,27 @@ impl Hub {
         }
         if let Some(agent) = session.agent {
             self.stop_agent(agent);
+        }
+    }
+
+    /// What a client should hear next cannot be read, now or later: it hears no more of the session,
+    /// and whatever it waits for is answered.
+    pub(crate) fn let_go(&mut self, id: &SessionId, conn: ConnId, fault: &Fault) {
+        let session = self.sessions.get_mut(id);
+        if let Some(subscriber) = session.and_then(|it| it.subscribers.remove(&conn)) {
+            self.dismiss(id, conn, subscriber, fault);
+        }
+    }
+
+    fn dismiss(&mut self, id: &SessionId, conn: ConnId, subscriber: Subscriber, fault: &Fault) {
+        if let Some(it) = self.conns.get_mut(&conn) {
+            it.attached.remove(id);
+        }
+        for request in subscriber.owed.values() {
+            self.answer(conn, request, Err(fault));
+        }
+        for text in subscriber.into_deferred() {
+            self.say_without(conn, text, fault);
         }
     }
 

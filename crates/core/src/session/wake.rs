@@ -88,7 +88,12 @@ impl Hub {
         let known = of_conn.filter(same).or_else(|| self.config.agents.get(&state.agent));
         Launch {
             name: state.agent.clone(),
-            argv: known.map_or_else(|| state.argv.clone(), |it| it.argv.clone()),
+            // One that is known by name only may have been started with a command all the same.
+            argv: known
+                .map(|it| &it.argv)
+                .filter(|it| !it.is_empty())
+                .unwrap_or(&state.argv)
+                .clone(),
             cwd: PathBuf::from(&state.cwd),
             env: known.and_then(|it| it.env.clone()),
         }

@@ -201,7 +201,8 @@ impl Stream {
         let session = session.clone();
         if fails {
             let why = "the disk is away".to_owned();
-            return self.answers.push_back(Input::ReadFailed { conn, session, after, why });
+            let failed = Input::ReadFailed { conn, session, after, why, damaged: false };
+            return self.answers.push_back(failed);
         }
         let first = usize::try_from(after.0).expect("logs are short here").min(self.lines.len());
         let (mut events, mut bytes) = (Vec::new(), 0);

@@ -1,0 +1,101 @@
+//! `jackfield models`: what an agent can be told to think with.
+
+use super::agents::{Survey, diagnostics_json};
+use crate::{
+    app::Desk,
+    env,
+    out::{Cell, Format, NAME, Table, document},
+    report::Failure,
+};
+use clap::Args;
+use jackfield_agents::probe::{Reason, Source, Standing};
+use jackfield_catalogue::{DEFAULT, Spec};
+use serde_json::{Value, json};
+
+/// List the models of an agent, and who told them
+///
+/// `default` lets the program decide. Without `--probe` the list is the one it told last, or else our
+/// own, which may be old.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield models codex
+  $ jackfield models gemini --probe
+  $ jackfield models codex --format json | jq -r '.models[].id'")]
+pub(crate) struct Models {
+    /// The agent's name in the catalogue
+    agent: String,
+
+    /// Ask the program; some open a session for it, which takes seconds
+    #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag())]
+    probe: bool,
+
+    /// How to print the list; `quiet` prints ids
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Models {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        let mut survey = Survey::new(desk)?;
+        let spec = survey.spec(&self.agent)?.clone();
+        if self.probe {
+            survey.probe(desk, vec![spec.clone()], None)?;
+        }
+        let standing = survey.standing(&spec);
+        match self.format {
+            Format::Json => document(&desk.out, &to_json(&spec, &standing)),
+            Format::Quiet => ids(&standing).try_for_each(|it| desk.out.line(it)),
+            Format::Text => print(desk, &spec, &standing),
+        }
+    }
+}
+
+fn ids(standing: &Standing) -> impl Iterator<Item = &str> {
+    [DEFAULT].into_iter().chain(standing.models.models.iter().map(|it| it.id.as_str()))
+}
+
+fn print(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Failure> {
+    let mut table = Table::new(&["MODEL", "NAME"]);
+    table.row(vec![Cell::styled(DEFAULT, NAME), Cell::new("what the program itself prefers")]);
+    for model in &standing.models.models {
+        let current = standing.models.current.as_ref() == Some(&model.id);
+        let name = if model.name == model.id { "" } else { &model.name };
+        let name = if current { format!("{name} (current)") } else { name.to_owned() };
+        table.row(vec![Cell::styled(model.id.clone(), NAME), Cell::new(name.trim_start())]);
+    }
+    table.print(&desk.out)?;
+    let from = match standing.models.source {
+        Source::Acp => "told by the agent when a session began",
+        Source::Command => "told by the program",
+        Source::Help => "told by the program's help",
+        Source::Settings => "from its settings file and our own list",
+        Source::Fallback if spec.models.from.is_none() => "our own list: this program tells none",
+        Source::Fallback if !standing.known && standing.program.is_some() => {
+            "our own list, which may be old: `--probe` asks the program"
+        }
+        Source::Fallback => "our own list, which may be old",
+    };
+    let other = if spec.models.custom { "; other ids work too" } else { "" };
+    desk.out.note(&format!("{from}{other}"));
+    for it in standing.diagnostics.iter().filter(|it| it.reason == Reason::ModelsFallback) {
+        desk.out.note(&format!("{}\n  {} {}", it.message, "fix:", it.fix));
+    }
+    if !spec.reasoning.is_empty() {
+        desk.out.note(&format!("reasoning: {DEFAULT}, {}", spec.reasoning.join(", ")));
+    }
+    Ok(())
+}
+
+fn to_json(spec: &Spec, standing: &Standing) -> Value {
+    let about = standing.diagnostics.iter().filter(|it| it.reason == Reason::ModelsFallback);
+    let about: Vec<_> = about.cloned().collect();
+    let default = json!({ "id": DEFAULT, "name": "Default" });
+    let models = standing.models.models.iter().map(|it| json!(it));
+    let models: Vec<Value> = [default].into_iter().chain(models).collect();
+    json!({
+        "agent": spec.id, "source": standing.models.source.shown(), "probed": standing.known,
+        "current": standing.models.current, "custom": spec.models.custom,
+        "models": models, "reasoning": spec.reasoning,
+        "diagnostics": diagnostics_json(&about),
+    })
+}

@@ -1,0 +1,6 @@
+//! Lines in the dialect `codex-app-server`.
+#![no_main]
+
+mod dialect;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("codex-app-server", data));
