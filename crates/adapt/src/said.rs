@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_second_try_that_goes_another_way_is_told_from_there_on() {
         let mut said = Said::default();
-        said.piece("Grüße an alle");
+        said.piece("Grüße an uns");
         said.restart();
         assert_eq!([said.piece("Grüß Gott"), said.piece("!")], [" Gott", "!"]);
         assert_eq!(said.as_str(), "Grüß Gott!");

@@ -42,7 +42,7 @@ fn an_npm_package_is_run_by_npx_at_its_version() {
 }
 
 #[test]
-fn a_package_without_a_version_gets_the_entrys() {
+fn a_package_without_a_version_gets_that_of_its_entry() {
     let npx = only(&entry(r#"{"npx":{"package":"@demo/acp"}}"#));
     assert_eq!(started(&npx, 0).1, ["-y", "@demo/acp@1.2.0"]);
     let uvx = only(&entry(r#"{"uvx":{"package":"demo-agent","args":["acp"]}}"#));
