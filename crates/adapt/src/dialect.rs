@@ -36,6 +36,14 @@ pub struct Start<'a> {
     pub mcp: &'a [Value],
 }
 
+/// A file for one program, which only its user can read and which is removed when the program ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handover {
+    /// What comes before the file's path among the arguments.
+    pub option: &'static str,
+    pub text: String,
+}
+
 /// A setting that changes while a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting<'a> {
@@ -61,9 +69,10 @@ pub trait Dialect: Send {
         Can::default()
     }
 
-    /// More arguments than the catalogue can spell, such as MCP servers as one JSON value.
-    fn extra_args(&self, _start: &Start<'_>) -> Vec<String> {
-        Vec::new()
+    /// What the program is to be told and no argument should show, such as the keys of MCP servers:
+    /// the arguments of a process can be read by everyone.
+    fn handover(&self, _start: &Start<'_>) -> Option<Handover> {
+        None
     }
 
     /// A program was just started. Comes before [`Dialect::prompt`], once for each program.

@@ -26,9 +26,7 @@ impl Dialect for Grok {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(event @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
-            return turn.noise(line);
-        };
+        let Some(event) = turn.object(line) else { return };
         match (event["type"].as_str(), event["data"].as_str()) {
             (Some("text"), Some(text)) => turn.text("", text),
             (Some("thought"), Some(text)) => turn.thought("", text),

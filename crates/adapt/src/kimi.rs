@@ -26,9 +26,7 @@ impl Dialect for Kimi {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(message @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
-            return turn.noise(line);
-        };
+        let Some(message) = turn.object(line) else { return };
         match (message["role"].as_str(), message["type"].as_str()) {
             (Some("assistant"), _) => self.on_assistant(&message, turn),
             (Some("tool"), _) if message["tool_call_id"].is_string() => {

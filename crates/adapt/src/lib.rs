@@ -41,7 +41,7 @@ mod tool;
 mod turn;
 
 pub use adapter::{Adapter, Memory, Note, Output, Program, Settings};
-pub use dialect::{Answer, Can, Dialect, Life, Setting, Start};
+pub use dialect::{Answer, Can, Dialect, Handover, Life, Setting, Start};
 pub use dialects::{dialect, names};
 pub use failure::{Cause, Failure};
 pub use outcome::{Stop, Usage};

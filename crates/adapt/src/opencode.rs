@@ -35,9 +35,7 @@ impl Dialect for OpenCode {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(event @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
-            return turn.noise(line);
-        };
+        let Some(event) = turn.object(line) else { return };
         if !self.is_ours(&event, turn) {
             return turn.unmapped(&event);
         }

@@ -207,6 +207,15 @@ impl Turn {
         self.meta("unmapped", line);
     }
 
+    /// A line as the JSON object that it is; whatever else it may be is noise.
+    pub fn object(&mut self, line: &str) -> Option<Value> {
+        let object = serde_json::from_str::<Value>(line).ok().filter(Value::is_object);
+        if object.is_none() {
+            self.noise(line);
+        }
+        object
+    }
+
     /// A line that is no protocol at all.
     pub fn noise(&mut self, line: &str) {
         if !line.trim().is_empty() {

@@ -23,12 +23,13 @@ pub type Program = u64;
 pub enum Output {
     /// A frame for the client.
     ToClient(Value),
-    /// Start the program. `file` is to be written first and removed when the program has ended.
+    /// Start the program. The files, paths and texts, are to be written first, for nobody else to
+    /// read, and removed when the program has ended.
     Start {
         program: Program,
         argv: Vec<String>,
         cwd: String,
-        file: Option<(String, String)>,
+        files: Vec<(String, String)>,
     },
     /// A line for a program's stdin.
     Write {
@@ -57,7 +58,7 @@ pub struct Settings {
     /// Which of the variant's flags the installed program has.
     pub flags: Vec<bool>,
     pub models: Vec<Model>,
-    /// Where a prompt may be left as a file.
+    /// A folder of this adapter alone, for files that programs are given.
     pub scratch: String,
 }
 

@@ -228,12 +228,16 @@ impl Adapter {
             flags: &self.settings.flags,
         };
         let mut argv = variant.argv(&choice).map_err(|refusal| invalid(refusal.to_string()))?;
-        argv.extend(session.dialect.extra_args(&start));
+        let mut files: Vec<(String, String)> = file.map(|path| (path, text)).into_iter().collect();
+        if let Some(handover) = session.dialect.handover(&start) {
+            let path = format!("{}/handover-{program}", self.settings.scratch);
+            argv.extend([handover.option.to_owned(), path.clone()]);
+            files.push((path, handover.text));
+        }
         let cwd = start.cwd.to_owned();
         self.programs_started = program;
         self.programs.insert(program, id.to_owned());
-        let file = file.map(|path| (path, text));
-        self.outputs.push_back(Output::Start { program, argv, cwd, file });
+        self.outputs.push_back(Output::Start { program, argv, cwd, files });
         session.open(program);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What goes into the program: prompts as its messages, MCP servers as its configuration.
 
-use crate::{Block, Prompt};
+use crate::{Block, Handover, Prompt};
 use serde_json::{Map, Value, json};
 
 /// A prompt as a line of stdin. Images keep their place among the words.
@@ -28,13 +28,11 @@ fn flush(words: &mut Prompt, content: &mut Vec<Value>) {
     }
 }
 
-/// The session's MCP servers as arguments.
-pub(super) fn mcp_args(servers: &[Value]) -> Vec<String> {
+/// The session's MCP servers.
+pub(super) fn mcp(servers: &[Value]) -> Option<Handover> {
     let named: Map<String, Value> = servers.iter().filter_map(mcp_server).collect();
-    if named.is_empty() {
-        return Vec::new();
-    }
-    vec!["--mcp-config".to_owned(), json!({"mcpServers": named}).to_string()]
+    let text = json!({"mcpServers": named}).to_string();
+    (!named.is_empty()).then_some(Handover { option: "--mcp-config", text })
 }
 
 fn mcp_server(server: &Value) -> Option<(String, Value)> {
@@ -75,17 +73,17 @@ mod tests {
     }
 
     #[test]
-    fn servers_become_one_argument() {
-        assert!(mcp_args(&[]).is_empty());
+    fn servers_become_a_file_because_they_have_keys() {
+        assert_eq!(mcp(&[]), None);
         let servers = [
             json!({"name": "git", "command": "/bin/git-mcp", "args": ["-v"],
                    "env": [{"name": "A", "value": "b"}]}),
             json!({"type": "http", "name": "web", "url": "http://127.0.0.1/",
                    "headers": [{"name": "X", "value": "y"}]}),
         ];
-        let args = mcp_args(&servers);
-        let config: Value = serde_json::from_str(&args[1]).unwrap();
-        assert_eq!(args[0], "--mcp-config");
+        let Handover { option, text } = mcp(&servers).unwrap();
+        let config: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(option, "--mcp-config");
         assert_eq!(config["mcpServers"]["git"]["env"], json!({"A": "b"}));
         assert_eq!(config["mcpServers"]["web"]["headers"], json!({"X": "y"}));
     }

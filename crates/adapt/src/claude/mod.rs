@@ -21,10 +21,10 @@ mod talk;
 mod tests;
 mod trouble;
 
-use crate::{Answer, Can, Dialect, Life, Prompt, Setting, Start, Turn};
+use crate::{Answer, Can, Dialect, Handover, Life, Prompt, Setting, Start, Turn};
 use control::Control;
 use jackfield_agents::Exit;
-use serde_json::{Value, json};
+use serde_json::json;
 use talk::{Flavor, Talk};
 
 /// Claude Code: one program for the session, spoken to on stdin.
@@ -61,8 +61,8 @@ impl Dialect for Claude {
         Can { images: true, mcp: true }
     }
 
-    fn extra_args(&self, start: &Start<'_>) -> Vec<String> {
-        handover::mcp_args(start.mcp)
+    fn handover(&self, start: &Start<'_>) -> Option<Handover> {
+        handover::mcp(start.mcp)
     }
 
     fn open(&mut self, start: &Start<'_>, turn: &mut Turn) {
@@ -78,7 +78,7 @@ impl Dialect for Claude {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(value) = object(line, turn) else { return };
+        let Some(value) = turn.object(line) else { return };
         match value["type"].as_str() {
             Some("control_request") => self.control.on_request(&value, &mut self.talk, turn),
             Some("control_response") => {
@@ -146,7 +146,7 @@ impl Dialect for Printer {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        if let Some(value) = object(line, turn) {
+        if let Some(value) = turn.object(line) {
             self.talk.on_line(&value, turn);
         }
     }
@@ -154,15 +154,6 @@ impl Dialect for Printer {
     fn end(&mut self, _exit: &Exit, turn: &mut Turn) {
         last_words(&self.talk, turn);
     }
-}
-
-/// Every line of the format is an object; anything else was printed for people.
-fn object(line: &str, turn: &mut Turn) -> Option<Value> {
-    let value = serde_json::from_str::<Value>(line).ok().filter(Value::is_object);
-    if value.is_none() {
-        turn.noise(line);
-    }
-    value
 }
 
 fn last_words(talk: &Talk, turn: &mut Turn) {

@@ -45,7 +45,7 @@ impl Dialect for Exec {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return turn.noise(line) };
+        let Some(event) = turn.object(line) else { return };
         let message = |holder: &Value| holder["message"].as_str().unwrap_or_default().to_owned();
         match event["type"].as_str().unwrap_or_default() {
             "thread.started" => self.on_thread(&event, turn),

@@ -34,9 +34,7 @@ impl Dialect for Copilot {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(event @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
-            return turn.noise(line);
-        };
+        let Some(event) = turn.object(line) else { return };
         let Some(kind) = event["type"].as_str() else { return turn.unmapped(&event) };
         let data = &event["data"];
         match kind.split_once('.') {

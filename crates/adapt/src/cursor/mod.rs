@@ -32,9 +32,7 @@ impl Dialect for Cursor {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(event @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
-            return turn.noise(line);
-        };
+        let Some(event) = turn.object(line) else { return };
         match (event["type"].as_str(), event["subtype"].as_str()) {
             (Some("system"), Some("init")) => {
                 if let Some(id) = event["session_id"].as_str() {

@@ -44,6 +44,7 @@ pub async fn serve(host: Host, stream: Stream) {
     let (program_events, mut program_mail) = mpsc::channel(MAIL_MAX);
     let client = open(stream, (), client_events, FRAME_BYTES_MAX);
     let Host { settings, make, program, env, guard, notes } = host;
+    let scratch = settings.scratch.clone();
     let mut desk = Desk {
         adapter: Adapter::new(settings, make),
         notes: Notes::new(notes),
@@ -64,6 +65,8 @@ pub async fn serve(host: Host, stream: Stream) {
         }
         desk.carry_out();
     }
+    // Empty by now, or never made.
+    let _ = std::fs::remove_dir(scratch);
     desk.client.close_after_flush();
     // The last words are written by the connection's task.
     while client_mail.recv().await.is_some() {}
@@ -85,8 +88,8 @@ struct Desk {
 
 struct Running {
     handle: AgentHandle,
-    /// The prompt, if it was handed over as a file.
-    file: Option<String>,
+    /// What was handed over as files.
+    files: Vec<String>,
 }
 
 impl Desk {
@@ -127,7 +130,7 @@ impl Desk {
             }
             AgentEvent::Gone(exit) => self.adapter.on_end(program, &exit, &mut self.notes),
             AgentEvent::Swept { .. } => {
-                if let Some(Running { file: Some(file), .. }) = self.programs.remove(&program) {
+                for file in self.programs.remove(&program).into_iter().flat_map(|it| it.files) {
                     // It was ours alone; if it is gone, so much the better.
                     let _ = std::fs::remove_file(file);
                 }
@@ -143,7 +146,9 @@ impl Desk {
         while let Some(output) = self.adapter.take_output() {
             match output {
                 Output::ToClient(frame) => self.client.send(Bytes::from(frame.to_string())),
-                Output::Start { program, argv, cwd, file } => self.start(program, argv, cwd, file),
+                Output::Start { program, argv, cwd, files } => {
+                    self.start(program, argv, cwd, files);
+                }
                 Output::Write { program, line } => self.write(program, &line),
                 Output::CloseStdin { program } => {
                     self.with(program, |running| running.handle.close_stdin());
@@ -176,9 +181,9 @@ impl Desk {
         program: Program,
         args: Vec<String>,
         cwd: String,
-        file: Option<(String, String)>,
+        files: Vec<(String, String)>,
     ) {
-        if let Err(why) = self.try_start(program, args, cwd, file) {
+        if let Err(why) = self.try_start(program, args, cwd, files) {
             let exit = Exit { failed_to_start: Some(why), ..Exit::default() };
             self.adapter.on_end(program, &exit, &mut self.notes);
         }
@@ -189,16 +194,12 @@ impl Desk {
         program: Program,
         args: Vec<String>,
         cwd: String,
-        file: Option<(String, String)>,
+        files: Vec<(String, String)>,
     ) -> Result<(), String> {
-        let file = match file {
-            Some((path, text)) => {
-                notes::write_private(&path, text.as_bytes())
-                    .map_err(|error| format!("failed to write the prompt to `{path}`: {error}"))?;
-                Some(path)
-            }
-            None => None,
-        };
+        for (path, text) in &files {
+            notes::write_private(path, text.as_bytes())
+                .map_err(|error| format!("failed to write `{path}` for it: {error}"))?;
+        }
         let program_path = self.program.to_string_lossy().into_owned();
         let command = std::iter::once(program_path).chain(args).collect();
         let launch =
@@ -210,7 +211,8 @@ impl Desk {
                 Some(source) => format!("{error}: {source}"),
                 None => error.to_string(),
             })?;
-        self.programs.insert(program, Running { handle, file });
+        let files = files.into_iter().map(|(path, _)| path).collect();
+        self.programs.insert(program, Running { handle, files });
         Ok(())
     }
 

@@ -64,9 +64,7 @@ impl Dialect for Pi {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(event @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
-            return turn.noise(line);
-        };
+        let Some(event) = turn.object(line) else { return };
         match event["type"].as_str() {
             Some("session") => self.session = event["id"].as_str().map(str::to_owned),
             Some("response") => self.on_response(&event, turn),

@@ -9,7 +9,8 @@ mod player;
 mod promises;
 
 use fixture::Fixture;
-use player::play;
+use player::{play, play_in_chunks};
+use proptest::prelude::*;
 use std::fmt::Write as _;
 
 /// Plays every recording of a CLI in a dialect.
@@ -51,4 +52,22 @@ recordings! {
     what_opencode_printed: "opencode" in "opencode";
     what_pi_printed: "pi" in "pi";
     what_qwen_printed: "qwen" in "qwen";
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn where_the_bytes_are_cut_changes_nothing(
+        which in any::<prop::sample::Index>(),
+        one in any::<prop::sample::Index>(),
+        sizes in prop::collection::vec(1_usize..200, 1..400),
+    ) {
+        let clis = [("claude", "claude"), ("codex", "codex"), ("gemini", "gemini"), ("pi", "pi"),
+            ("copilot", "copilot"), ("qwen", "qwen"), ("hermes", "plain"), ("opencode", "opencode")];
+        let (cli, dialect) = which.get(&clis);
+        let fixtures = Fixture::all(cli);
+        let fixture = one.get(&fixtures);
+        prop_assert_eq!(play(dialect, fixture), play_in_chunks(dialect, fixture, &sizes));
+    }
 }

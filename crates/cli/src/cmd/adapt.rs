@@ -55,6 +55,7 @@ impl Adapt {
         let standing = survey.standing(&spec);
         let none = || vec![false; variant.flags.len()];
         let paths = desk.dial.paths();
+        let scratch = paths.runtime.join(format!("adapt-{}", std::process::id()));
         let host = host::Host {
             env: environment_of(&spec, &found, &survey.places),
             program: found.path,
@@ -63,7 +64,7 @@ impl Adapt {
             settings: Settings {
                 flags: standing.flags.get(index).cloned().unwrap_or_else(none),
                 models: standing.models.models,
-                scratch: paths.state.join("prompts").to_string_lossy().into_owned(),
+                scratch: scratch.to_string_lossy().into_owned(),
                 variant,
                 spec,
             },

@@ -181,6 +181,7 @@ impl Roster {
     fn lead_adapter(&self, spec: &Spec, places: &Places, env: &mut Vec<(String, String)>) {
         set_variable(env, "JACKFIELD_CONFIG_DIR", shown(&self.paths.config));
         set_variable(env, "JACKFIELD_STATE_DIR", shown(&self.paths.state));
+        set_variable(env, "JACKFIELD_RUNTIME_DIR", shown(&self.paths.runtime));
         let variables = [PROGRAM_DIRS].into_iter().chain(spec.bin_env.as_deref());
         for name in variables {
             if let Some(value) = places.var(name) {

@@ -120,7 +120,7 @@ impl Dialect for AppServer {
     }
 
     fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Ok(message) = serde_json::from_str::<Value>(line) else { return turn.noise(line) };
+        let Some(message) = turn.object(line) else { return };
         match (message["method"].as_str(), message.get("id")) {
             (Some(method), Some(id)) => self.on_request(method, id, &message, turn),
             (Some(method), None) => self.on_notification(method, &message, turn),
