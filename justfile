@@ -31,7 +31,7 @@ bench *arguments:
     cargo xtask bench {{ arguments }}
 
 # exactly what CI runs, with the time of each step
-ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 15") (_step "docs")
+ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 6") (_step "docs")
     @echo "== times"; cat target/ci-times
 
 # format the code
@@ -76,6 +76,24 @@ hooks:
 
 # what the hook runs: seconds, no network
 pre-commit: fmt-check tidy typos
+
+# drive the agents of every merge through the daemon, and write what they did into docs/agents.md
+live: _live-build
+    JACKFIELD_LIVE=write cargo nextest run -p jackfield-e2e --no-fail-fast -E '{{ live_tests }}'
+    JACKFIELD_LIVE=write cargo nextest run -p jackfield-e2e live::table
+
+# the same with all agents and what takes long, cut off from the outside world
+live-all: _live-build
+    scripts/install-agents.sh --all
+    unshare -rn sh -c "ip link set lo up && JACKFIELD_LIVE=write cargo nextest run --offline -p jackfield-e2e --no-fail-fast --run-ignored all -E '{{ live_tests }}'"
+    JACKFIELD_LIVE=write cargo nextest run -p jackfield-e2e live::table
+
+live_tests := "test(/^live::/) - test(/^live::table::/)"
+
+_live-build:
+    rm -rf target/live
+    cargo build --workspace --bins --examples
+    cargo nextest run --no-run -p jackfield-e2e
 
 # install what `just ci` needs and this machine lacks
 install-tools:

@@ -13,6 +13,7 @@ mod idle;
 mod kill_agent;
 mod kill_client;
 mod kill_daemon;
+mod live;
 mod many_sessions;
 mod sdk;
 mod sdk_client;
