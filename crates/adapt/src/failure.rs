@@ -137,6 +137,8 @@ const WORDS: &[(Cause, &[&str])] = &[
             "no session found",
             "unknown session",
             "invalid session identifier",
+            "no previous sessions found",
+            "error resuming session",
         ],
     ),
     (

@@ -15,6 +15,8 @@ pub(crate) fn new() -> Box<dyn Dialect> {
 struct Gemini {
     calls: Calls,
     said: Said,
+    /// Its session, until it can be resumed.
+    session: Option<String>,
     /// The last thing that it called an error and went on.
     trouble: Option<String>,
 }
@@ -32,13 +34,15 @@ impl Dialect for Gemini {
         let Some(event) = turn.object(line) else { return };
         match (event["type"].as_str(), event["tool_id"].as_str()) {
             (Some("init"), _) => {
-                if let Some(id) = event["session_id"].as_str() {
-                    turn.native(id);
-                }
+                self.session = event["session_id"].as_str().map(str::to_owned);
             }
-            (Some("message"), _) => self.on_message(&event, turn),
+            (Some("message"), _) => {
+                self.on_message(&event, turn);
+                self.keep(turn);
+            }
             (Some("tool_use"), Some(id)) => {
                 self.said = Said::default();
+                self.keep(turn);
                 let name = event["tool_name"].as_str().unwrap_or(id);
                 self.calls.begin(id, name, &event["parameters"], turn);
             }
@@ -80,6 +84,13 @@ fn status_of_exit(code: i32) -> Option<u16> {
 }
 
 impl Gemini {
+    /// It writes a session down when the model has answered; before that it cannot be resumed.
+    fn keep(&mut self, turn: &mut Turn) {
+        if let Some(id) = self.session.take_if(|_| turn.has_spoken()) {
+            turn.native(&id);
+        }
+    }
+
     fn on_message(&mut self, event: &Value, turn: &mut Turn) {
         let content = event["content"].as_str();
         match (event["role"].as_str(), content) {

@@ -165,7 +165,11 @@ impl Player {
                 self.played.told.push(("start", json!(argv)));
             }
             Output::Write { line, .. } => self.on_write(serde_json::from_str(&line).unwrap()),
-            Output::CloseStdin { .. } | Output::Finish { .. } | Output::Stop { .. } => {}
+            Output::CloseStdin { .. }
+            | Output::Began { .. }
+            | Output::EndTools { .. }
+            | Output::Finish { .. }
+            | Output::Stop { .. } => {}
         }
     }
 

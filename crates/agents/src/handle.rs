@@ -2,9 +2,10 @@
 
 use crate::outbox::{Full, Outbox};
 use crate::pump::Valve;
-use crate::stop::{Control, Stop};
+use crate::stop::{Control, Order, Stop};
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Dropping it hangs up: the guard ends the tree as if the daemon were gone, soon and by itself.
 pub struct AgentHandle {
@@ -53,9 +54,15 @@ impl AgentHandle {
         self.outbox.close();
     }
 
+    /// Ends what the agent started within this time and left running in a process group of its own,
+    /// as tools do; the agent stays. For a turn that was cancelled: many agents forget its tools.
+    pub fn end_tools(&mut self, age: Duration) {
+        self.control.order(Order::EndTools(age));
+    }
+
     /// Ends the agent and its tree; [`crate::AgentEvent::Gone`] and `Swept` follow.
     pub fn stop(&mut self, stop: Stop) {
-        self.control.order(stop);
+        self.control.order(Order::Stop(stop));
         match stop {
             Stop::Polite | Stop::Soon => self.outbox.close(),
             Stop::Now => self.outbox.abandon(),

@@ -4,7 +4,7 @@
 //! take is left to a task, and until that task is done nobody else writes: order is kept.
 
 use crate::event::AgentEvent;
-use crate::stop::{Control, Stop};
+use crate::stop::{Control, Order, Stop};
 use bytes::{Buf as _, Bytes};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -160,7 +160,7 @@ impl Outbox {
             Round::Broken => {
                 state.abandon();
                 // It may have closed stdin and live on, deaf: that serves nobody.
-                self.control.order(Stop::Polite);
+                self.control.order(Order::Stop(Stop::Polite));
             }
         }
         if state.blocked || state.pipe.is_none() {

@@ -23,7 +23,7 @@ impl Stop {
         }
     }
 
-    pub(crate) fn from_order(byte: u8) -> Option<Stop> {
+    fn from_order(byte: u8) -> Option<Stop> {
         [Stop::Polite, Stop::Soon, Stop::Now].into_iter().find(|stop| stop.to_order() == byte)
     }
 }
@@ -80,6 +80,47 @@ impl Graces {
     }
 }
 
+/// What the daemon can tell a guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Stop(Stop),
+    /// End what the agent started within this time and left running; the agent stays.
+    EndTools(Duration),
+}
+
+/// Before the milliseconds, in four bytes.
+const END_TOOLS: u8 = b't';
+
+impl Order {
+    fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Order::Stop(stop) => vec![stop.to_order()],
+            Order::EndTools(age) => {
+                let ms = u32::try_from(age.as_millis()).unwrap_or(u32::MAX);
+                [&[END_TOOLS][..], &ms.to_le_bytes()].concat()
+            }
+        }
+    }
+
+    /// Takes the first order out of what has come so far; nothing until it is there as a whole.
+    pub(crate) fn take(bytes: &mut Vec<u8>) -> Option<Order> {
+        loop {
+            let first = *bytes.first()?;
+            if first == END_TOOLS {
+                let ms = bytes.get(1..5)?.try_into().expect("four bytes");
+                bytes.drain(..5);
+                let age = Duration::from_millis(u64::from(u32::from_le_bytes(ms)));
+                return Some(Order::EndTools(age));
+            }
+            bytes.remove(0);
+            // A byte that means nothing is of a newer daemon, and no reason to end anything.
+            if let Some(stop) = Stop::from_order(first) {
+                return Some(Order::Stop(stop));
+            }
+        }
+    }
+}
+
 /// The daemon's end of the socket to a guard.
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -88,12 +129,35 @@ pub(crate) struct Control {
 
 impl Control {
     /// A few bytes in a life: they always fit into the socket, and a guard that is gone needs none.
-    pub(crate) fn order(&self, stop: Stop) {
-        let _ = send(&self.socket, &[stop.to_order()], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    pub(crate) fn order(&self, order: Order) {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let _ = send(&self.socket, &order.to_bytes(), flags);
     }
 
     /// The guard takes this for the end of the daemon.
     pub(crate) fn hang_up(&self) {
         let _ = shutdown(&self.socket, Shutdown::Write);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_come_out_as_they_went_in_however_they_are_cut() {
+        let orders = [
+            Order::Stop(Stop::Polite),
+            Order::EndTools(Duration::from_secs(70)),
+            Order::Stop(Stop::Soon),
+            Order::Stop(Stop::Now),
+        ];
+        let sent: Vec<u8> = orders.iter().flat_map(|it| it.to_bytes()).collect();
+        let (mut heard, mut taken) = (Vec::new(), Vec::new());
+        for byte in [&b"?"[..], &sent].concat() {
+            heard.push(byte);
+            taken.extend(Order::take(&mut heard));
+        }
+        assert_eq!((taken.as_slice(), heard.len()), (&orders[..], 0));
     }
 }

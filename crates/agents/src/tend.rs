@@ -7,7 +7,7 @@ use crate::os::Process;
 use crate::outbox::Outbox;
 use crate::pump::Pump;
 use crate::stderr::{self, Tail};
-use crate::stop::{Control, Stop};
+use crate::stop::{Control, Order, Stop};
 use crate::sweep::{Sweeper, Target};
 use bytes::Bytes;
 use jackfield_wire::LineSplitter;
@@ -89,7 +89,7 @@ impl<K: Clone + Send + Sync + 'static> Tend<K> {
             fact = facts.next() => fact,
             () = output.stdout_ended() => {
                 // It ended, and the news is on its way; or it will never answer again.
-                self.control.order(Stop::Polite);
+                self.control.order(Order::Stop(Stop::Polite));
                 self.outbox.close();
                 facts.next().await
             }

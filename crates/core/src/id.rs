@@ -33,6 +33,11 @@ impl Time {
     pub fn plus(self, ms: u64) -> Time {
         Time(self.0.saturating_add(ms))
     }
+
+    /// Milliseconds from an earlier moment to this one.
+    pub fn since(self, earlier: Time) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
 }
 
 impl fmt::Display for ConnId {

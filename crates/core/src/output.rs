@@ -28,6 +28,9 @@ pub enum Output {
     ResumeAgent { agent: AgentId },
     /// End this agent's process tree; answer with [`crate::Input::AgentGone`].
     StopAgent { agent: AgentId },
+    /// A turn that began so long ago was cancelled: end what the agent started in it and left
+    /// running. The agent itself stays.
+    EndTools { agent: AgentId, age_ms: u64 },
     /// Something worth a log line or a counter.
     Note(Note),
     /// A client asked the daemon to end.

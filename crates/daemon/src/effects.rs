@@ -13,6 +13,7 @@ use jackfield_journal::{AppendError, Done, Journal, Port, ReadError};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
+    time::Duration,
 };
 use tokio::sync::mpsc::Sender;
 
@@ -101,6 +102,9 @@ impl Effects {
             Output::PauseAgent { agent } => self.with_agent(agent, AgentHandle::pause),
             Output::ResumeAgent { agent } => self.with_agent(agent, AgentHandle::resume),
             Output::StopAgent { agent } => self.with_agent(agent, |it| it.stop(Stop::Polite)),
+            Output::EndTools { agent, age_ms } => {
+                self.with_agent(agent, |it| it.end_tools(Duration::from_millis(age_ms)));
+            }
             Output::Note(note) => observe::note(&note),
             Output::StopAsked => self.stop_asked = true,
             Output::Stopped => self.stopped = true,

@@ -122,6 +122,8 @@ impl World {
                 Output::ToClient(frame) => self.hear(frame),
                 Output::Write { .. }
                 | Output::CloseStdin { .. }
+                | Output::Began { .. }
+                | Output::EndTools { .. }
                 | Output::Finish { .. }
                 | Output::Stop { .. } => {}
             }

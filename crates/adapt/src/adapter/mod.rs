@@ -39,6 +39,14 @@ pub enum Output {
     CloseStdin {
         program: Program,
     },
+    /// The program got a prompt: what it starts from here on belongs to that turn.
+    Began {
+        program: Program,
+    },
+    /// The turn was cancelled and the program stays: end what it started in it and left running.
+    EndTools {
+        program: Program,
+    },
     /// The program has done its work: let it end by itself, then see to it.
     Finish {
         program: Program,

@@ -198,6 +198,7 @@ impl Adapter {
         }
         let by = self.settings.variant.prompt;
         let Some(session) = self.sessions.get_mut(id) else { return };
+        self.outputs.extend(session.program.map(|program| Output::Began { program }));
         if session.dialect.writes_prompts() {
             session.dialect.prompt(&prompt, &mut session.turn);
         } else {
@@ -266,11 +267,15 @@ impl Adapter {
             Err(error) => self.refuse(&request, &error),
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.dialect.life() == Life::Turn
-            && let Some(program) = session.program.take()
-        {
-            session.leaving = Some(program);
-            self.outputs.push_back(Output::Finish { program });
+        match session.dialect.life() {
+            Life::Turn => {
+                session.leaving = session.program.take();
+                self.outputs.extend(session.leaving.map(|program| Output::Finish { program }));
+            }
+            Life::Session if session.turn.is_cancelled() => {
+                self.outputs.extend(session.program.map(|program| Output::EndTools { program }));
+            }
+            Life::Session => {}
         }
     }
 

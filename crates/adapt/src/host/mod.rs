@@ -16,6 +16,7 @@ use notes::Notes;
 use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::path::PathBuf;
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// Events of programs and of the client that may wait here; behind them the pipes are not read.
@@ -90,6 +91,8 @@ struct Running {
     handle: AgentHandle,
     /// What was handed over as files.
     files: Vec<String>,
+    /// When its last turn began.
+    began: Instant,
 }
 
 impl Desk {
@@ -153,6 +156,12 @@ impl Desk {
                 Output::CloseStdin { program } => {
                     self.with(program, |running| running.handle.close_stdin());
                 }
+                Output::Began { program } => {
+                    self.with(program, |running| running.began = Instant::now());
+                }
+                Output::EndTools { program } => self.with(program, |running| {
+                    running.handle.end_tools(running.began.elapsed());
+                }),
                 Output::Finish { program } => {
                     self.with(program, |running| running.handle.stop(Stop::Polite));
                 }
@@ -212,7 +221,7 @@ impl Desk {
                 None => error.to_string(),
             })?;
         let files = files.into_iter().map(|(path, _)| path).collect();
-        self.programs.insert(program, Running { handle, files });
+        self.programs.insert(program, Running { handle, files, began: Instant::now() });
         Ok(())
     }
 

@@ -164,7 +164,10 @@ impl<'a> Player<'a> {
                 }
                 Output::CloseStdin { .. } => self.told("stdin", Value::Null),
                 // The recording ends by itself.
-                Output::Finish { .. } | Output::Stop { .. } => {}
+                Output::Began { .. }
+                | Output::EndTools { .. }
+                | Output::Finish { .. }
+                | Output::Stop { .. } => {}
             }
         }
     }

@@ -10,6 +10,7 @@
 mod args;
 pub(crate) mod fact;
 mod ladder;
+mod tools;
 mod watch;
 
 use crate::os::{self, Process, Signals};

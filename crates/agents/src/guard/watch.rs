@@ -2,8 +2,9 @@
 
 use super::fact::{self, Fact};
 use super::ladder::{Ladder, Step};
+use super::tools::Tools;
 use crate::os::{self, Reap, Signal, Signals, Table};
-use crate::stop::{Graces, Stop};
+use crate::stop::{Graces, Order, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 use std::os::fd::BorrowedFd;
@@ -15,8 +16,12 @@ pub(super) struct Watch<'a> {
     signals: &'a Signals,
     agent: u32,
     ladder: Ladder,
+    /// What is being ended while the agent stays.
+    tools: Tools,
     table: Table,
     born: Instant,
+    /// Orders that have not come as a whole yet.
+    orders: Vec<u8>,
 }
 
 impl<'a> Watch<'a> {
@@ -26,8 +31,17 @@ impl<'a> Watch<'a> {
         agent: u32,
         graces: Graces,
     ) -> Watch<'a> {
-        let (ladder, table, born) = (Ladder::new(graces), Table::system(), Instant::now());
-        Watch { socket, daemon_lives: true, signals, agent, ladder, table, born }
+        Watch {
+            socket,
+            daemon_lives: true,
+            signals,
+            agent,
+            ladder: Ladder::new(graces),
+            tools: Tools::default(),
+            table: Table::system(),
+            born: Instant::now(),
+            orders: Vec::new(),
+        }
     }
 
     /// Returns when the tree is gone, with those that would not go.
@@ -35,7 +49,11 @@ impl<'a> Watch<'a> {
         loop {
             let now = self.born.elapsed();
             match self.ladder.step(now) {
-                Step::Wait { until } => self.wait(until.map(|until| until.saturating_sub(now))),
+                Step::Wait { until } => {
+                    self.tools.kill_if_due(&self.table, now);
+                    let next = until.into_iter().chain(self.tools.due()).min();
+                    self.wait(next.map(|next| next.saturating_sub(now)));
+                }
                 Step::Term => {
                     self.signal_tree(Signal::TERM);
                     // A stopped process hears of nothing else until it is continued.
@@ -96,11 +114,15 @@ impl<'a> Watch<'a> {
                 self.ladder.on_orphaned(now);
             }
             Ok((count, _)) => {
-                for order in orders[..count].iter().filter_map(|byte| Stop::from_order(*byte)) {
+                self.orders.extend_from_slice(&orders[..count]);
+                while let Some(order) = Order::take(&mut self.orders) {
                     match order {
-                        Stop::Polite => self.ladder.on_polite(now),
-                        Stop::Soon => self.ladder.on_soon(now),
-                        Stop::Now => self.ladder.on_now(now),
+                        Order::Stop(Stop::Polite) => self.ladder.on_polite(now),
+                        Order::Stop(Stop::Soon) => self.ladder.on_soon(now),
+                        Order::Stop(Stop::Now) => self.ladder.on_now(now),
+                        Order::EndTools(age) => {
+                            self.tools.end(&self.table, self.agent, age, now);
+                        }
                     }
                 }
             }

@@ -14,13 +14,14 @@ mod process;
 mod reap;
 mod signals;
 mod table;
+pub(crate) mod ticks;
 
 pub(crate) use process::Process;
 pub(crate) use process::signal_if;
 pub(crate) use reap::{Reap, reap};
 pub(crate) use rustix::process::Signal;
 pub(crate) use signals::Signals;
-pub(crate) use table::Table;
+pub(crate) use table::{Row, Table};
 
 /// The name of the variable that marks everything an agent starts, wherever it went.
 pub const MARK_VARIABLE: &str = "JACKFIELD_AGENT_MARK";

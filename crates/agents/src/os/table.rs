@@ -17,6 +17,8 @@ pub(crate) struct Table {
 pub(crate) struct Row {
     pub(crate) process: Process,
     pub(crate) parent: u32,
+    /// The process group.
+    pub(crate) group: u32,
     pub(crate) zombie: bool,
 }
 
@@ -33,6 +35,11 @@ impl Table {
 
     /// Everything below these processes by parent links, zombies left out.
     pub(crate) fn descendants(&self, roots: &[u32]) -> Vec<Process> {
+        self.below(roots, |_| true).into_iter().map(|row| row.process).collect()
+    }
+
+    /// The same, without those that are not to be entered and what is below them.
+    pub(crate) fn below(&self, roots: &[u32], enter: impl Fn(&Row) -> bool) -> Vec<Row> {
         // Without the kernel's lists of children every process must be looked at.
         let has_lists = self.root.join("thread-self/children").exists();
         let everyone = if has_lists { Vec::new() } else { self.rows() };
@@ -46,10 +53,10 @@ impl Table {
                 everyone.iter().filter(|row| row.parent == parent).copied().collect()
             };
             for row in children {
-                if seen.insert(row.process.pid) {
+                if seen.insert(row.process.pid) && enter(&row) {
                     open.push(row.process.pid);
                     if !row.zombie {
-                        found.push(row.process);
+                        found.push(row);
                     }
                 }
             }
@@ -71,6 +78,11 @@ impl Table {
 
     pub(crate) fn carries(&self, pid: u32, mark: &str) -> bool {
         self.mark(pid, &mut Vec::new()) == Some(mark)
+    }
+
+    /// Whether a process carries a mark, and not this one.
+    pub(crate) fn carries_another(&self, pid: u32, mark: &str) -> bool {
+        self.mark(pid, &mut Vec::new()).is_some_and(|it| it != mark)
     }
 
     fn mark<'a>(&self, pid: u32, environ: &'a mut Vec<u8>) -> Option<&'a str> {
@@ -121,9 +133,11 @@ fn parse_stat(line: &[u8]) -> Option<Row> {
     let mut fields = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    // Field 22 of the line; the state was field 3 and the parent field 4.
-    let start = fields.nth(22 - 5)?.parse().ok()?;
-    Some(Row { process: Process { pid, start }, parent, zombie: matches!(state, "Z" | "X") })
+    let group = fields.next()?.parse().ok()?;
+    // Field 22 of the line; the state was field 3, the group field 5.
+    let start = fields.nth(22 - 6)?.parse().ok()?;
+    let zombie = matches!(state, "Z" | "X");
+    Some(Row { process: Process { pid, start }, parent, group, zombie })
 }
 
 #[cfg(test)]
@@ -166,7 +180,8 @@ mod tests {
     #[test]
     fn a_name_full_of_brackets_does_not_confuse_the_row() {
         let (_dir, table) = table(&[(10, 7, "Z")], true);
-        let row = Row { process: Process { pid: 10, start: 1010 }, parent: 7, zombie: true };
+        let process = Process { pid: 10, start: 1010 };
+        let row = Row { process, parent: 7, group: 1, zombie: true };
         assert_eq!(table.row(10), Some(row));
         assert_eq!(table.row(11), None);
     }

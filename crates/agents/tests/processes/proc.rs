@@ -66,3 +66,9 @@ pub(crate) fn kill(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
+
+/// The command line of a process.
+pub(crate) fn args(pid: u32) -> Vec<String> {
+    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split_terminator('\0').map(str::to_owned).collect()
+}

@@ -195,3 +195,35 @@ async fn many_agents_can_end_at_once() {
     }
     assert_eq!(world.ledger_files(), 0);
 }
+
+#[tokio::test]
+async fn tools_of_a_cancelled_turn_are_ended_and_the_agent_and_its_helpers_stay() {
+    // A helper and a daemon of its own from before the turn, a helper and two strays from within it.
+    let script = r#"
+        sleep 61 & setsid sleep 62 &
+        echo '{"id":1,"result":0}'; read -r go
+        sleep 63 & setsid sleep 64 & setsid sh -c 'trap "" TERM; while :; do sleep 65; done' &
+        exec cat
+    "#;
+    let world = World::new();
+    let mut agent = world.sh(script);
+    agent.started().await;
+    agent.frame().await;
+    let mark = agent.mark.clone();
+    let left = |word: &str| {
+        let is_it = |pid: &u32| proc::args(*pid) == ["sleep", word];
+        proc::marked(&mark).into_iter().filter(is_it).count()
+    };
+    proc::wait_until("what was before", BOUND, || left("61") + left("62") == 2);
+    // The table counts in hundredths of a second: before and after must not be the same one.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let began = std::time::Instant::now();
+    agent.say(&note(1));
+    proc::wait_until("the tools", BOUND, || left("63") + left("64") + left("65") == 3);
+    agent.handle.end_tools(began.elapsed() + Duration::from_millis(20));
+    proc::wait_until("the tools are gone", BOUND, || left("64") + left("65") == 0);
+    assert_eq!([left("61"), left("62"), left("63")], [1, 1, 1]);
+    agent.say(&note(3));
+    assert_eq!(agent.frame().await, note(3));
+    agent.end(Stop::Polite).await;
+}

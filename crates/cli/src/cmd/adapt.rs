@@ -11,7 +11,11 @@ use jackfield_agents::{
 };
 use jackfield_catalogue::Spec;
 use jackfield_daemon::environment;
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// How long a program that was never probed may take to tell which flags it has.
 const PROBE_MAX: Duration = Duration::from_secs(4);
@@ -41,7 +45,10 @@ pub(crate) struct Adapt {
 impl Adapt {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
         let mut survey = Survey::new(desk)?;
-        let spec = survey.spec(&self.agent)?.clone();
+        let mut spec = survey.spec(&self.agent)?.clone();
+        if let Some(program) = &self.program {
+            use_program(&mut spec, program)?;
+        }
         let (index, found) = self.choose(&spec, &survey)?;
         let variant = spec.launch[index].clone();
         let name = variant.dialect.as_deref().unwrap_or_default();
@@ -83,9 +90,6 @@ impl Adapt {
             if wanted.is_some_and(|it| it != dialect) {
                 continue;
             }
-            if let Some(path) = &self.program {
-                return Ok((index, Found { path: path.clone(), via: Via::Variable }));
-            }
             match found {
                 Ok(found) => return Ok((index, found)),
                 Err(it) => missing = missing.or(Some(it)),
@@ -104,6 +108,18 @@ impl Adapt {
         let told = diagnose_missing(spec, &missing);
         Err(Failure::usage(told.message, told.fix))
     }
+}
+
+/// A spec whose only program is this one: what is probed is what is started.
+fn use_program(spec: &mut Spec, program: &Path) -> Result<(), Failure> {
+    let path = std::path::absolute(program)
+        .map_err(|error| Failure::local("the working directory is not known", error))?;
+    let bins = vec![path.to_string_lossy().into_owned()];
+    for variant in &mut spec.launch {
+        variant.bins.clone_from(&bins);
+    }
+    (spec.bins, spec.bin_env) = (bins, None);
+    Ok(())
 }
 
 fn serve(host: host::Host) -> Result<(), Failure> {

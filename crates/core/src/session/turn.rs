@@ -2,7 +2,7 @@
 
 use super::Stage;
 use crate::{
-    AgentId, ConnId, Hub, Note, SessionId,
+    AgentId, ConnId, Hub, Note, Output, SessionId, Time,
     agent::Waiting,
     fanout::{Phase, Subscriber},
     limits,
@@ -30,6 +30,7 @@ pub(crate) struct Turn {
     our_id: u64,
     /// How hard it was asked to stop; 0 is not at all.
     cancelled: u64,
+    began: Time,
 }
 
 impl Hub {
@@ -79,7 +80,8 @@ impl Hub {
         let durable = session.gate.durable();
         let waiting = Waiting::Prompt(id.clone(), number);
         let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
-        session.turn = Some(Turn { number, driver: prompt.conn, our_id, cancelled: 0 });
+        let (driver, began) = (prompt.conn, self.now);
+        session.turn = Some(Turn { number, driver, our_id, cancelled: 0, began });
         if !session.subscribers.contains_key(&prompt.conn) {
             self.subscribe(id, prompt.conn, Subscriber::new(durable, Phase::Live));
         }
@@ -102,10 +104,14 @@ impl Hub {
     /// The turn is over. Its client is answered when the event reaches it.
     pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: Outcome) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.turn.as_ref().is_none_or(|it| it.number != number) {
+        let Some(turn) = session.turn.take_if(|it| it.number == number) else {
             return; // It ended otherwise before the agent answered.
+        };
+        if let Some(agent) = session.agent.filter(|_| turn.cancelled != 0) {
+            // Many agents forget a tool that they are told to stop.
+            let age_ms = self.now.since(turn.began);
+            self.outputs.push_back(Output::EndTools { agent, age_ms });
         }
-        session.turn = None;
         if matches!(outcome, Outcome::Stopped(_)) {
             session.restarts.forgive();
         }

@@ -184,6 +184,10 @@ impl World {
                     process.stop_asked = true;
                 }
             }
+            Output::EndTools { agent, .. } => {
+                self.tally.count("tools ended after a cancel");
+                assert!(self.procs.contains_key(&agent), "only an agent that runs has tools");
+            }
             Output::Note(note) => self.on_note(&note),
             Output::StopAsked => {}
             Output::Stopped => self.on_stopped(),

@@ -297,6 +297,7 @@ impl Stage {
             Output::Stopped => self.stopped = true,
             Output::PauseAgent { .. }
             | Output::ResumeAgent { .. }
+            | Output::EndTools { .. }
             | Output::Note(_)
             | Output::StopAsked => {}
         }

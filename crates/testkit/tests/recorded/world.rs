@@ -174,7 +174,7 @@ impl World {
                 let text = String::from_utf8(text.to_vec()).expect("the hub speaks UTF-8");
                 self.told_agent.push_back(text);
             }
-            Output::Note(_) => {}
+            Output::Note(_) | Output::EndTools { .. } => {}
             other => panic!("nothing in a recording asks for {other:?}"),
         }
         None
