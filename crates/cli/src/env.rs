@@ -20,6 +20,7 @@ pub(crate) const FOLLOW: &str = "JACKFIELD_FOLLOW";
 pub(crate) const FORMAT: &str = "JACKFIELD_FORMAT";
 pub(crate) const IDLE_AFTER: &str = "JACKFIELD_IDLE_AFTER";
 pub(crate) const ISOLATED: &str = "JACKFIELD_ISOLATED";
+pub(crate) const JSON: &str = "JACKFIELD_JSON";
 pub(crate) const KEEP: &str = "JACKFIELD_KEEP";
 pub(crate) const LISTEN: &str = "JACKFIELD_LISTEN";
 pub(crate) const LOG: &str = "JACKFIELD_LOG";

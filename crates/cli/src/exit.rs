@@ -12,7 +12,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A deadline passed.
     TimedOut = 3,
-    /// The named session or agent does not exist.
+    /// The named session, agent or ask does not exist.
     NotFound = 4,
     /// An ask was denied because nobody could allow it.
     Denied = 5,
@@ -35,7 +35,7 @@ Exit codes:
   1    the agent or the protocol failed
   2    wrong usage
   3    timed out
-  4    no such session or agent
+  4    no such session, agent or ask
   5    permission denied
   6    the daemon cannot be reached
   130  interrupted";

@@ -41,6 +41,11 @@ pub enum Fault {
     Interrupted { why: String },
     #[error("the hub is stopping")]
     Stopping,
+    #[error("no ask {ask} in session `{session}`")]
+    AskNotFound { session: String, ask: String },
+    /// Somebody else's answer counts, or nobody's any more.
+    #[error("ask {ask} of `{session}` is settled: {how}")]
+    AskSettled { session: String, ask: String, how: String },
 }
 
 impl Fault {
@@ -62,6 +67,8 @@ impl Fault {
             Fault::Fenced { .. } => -31005,
             Fault::Interrupted { .. } => -31006,
             Fault::Stopping => -31007,
+            Fault::AskNotFound { .. } => -31008,
+            Fault::AskSettled { .. } => -31009,
         }
     }
 
@@ -84,6 +91,8 @@ impl Fault {
             Fault::Fenced { .. } => "fenced",
             Fault::Interrupted { .. } => "interrupted",
             Fault::Stopping => "stopping",
+            Fault::AskNotFound { .. } => "ask_not_found",
+            Fault::AskSettled { .. } => "ask_settled",
         }
     }
 
@@ -125,6 +134,10 @@ impl Fault {
             }
             Fault::Overloaded { what } => vec![("what", what)],
             Fault::CannotResume { session, why } => vec![("session", session), ("why", why)],
+            Fault::AskNotFound { session, ask } => vec![("session", session), ("ask", ask)],
+            Fault::AskSettled { session, ask, how } => {
+                vec![("session", session), ("ask", ask), ("how", how)]
+            }
         }
     }
 }
@@ -155,6 +168,8 @@ mod tests {
             Fault::Fenced { session: odd() },
             Fault::Interrupted { why: odd() },
             Fault::Stopping,
+            Fault::AskNotFound { session: odd(), ask: odd() },
+            Fault::AskSettled { session: odd(), ask: odd(), how: odd() },
         ]
     }
 
@@ -186,7 +201,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 8, "one code each");
+        assert_eq!(codes.len(), 10, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

@@ -23,6 +23,7 @@ const DELIVER: &str = "crates/core/src/fanout/deliver.rs";
 const SUBSCRIBER: &str = "crates/core/src/fanout/subscriber.rs";
 const ATTACH: &str = "crates/core/src/session/attach.rs";
 const TURN: &str = "crates/core/src/session/turn.rs";
+const ANSWER: &str = "crates/core/src/session/answer.rs";
 const ASK: &str = "crates/core/src/session/ask.rs";
 const OPEN: &str = "crates/core/src/session/open.rs";
 const HEARD: &str = "crates/core/src/agent/heard.rs";
@@ -157,9 +158,9 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "a prompt is answered before the updates of its turn",
         edits: &[edit(
             TURN,
-            "        session.turn = None;
-        if matches!",
-            "        let driver = session.turn.take().map(|it| it.driver).expect(\"checked\");
+            "        if matches!(outcome, Outcome::Stopped(_)) {
+            session.restarts",
+            "        let driver = turn.driver;
         if let Outcome::Stopped(result) = &outcome
             && let Some(request) =
                 session.subscribers.get_mut(&driver).and_then(|it| it.owed.remove(&number))
@@ -168,7 +169,8 @@ pub(super) const BUGS: &[Bug] = &[
             self.answer(driver, &request, Ok(&result));
         }
         let session = self.sessions.get_mut(id).expect(\"found above\");
-        if matches!",
+        if matches!(outcome, Outcome::Stopped(_)) {
+            session.restarts",
         )],
     },
     Bug {
@@ -178,8 +180,26 @@ pub(super) const BUGS: &[Bug] = &[
             ASK,
             "let Some(ask) = session.asks.remove(&number) else { return };",
             "let Some(it) = session.asks.get(&number) else { return };
-        let (seq, agent, theirs) = (it.seq, it.agent, it.theirs.clone());
-        let ask = Ask { seq, agent, theirs, frame: it.frame.clone() };",
+        let (seq, at, agent, theirs) = (it.seq, it.at, it.agent, it.theirs.clone());
+        let ask = Ask { seq, at, agent, theirs, frame: it.frame.clone() };",
+        )],
+    },
+    Bug {
+        name: "take-an-error-for-an-answer",
+        breaks: "a client that cannot ask its user answers for everyone",
+        edits: &[edit(
+            ASK,
+            "if permission && frame.result().is_none() {",
+            "if permission && frame.result().is_none() && number == 0 {",
+        )],
+    },
+    Bug {
+        name: "pass-on-what-was-not-offered",
+        breaks: "an agent hears an option it never offered",
+        edits: &[edit(
+            ANSWER,
+            "if !offered.contains(&chosen) {",
+            "if !offered.contains(&chosen) && chosen.is_empty() {",
         )],
     },
     Bug {
@@ -211,8 +231,12 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "an agent's late answer ends a turn again",
         edits: &[edit(
             TURN,
-            "if session.turn.as_ref().is_none_or(|it| it.number != number) {",
-            "if session.turn.as_ref().is_none_or(|it| it.number != number) && number == 0 {",
+            "        let Some(turn) = session.turn.take_if(|it| it.number == number) else {
+            return; // It ended otherwise before the agent answered.
+        };",
+            "        let (driver, began) = (ConnId(0), self.now);
+        let late = Turn { number, driver, our_id: 0, cancelled: 0, began };
+        let turn = session.turn.take_if(|it| it.number == number).unwrap_or(late);",
         )],
     },
     Bug {

@@ -1,14 +1,17 @@
 //! What an agent asks of us: may I? Shown to a person, or answered by the caller's rules.
 
+mod open;
 mod rule;
 
+pub(crate) use open::{OpenAsk, open_asks};
 pub(crate) use rule::{Approve, OnAsk, Rules, Verdict};
 
-use crate::out::{BRIGHT, NAME, Tool, clean, one_line, paint};
+use crate::out::{BRIGHT, NAME, Tool, one_line, paint};
 use jackfield_wire::Frame;
 use serde_json::{Value, json};
 
 const TITLE_CHARS_MAX: usize = 200;
+const NAME_CHARS_MAX: usize = 80;
 
 /// A permission request.
 #[derive(Debug, Clone)]
@@ -28,6 +31,13 @@ struct Choice {
     kind: String,
 }
 
+impl Choice {
+    /// Its name on one line: an agent cannot make it look like two.
+    fn shown(&self) -> String {
+        one_line(&self.name, NAME_CHARS_MAX)
+    }
+}
+
 impl Ask {
     /// Reads a request; `None` if it is none that we can answer.
     pub(crate) fn parse(frame: &Frame, tool_of: &mut dyn FnMut(&Value) -> Tool) -> Option<Ask> {
@@ -35,13 +45,8 @@ impl Ask {
             return None;
         }
         let params: Value = serde_json::from_str(frame.params()?).ok()?;
-        let mut options: Vec<Choice> = Vec::new();
-        for option in params["options"].as_array()? {
-            let text = |name: &str| option[name].as_str().unwrap_or_default().to_owned();
-            let key = key(&text("kind"), &options);
-            let (id, name, kind) = (text("optionId"), text("name"), text("kind"));
-            options.push(Choice { key, id, name, kind });
-        }
+        params["options"].as_array()?;
+        let options = choices(&params["options"]);
         Some(Ask { id: frame.id()?.to_owned(), tool: tool_of(&params["toolCall"]), options })
     }
 
@@ -55,8 +60,7 @@ impl Ask {
     pub(crate) fn question(&self, agent: &str) -> String {
         let mut line = format!("{} {}", paint(NAME, format!("{agent} asks:")), self.title());
         for option in &self.options {
-            let name = clean(&option.name).into_owned();
-            line.extend(["  [", &paint(BRIGHT, &option.key), "] ", &name]);
+            line.extend(["  [", &paint(BRIGHT, &option.key), "] ", &option.shown()]);
         }
         line
     }
@@ -78,6 +82,25 @@ impl Ask {
         let refusal = self.options.iter().find(|it| it.kind == "reject_once");
         refusal.map_or_else(|| json!({ "outcome": { "outcome": "cancelled" } }), selected)
     }
+
+    /// An answer in words: the name of the option it chose.
+    pub(crate) fn name_of(&self, answer: &Value) -> String {
+        let chosen = answer["outcome"]["optionId"].as_str();
+        let option = self.options.iter().find(|it| Some(it.id.as_str()) == chosen);
+        option.map_or_else(|| "no option chosen".to_owned(), Choice::shown)
+    }
+}
+
+/// The options, each with a key of its own.
+fn choices(options: &Value) -> Vec<Choice> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for option in options.as_array().into_iter().flatten() {
+        let text = |name: &str| option[name].as_str().unwrap_or_default().to_owned();
+        let key = key(&text("kind"), &choices);
+        let (id, name, kind) = (text("optionId"), text("name"), text("kind"));
+        choices.push(Choice { key, id, name, kind });
+    }
+    choices
 }
 
 fn selected(option: &Choice) -> Value {

@@ -18,7 +18,7 @@ pub(crate) enum Approve {
 /// What happens to an ask that is not allowed and that nobody here can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnAsk {
-    /// It waits for another client: `jackfield attach`
+    /// It waits for somebody else: `jackfield answer`, `jackfield attach`
     Wait,
     /// It is refused, the turn goes on, and the exit code is 5
     Deny,

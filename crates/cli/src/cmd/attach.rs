@@ -209,8 +209,11 @@ impl View {
                 if method == Some("_jackfield/turn") {
                     self.on_turn(&fact);
                 }
-                // What is asked now comes as a question of its own.
-                if !(self.live && fact["is"] == "asked") {
+                // What we can be asked comes as a question of its own; a form does not.
+                let question = fact["frame"]["method"] == "session/request_permission";
+                if self.live && fact["is"] == "asked" && question {
+                    self.transcript.asked(&fact);
+                } else {
                     tell(&mut self.transcript, frame)?;
                 }
                 if self.turn == Turn::None {

@@ -3,6 +3,8 @@
 pub(crate) mod acp;
 pub(crate) mod adapt;
 pub(crate) mod agents;
+pub(crate) mod answer;
+pub(crate) mod asks;
 pub(crate) mod attach;
 pub(crate) mod cancel;
 pub(crate) mod completions;

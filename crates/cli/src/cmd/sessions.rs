@@ -129,12 +129,11 @@ fn table(desk: &Desk, rows: &[Row]) -> Result<(), Failure> {
 
 /// On a terminal only as much of the id as it takes to name it.
 pub(super) fn id_cell(desk: &Desk, row: &Row, chars: usize) -> Cell {
-    let shown = if desk.out.has_reader() {
-        row.session_id.chars().take(chars).collect()
-    } else {
-        row.session_id.clone()
-    };
-    Cell::styled(shown, BRIGHT)
+    Cell::styled(short_id(desk, &row.session_id, chars), BRIGHT)
+}
+
+pub(super) fn short_id(desk: &Desk, id: &str, chars: usize) -> String {
+    if desk.out.has_reader() { id.chars().take(chars).collect() } else { id.to_owned() }
 }
 
 pub(super) fn state_cell(row: &Row) -> Cell {
@@ -149,9 +148,13 @@ pub(super) fn state_cell(row: &Row) -> Cell {
 
 /// How long ago for people, the moment itself for programs.
 pub(super) fn time_cell(desk: &Desk, time: &str) -> Cell {
+    Cell::new(shown_time(desk, time))
+}
+
+pub(super) fn shown_time(desk: &Desk, time: &str) -> String {
     match parse_rfc3339(time).filter(|_| desk.out.has_reader()) {
-        Some(then) => Cell::new(ago(then)),
-        None => Cell::new(time),
+        Some(then) => ago(then),
+        None => time.to_owned(),
     }
 }
 

@@ -17,6 +17,9 @@ use std::{
 /// The hub ends an agent that does not stop after six seconds.
 const STOP_MAX: Duration = Duration::from_secs(15);
 
+/// A run that shall fail at an ask fails at once, whatever the agent makes of it.
+const FAIL_MAX: Duration = Duration::from_millis(500);
+
 /// Which turn, and how.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Follow<'a> {
@@ -37,7 +40,7 @@ enum Stopping {
 
 /// How following a turn ended.
 pub(crate) struct Done {
-    /// The turn itself is over; otherwise we only left.
+    /// The turn itself is over, or shall be; otherwise we only left.
     pub(crate) over: bool,
     pub(crate) outcome: Result<(), Failure>,
 }
@@ -49,7 +52,8 @@ pub(crate) struct Turn<'a> {
     transcript: Transcript,
     /// Asks that wait for a person; the first is on the screen.
     open: VecDeque<Ask>,
-    denied: usize,
+    /// What was asked and refused, in words.
+    denied: Vec<String>,
     stopping: Option<Stopping>,
     limit: Option<Instant>,
 }
@@ -63,7 +67,7 @@ impl<'a> Turn<'a> {
             follow,
             transcript: Transcript::new(out, side),
             open: VecDeque::new(),
-            denied: 0,
+            denied: Vec::new(),
             stopping: None,
             limit: follow.deadline.map(|it| it.at),
         }
@@ -72,7 +76,7 @@ impl<'a> Turn<'a> {
     /// Waits for the answer to the prompt with this id.
     pub(crate) fn run(mut self, id: u64) -> Done {
         let answer = self.wait(id);
-        let over = matches!(answer, Ok(_) | Err(Failure::Answer(_)));
+        let over = matches!(answer, Ok(_) | Err(Failure::Answer(_) | Failure::Denied { .. }));
         let printed = self.print_end(answer.is_ok());
         Done { over, outcome: printed.and_then(|()| self.outcome(answer)) }
     }
@@ -114,15 +118,19 @@ impl<'a> Turn<'a> {
             Some(Stopping::TimedOut { seconds }) => {
                 return Err(Failure::TimedOut { seconds, waited_for: waited_for() });
             }
-            Some(Stopping::Denied) => return Err(Failure::Denied { asks: self.denied }),
+            Some(Stopping::Denied) => return Err(self.refused()),
             None => {}
         }
         match answer?["stopReason"].as_str().unwrap_or_default() {
-            "end_turn" if 0 < self.denied => Err(Failure::Denied { asks: self.denied }),
+            "end_turn" if !self.denied.is_empty() => Err(self.refused()),
             "end_turn" => Ok(()),
             "cancelled" => Err(Failure::Cancelled),
             reason => Err(Failure::Stopped { reason: reason.to_owned() }),
         }
+    }
+
+    fn refused(&self) -> Failure {
+        Failure::Denied { asks: self.denied.clone() }
     }
 
     fn on_frame(&mut self, frame: &Frame) -> Result<(), Failure> {
@@ -175,7 +183,8 @@ impl<'a> Turn<'a> {
             Verdict::LeaveOpen => {
                 let session = self.follow.session;
                 self.note(&format!(
-                    "{} asks: {}; answer it with `jackfield attach {session}`",
+                    "{} asks: {}; answer it with `jackfield answer {session} …` or `jackfield attach \
+                     {session}`",
                     self.follow.agent,
                     ask.title()
                 ));
@@ -190,7 +199,7 @@ impl<'a> Turn<'a> {
     }
 
     fn deny(&mut self, ask: &Ask, answer: &Value) -> Result<(), Failure> {
-        self.denied += 1;
+        self.denied.push(format!("{} asked: {}", self.follow.agent, ask.title()));
         self.note(&format!("denied: {}", ask.title()));
         self.conn.answer(&ask.id, answer)
     }
@@ -256,6 +265,7 @@ impl<'a> Turn<'a> {
             (Some(Stopping::TimedOut { seconds }), _) => {
                 Err(Failure::TimedOut { seconds, waited_for })
             }
+            (Some(Stopping::Denied), _) => Err(self.refused()),
             _ => Err(Failure::Interrupted { waited_for }),
         }
     }
@@ -263,7 +273,8 @@ impl<'a> Turn<'a> {
     fn stop(&mut self, why: Stopping) -> Result<(), Failure> {
         if self.stopping.is_none() {
             self.stopping = Some(why);
-            self.limit = Some(Instant::now() + STOP_MAX);
+            let grace = if why == Stopping::Denied { FAIL_MAX } else { STOP_MAX };
+            self.limit = Some(Instant::now() + grace);
             // The hub settles the asks of a turn that is cancelled.
             self.open.clear();
             let params = json!({ "sessionId": self.follow.session });

@@ -27,6 +27,8 @@ pub(crate) struct Transcript {
     /// A thought that has not reached the end of its line.
     thought: String,
     tools: BTreeMap<String, Tool>,
+    /// The names of the options of each ask, by number and id.
+    options: BTreeMap<(u64, String), String>,
     /// The agent's latest words without a tool call between them.
     words: String,
     words_are_over: bool,
@@ -48,6 +50,7 @@ impl Transcript {
             side,
             thought: String::new(),
             tools: BTreeMap::new(),
+            options: BTreeMap::new(),
             words: String::new(),
             words_are_over: false,
             in_user_line: false,
@@ -194,8 +197,8 @@ impl Transcript {
             },
             "ended" => self.ended(fact),
             "asked" => {
-                let tool = self.tool(&fact["frame"]["params"]["toolCall"]);
-                self.line("ask", &tool.title)
+                let title = self.asked(fact);
+                self.line("ask", &title)
             }
             "answered" => self.answered(fact),
             "gone" => self.gone(fact),
@@ -205,6 +208,20 @@ impl Transcript {
                 Ok(())
             }
             other => self.detail("heard", other),
+        }
+    }
+
+    /// Keeps what is asked about and what can be chosen, for when it is answered.
+    pub(crate) fn asked(&mut self, fact: &Value) -> String {
+        let params = &fact["frame"]["params"];
+        let number = fact["ask"].as_u64().unwrap_or(0);
+        for option in params["options"].as_array().into_iter().flatten() {
+            let (id, name) = (text(option, "optionId"), text(option, "name"));
+            self.options.insert((number, id.to_owned()), name.to_owned());
+        }
+        match text(params, "message") {
+            "" => self.tool(&params["toolCall"]).title,
+            message => message.to_owned(),
         }
     }
 
@@ -219,10 +236,14 @@ impl Transcript {
 
     fn answered(&mut self, fact: &Value) -> Result<(), Failure> {
         let (answer, by) = (&fact["answer"], text(fact, "by"));
-        let outcome = &answer["result"]["outcome"];
-        let what = match (text(answer, "void"), text(outcome, "optionId")) {
+        let result = &answer["result"];
+        let what = match (text(answer, "void"), text(&result["outcome"], "optionId")) {
+            ("", "") if result["action"].is_string() => text(result, "action"),
             ("", "") => "no option chosen",
-            ("", option) => option,
+            ("", option) => {
+                let number = fact["ask"].as_u64().unwrap_or(0);
+                self.options.get(&(number, option.to_owned())).map_or(option, String::as_str)
+            }
             (void, _) => void,
         };
         self.line("ask", &format!("answered by {by}: {what}"))

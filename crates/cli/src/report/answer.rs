@@ -38,6 +38,7 @@ impl Answer {
             "cannot_resume" => format!("session `{}` cannot be resumed", self.ours("session")),
             "no_agent" => "no agent to use".to_owned(),
             "interrupted" => "the turn was interrupted".to_owned(),
+            "ask_settled" => format!("ask {} is settled already", self.ours("ask")),
             _ => clean(self.error["message"].as_str().unwrap_or("an error without a message"))
                 .into_owned(),
         }
@@ -46,6 +47,7 @@ impl Answer {
     pub(super) fn causes(&self) -> Vec<String> {
         let ours = match self.name() {
             "agent_gone" => self.ours("status"),
+            "ask_settled" => self.ours("how"),
             "agent_not_started" | "cannot_resume" | "no_agent" | "interrupted" => self.ours("why"),
             _ => return self.agents_causes(),
         };
@@ -65,7 +67,7 @@ impl Answer {
 
     pub(super) fn exit(&self) -> Exit {
         match (self.name(), self.code()) {
-            ("session_not_found" | "no_agent", _) | (_, -32002) => Exit::NotFound,
+            ("session_not_found" | "no_agent" | "ask_not_found", _) | (_, -32002) => Exit::NotFound,
             ("cancelled", _) | (_, -32800) => Exit::Interrupted,
             ("stopping", _) => Exit::Unreachable,
             _ => Exit::Failed,
@@ -94,6 +96,10 @@ impl Answer {
             ("cannot_resume", _) => {
                 "start a new session: leave `--session` out; `jackfield log` still has this one"
                     .into()
+            }
+            ("ask_not_found", _) => "`jackfield asks` lists what is asked".into(),
+            ("ask_settled", _) => {
+                format!("`jackfield log {}` shows the answer", self.ours("session"))
             }
             ("interrupted", _) => {
                 "send the prompt again: what was said is in `jackfield log`".into()

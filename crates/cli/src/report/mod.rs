@@ -63,8 +63,15 @@ pub(crate) enum Failure {
     #[error("timed out after {seconds} s")]
     TimedOut { seconds: u64, waited_for: String },
 
-    #[error("permission denied: {}", nobody_for(*.asks))]
-    Denied { asks: usize },
+    /// What was asked, in words.
+    #[error("permission denied: {}", nobody_for(.asks.len()))]
+    Denied { asks: Vec<String> },
+
+    #[error("session `{session}` asks nothing")]
+    NoAsk { session: String },
+
+    #[error("{}", .typed.as_ref().map_or("there is no answer".to_owned(), |it| format!("no option is called `{it}`")))]
+    NoOption { typed: Option<String>, offers: Vec<String> },
 
     #[error("nothing was removed")]
     Declined,
@@ -113,11 +120,13 @@ impl Failure {
             Failure::Hangup => Exit::Ok,
             Failure::Stopped { .. } | Failure::Unhealthy { .. } => Exit::Failed,
             Failure::Usage { .. }
+            | Failure::NoOption { .. }
             | Failure::Unreachable(DialError::Address(_) | DialError::Stdio) => Exit::Usage,
             Failure::TimedOut { .. } => Exit::TimedOut,
             Failure::NoSession { .. }
             | Failure::Ambiguous { .. }
             | Failure::NothingLive
+            | Failure::NoAsk { .. }
             | Failure::NoProgram { .. } => Exit::NotFound,
             Failure::Denied { .. } => Exit::Denied,
             Failure::NoDaemon { .. }
@@ -156,6 +165,7 @@ impl Failure {
         let mut causes = match self {
             Failure::Answer(answer) => answer.causes(),
             Failure::NotStarted { why, .. } => vec![why.clone()],
+            Failure::Denied { asks } => asks.clone(),
             Failure::Silent { waited_for, seconds } => {
                 vec![format!("waited {seconds} s for {waited_for}")]
             }
@@ -183,6 +193,7 @@ impl Failure {
             Failure::NoSession { known, .. } | Failure::Ambiguous { known, .. } => {
                 return known.iter().take(LINES_MAX).cloned().collect();
             }
+            Failure::NoOption { offers, .. } => return offers.clone(),
             _ => Vec::new(),
         };
         lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
@@ -215,6 +226,13 @@ impl Failure {
             Failure::Ambiguous { .. } => "give more of the id".into(),
             Failure::NothingLive => {
                 "`jackfield sessions list` shows all sessions; name one to wake it".into()
+            }
+            Failure::NoAsk { .. } => "`jackfield asks` lists what is asked".into(),
+            Failure::NoOption { offers, .. } if offers.is_empty() => {
+                "it has no options: give the whole answer with `--json`".into()
+            }
+            Failure::NoOption { .. } => {
+                "give the key of an option, its id, or `allow` or `deny` for this once".into()
             }
             Failure::NoProgram { program } if program.contains('/') => {
                 "correct the agent's command after `--`".into()

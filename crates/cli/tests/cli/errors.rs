@@ -85,6 +85,7 @@ fn an_unreachable_daemon_is_6() {
     failed("no_token", 6, &home.run(&["ps", "--socket", "tcp://127.0.0.1:9"]));
     failed("not_loopback", 2, &home.run(&["ps", "--socket", "tcp://192.168.0.1:9"]));
     failed("nothing_to_cancel", 6, &home.run(&["cancel", "s-1"]));
+    failed("nothing_to_answer", 6, &home.run(&["answer", "s-1", "y"]));
     failed("no_status", 6, &home.run(&["daemon", "status"]));
 }
 

@@ -13,6 +13,8 @@ const COMMANDS: &[&str] = &[
     "sessions close",
     "sessions rm",
     "log",
+    "asks",
+    "answer",
     "cancel",
     "serve",
     "daemon",

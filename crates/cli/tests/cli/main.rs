@@ -5,6 +5,7 @@
 
 mod acp;
 mod agents;
+mod answer;
 mod asks;
 mod attach;
 mod daemon;

@@ -1,10 +1,11 @@
 //! The same on a terminal: questions, short ids, times as people say them.
 
 use crate::{
-    fake_hub::{FakeHub, ask, chunk, say, stop},
+    fake_hub::{FakeHub, ask, chunk, result, say, stop},
     home::{Home, wait_for},
 };
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::json;
 use std::{
     fs::{File, OpenOptions},
     io::{Read as _, Write as _},
@@ -122,6 +123,25 @@ fn ids_are_short_and_times_relative() {
     let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row[..4], ["s-7f3", "goose", "idle", "1"]);
     assert!(row[4] == "now" || row[4].ends_with(['s', 'm', 'h', 'd']), "{}", row[4]);
+}
+
+#[test]
+fn an_ask_is_named_as_short_as_it_can_be_answered() {
+    let home = Home::new();
+    let options = json!([{ "optionId": "once", "name": "Yes", "kind": "allow_once" }]);
+    let ask = json!({
+        "sessionId": "s-7f3abcdefghi", "ask": 2, "agent": "goose", "what": "Push",
+        "since": "2026-11-15T08:30:00.123Z", "method": "session/request_permission",
+        "options": options,
+    });
+    let asks = result(&json!({ "asks": [ask] }));
+    FakeHub::new().on("_jackfield/asks", &[asks]).start(&home);
+    let (text, code) = Screen::start(&home, &["asks"]).finish();
+    assert_eq!(code, 0);
+    let line: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(line[0], "s-7f3:2", "{text}");
+    assert!(line[1] == "now" || line[1].ends_with(['s', 'm', 'h', 'd']), "{text}");
+    assert!(text.trim_end().ends_with("goose asks: Push  [y] Yes"), "{text}");
 }
 
 #[test]

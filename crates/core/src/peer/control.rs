@@ -31,6 +31,11 @@ impl Hub {
                     listed(&self.sessions).into_iter().map(|it| self.row(it)).collect();
                 self.answer(conn, id, Ok(&json!({ "sessions": rows }).to_string()));
             }
+            "_jackfield/asks" => {
+                let rows = self.open_asks();
+                self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
+            }
+            "_jackfield/answer" => self.on_control_answer(conn, id, frame)?,
             "_jackfield/status" => {
                 let status = self.status().to_string();
                 self.answer(conn, id, Ok(&status));

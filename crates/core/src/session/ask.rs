@@ -2,7 +2,7 @@
 //! answer wins; the others go to one client; what nobody can serve is refused at once.
 
 use crate::{
-    AgentId, ConnId, Hub, Seq, SessionId,
+    AgentId, ConnId, Hub, Seq, SessionId, Time,
     agent::Purpose,
     fanout::cancel_notice,
     log::{Body, Effect, Json},
@@ -14,12 +14,19 @@ use jackfield_wire::{Fault, Frame, acp};
 /// An ask that waits for an answer.
 #[derive(Debug)]
 pub(crate) struct Ask {
-    seq: Seq,
+    pub(super) seq: Seq,
+    pub(super) at: Time,
     agent: AgentId,
     /// The agent's own id for it.
     theirs: Box<str>,
     /// As the clients hear it, save for the id.
-    frame: Frame,
+    pub(super) frame: Frame,
+}
+
+impl Ask {
+    pub(super) fn is_permission(&self) -> bool {
+        self.frame.method().as_deref() == Some("session/request_permission")
+    }
 }
 
 impl Hub {
@@ -46,7 +53,8 @@ impl Hub {
         let body = Body::Asked { ask: number, frame: Json::trusted(ours.bytes().clone()) };
         let seq = session.gate.head().next();
         let theirs = frame.id().expect("a request has an id").into();
-        session.asks.insert(number, Ask { seq, agent, theirs, frame: ours });
+        let at = self.now;
+        session.asks.insert(number, Ask { seq, at, agent, theirs, frame: ours });
         self.append(id, body);
     }
 
@@ -122,15 +130,21 @@ impl Hub {
         }
     }
 
-    /// The first answer wins: it is written down, then the agent hears it.
+    /// The first answer wins: it is written down, then the agent hears it. An error is no answer to
+    /// a permission: that client could not ask its user, and somebody else still can.
     pub(crate) fn settle_ask(&mut self, id: &SessionId, number: u64, conn: ConnId, frame: &Frame) {
         let Some(session) = self.sessions.get_mut(id) else { return };
+        let permission = session.asks.get(&number).is_some_and(Ask::is_permission);
+        if permission && frame.result().is_none() {
+            return;
+        }
         let Some(ask) = session.asks.remove(&number) else { return };
         let by = self.conns.get(&conn).map_or_else(|| "gone".into(), |it| it.shown(conn));
         let answer = match (frame.result(), frame.error()) {
             (Some(result), _) => format!(r#"{{"result":{result}}}"#),
             (None, error) => format!(r#"{{"error":{}}}"#, error.unwrap_or("null")),
         };
+        self.remember_settled(id, number, format!("answered by {by}").into());
         self.append(id, Body::Answered { ask: number, by, answer: Json::trusted(answer) });
         let text = frame.with_id(&ask.theirs).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
@@ -183,11 +197,10 @@ impl Hub {
     pub(crate) fn void_asks(&mut self, id: &SessionId, why: &str) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         for (number, ask) in std::mem::take(&mut session.asks) {
+            self.remember_settled(id, number, why.into());
             self.append(id, voided(number, why));
             if self.agents.contains_key(&ask.agent) {
-                let permission =
-                    ask.frame.method().as_deref() == Some("session/request_permission");
-                let result = if permission {
+                let result = if ask.is_permission() {
                     r#"{"outcome":{"outcome":"cancelled"}}"#
                 } else {
                     r#"{"action":"cancel"}"#
@@ -206,6 +219,7 @@ impl Hub {
         let number = open.find(|(_, it)| is_it(it)).map(|(&it, _)| it);
         if let (Some(number), Some(session)) = (number, self.sessions.get_mut(id)) {
             let ask = session.asks.remove(&number).expect("found above");
+            self.remember_settled(id, number, "the agent withdrew it".into());
             self.append(id, voided(number, "the agent withdrew it"));
             let text = Frame::error_for(&ask.theirs, &Fault::Cancelled).bytes().clone();
             return self.after_log(id, Effect::ToAgent { agent, text });

@@ -1,5 +1,6 @@
 //! A session: its log, its subscribers, its agent if it has one, its turn if one runs.
 
+mod answer;
 mod ask;
 mod attach;
 mod journal;
@@ -21,7 +22,10 @@ use crate::{
 };
 use ask::Ask;
 use jackfield_wire::Frame;
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 use turn::{Prompt, Turn};
 
 #[derive(Debug)]
@@ -42,6 +46,8 @@ pub(crate) struct Session {
     pub(crate) parked: VecDeque<(ConnId, Frame)>,
     /// Asks that wait for an answer.
     pub(crate) asks: BTreeMap<u64, Ask>,
+    /// How the latest others ended, for whoever answers too late.
+    pub(crate) settled: BTreeMap<u64, Arc<str>>,
     pub(crate) restarts: Restarts,
 }
 
@@ -72,6 +78,7 @@ impl Session {
             queue: VecDeque::new(),
             parked: VecDeque::new(),
             asks: BTreeMap::new(),
+            settled: BTreeMap::new(),
             restarts: Restarts::default(),
         }
     }

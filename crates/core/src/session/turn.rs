@@ -218,7 +218,9 @@ impl Hub {
             let turn = state.open_turn;
             let asks: Vec<u64> = state.open_asks.iter().copied().collect();
             for ask in asks {
-                self.append(&id, super::ask::voided(ask, "the daemon was restarted"));
+                let why = "the daemon was restarted";
+                self.remember_settled(&id, ask, why.into());
+                self.append(&id, super::ask::voided(ask, why));
             }
             if let Some(turn) = turn {
                 let fault = Fault::Interrupted { why: "the daemon ended during the turn".into() };

@@ -360,9 +360,11 @@ impl World {
         let theirs = process.serves.clone().expect("only sessions ask");
         process.asks.insert(mark);
         let journaled = matches!(method, "session/request_permission" | "elicitation/create");
-        self.asks.on_asked(mark, agent, journaled);
+        let permission = method == "session/request_permission";
+        self.asks.on_asked(mark, agent, journaled, permission);
+        let options = if permission { r#","options":[{"optionId":"ok"}]"# } else { "" };
         self.say(agent, format!(
-            r#"{{"jsonrpc":"2.0","id":"q-{mark}","method":"{method}","params":{{"sessionId":"{theirs}","n":{mark}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"q-{mark}","method":"{method}","params":{{"sessionId":"{theirs}","n":{mark}{options}}}}}"#
         ));
     }
 

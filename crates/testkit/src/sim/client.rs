@@ -41,7 +41,7 @@ pub(super) struct Connection {
     pub(super) wrote: usize,
     pub(super) open: BTreeMap<u64, Request>,
     /// Asked of it and read by it: the hub's id and the ask's mark.
-    asked: Vec<(u64, u64)>,
+    pub(super) asked: Vec<(u64, u64)>,
     /// Every id the hub has asked it under.
     pub(super) issued: BTreeMap<u64, u64>,
     pub(super) hearings: BTreeMap<SessionId, Hearing>,
@@ -142,6 +142,11 @@ impl World {
                 let more = if self.rng.chance(20) { format!(",{block}") } else { String::new() };
                 format!(r#"{named}"prompt":[{block}{more}]"#)
             }
+            // The result tells whose it is.
+            Kind::Answer => {
+                let meta = format!(r#""_meta":{{"by":"choice#{token}"}}"#);
+                format!(r#"{named}"result":{{{meta},{params}"#)
+            }
             _ => format!(r#"{named}{params}{}"token":{token}"#, comma(params)),
         };
         let it = self.conns.get_mut(&conn).expect("the caller has it");
@@ -163,7 +168,7 @@ impl World {
         );
     }
 
-    fn send(&mut self, conn: ConnId, text: String) {
+    pub(super) fn send(&mut self, conn: ConnId, text: String) {
         let frame = Frame::parse(text.into()).expect("clients of this world speak JSON-RPC");
         let it = self.conns.get_mut(&conn).expect("the caller has it");
         it.sent.push_back(Input::ClientSpoke { conn, frame });
@@ -196,6 +201,9 @@ impl World {
                 self.request(conn, Kind::New, None, "session/new", &params);
             }
             6 => self.request(conn, Kind::List, None, "session/list", ""),
+            7 if self.rng.chance(50) => {
+                self.request(conn, Kind::Asks, None, "_jackfield/asks", "");
+            }
             7 => self.request(conn, Kind::Sessions, None, "_jackfield/sessions", ""),
             8 => self.request(conn, Kind::Echo, None, "x/who_are_you", ""),
             9 => {
@@ -226,7 +234,8 @@ impl World {
                 let option = r#""configId":"model","value":"large""#;
                 self.request(conn, Kind::Setting, some, "session/set_config_option", option);
             }
-            62..=69 => self.request(conn, Kind::Echo, some, "x/echo", ""),
+            62..=66 => self.request(conn, Kind::Echo, some, "x/echo", ""),
+            67..=69 => self.answer_from_outside(conn, session),
             70..=72 => self.say_in(conn, session, "x/notify"),
             73..=78 => self.request(conn, Kind::Load, some, "session/load", r#""cwd":"/x""#),
             79..=84 => self.request(conn, Kind::Resume, some, "session/resume", r#""cwd":"/x""#),
@@ -267,37 +276,6 @@ impl World {
                 r#"{{"jsonrpc":"2.0","method":"$/cancel_request","params":{{"requestId":{id}}}}}"#
             ),
         );
-    }
-
-    /// Answers something it was never asked, or has answered.
-    fn answer_nothing(&mut self, conn: ConnId) {
-        let id = 1 + self.rng.below(8);
-        let known = self.conns[&conn].issued.get(&id).copied();
-        let id = if known.is_some() { id } else { 1000 + id };
-        self.next_mark += 1;
-        let choice = self.next_mark;
-        self.asks.on_choice(choice, known.unwrap_or(0));
-        self.send(
-            conn,
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"outcome":"choice#{choice}"}}}}"#),
-        );
-    }
-
-    pub(super) fn answer_ask(&mut self, conn: ConnId) {
-        let it = self.conns.get_mut(&conn).expect("the caller has it");
-        let (id, mark) = match it.asked.len() {
-            0 => return,
-            len => it.asked.remove(self.rng.index(len)),
-        };
-        self.next_mark += 1;
-        let choice = self.next_mark;
-        self.asks.on_choice(choice, mark);
-        let answer = if self.rng.chance(85) {
-            format!(r#""result":{{"outcome":"choice#{choice}"}}"#)
-        } else {
-            format!(r#""error":{{"code":-32603,"message":"choice#{choice}"}}"#)
-        };
-        self.send(conn, format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#));
     }
 
     /// A client reads some of what waits for it.

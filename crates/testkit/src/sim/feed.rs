@@ -261,6 +261,10 @@ impl World {
             it.hearings.entry(session.clone()).or_insert(Hearing::new(0));
             return Means::Opened(session);
         }
+        if request.kind == Kind::Answer && answer.is_result {
+            self.tally.count("asks answered from outside");
+            self.asks.an_answer_that_counts_is_in_the_log(request.token);
+        }
         if request.kind == Kind::Setting && answer.is_result {
             self.a_setting_is_written_before_it_is_heard(&request);
         }

@@ -9,6 +9,7 @@
 //! away when an append fails, inputs of one source stay in order.
 
 mod agent;
+mod answer;
 mod check;
 mod client;
 mod disk;

@@ -20,14 +20,22 @@ pub(in crate::sim) struct Asks {
 struct Ask {
     agent: AgentId,
     journaled: bool,
+    permission: bool,
     answered: bool,
     /// What the log says the answer is.
     settled: Option<Bytes>,
 }
 
 impl Asks {
-    pub(in crate::sim) fn on_asked(&mut self, mark: u64, agent: AgentId, journaled: bool) {
-        self.all.insert(mark, Ask { agent, journaled, answered: false, settled: None });
+    pub(in crate::sim) fn on_asked(
+        &mut self,
+        mark: u64,
+        agent: AgentId,
+        journaled: bool,
+        permission: bool,
+    ) {
+        let ask = Ask { agent, journaled, permission, answered: false, settled: None };
+        self.all.insert(mark, ask);
     }
 
     /// A client chooses; `ask` is the mark of what it was asked.
@@ -54,6 +62,7 @@ impl Asks {
                 let answer = answer.bytes();
                 self.an_answer_was_given_to_that_ask(mark, answer);
                 let fact = self.all.get_mut(&mark)?;
+                an_error_permits_and_denies_nothing(fact, answer);
                 fact.settled = Some(answer.clone());
                 Some(if peek::contains(answer, "\"void\"") { Ended::Void } else { Ended::Chosen })
             }
@@ -91,6 +100,22 @@ impl Asks {
         }
     }
 
+    /// The latest ask of a session and its mark.
+    pub(in crate::sim) fn latest(&self, session: &SessionId) -> Option<(u64, u64)> {
+        let all = self.numbered.range((session.clone(), 0)..=(session.clone(), u64::MAX));
+        all.last().map(|((_, number), &mark)| (*number, mark))
+    }
+
+    /// Who is told that its answer counts finds it in the log.
+    pub(in crate::sim) fn an_answer_that_counts_is_in_the_log(&self, choice: u64) {
+        let mark = self.choices.get(&choice);
+        let settled = mark.and_then(|it| self.all.get(it)).and_then(|it| it.settled.as_ref());
+        let same = settled.is_some_and(|it| peek::choice(it) == Some(choice));
+        hold("an_answer_that_counts_is_in_the_log", same, || {
+            format!("choice {choice} to ask {mark:?} was accepted, but the log says {settled:?}")
+        });
+    }
+
     /// Whether the log has an answer.
     pub(in crate::sim) fn is_settled(&self, mark: u64) -> bool {
         self.all.get(&mark).is_some_and(|it| it.settled.is_some())
@@ -120,6 +145,14 @@ impl Asks {
 pub(in crate::sim) enum Ended {
     Chosen,
     Void,
+}
+
+/// A client that cannot ask its user has not answered for it.
+fn an_error_permits_and_denies_nothing(ask: &Ask, answer: &Bytes) {
+    let error = answer.starts_with(b"{\"error\"");
+    hold("an_error_permits_and_denies_nothing", !(ask.permission && error), || {
+        format!("a permission was settled with {answer:?}")
+    });
 }
 
 fn an_answer_is_written_before_it_is_heard(agent: AgentId, settled: Option<&Bytes>, text: &Bytes) {

@@ -38,6 +38,9 @@ pub(in crate::sim) enum Kind {
     Delete,
     List,
     Sessions,
+    Asks,
+    /// An answer to an ask, from somebody who need not be attached.
+    Answer,
     Status,
 }
 
