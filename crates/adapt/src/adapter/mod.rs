@@ -6,6 +6,7 @@
 
 mod request;
 mod session;
+mod settle;
 
 use crate::Dialect;
 use jackfield_agents::Exit;

@@ -202,7 +202,7 @@ mod tests {
             ("Bash", json!({"command": "cat <<E\nx\nE"}), "cat <<E…"),
             ("run_shell_command", json!({}), "Run a command"),
             ("Read", json!({"file_path": "/w/src/a.rs"}), "Read src/a.rs"),
-            ("Read", json!({"file_path": "/work/a.rs"}), "Read /work/a.rs"),
+            ("Read", json!({"file_path": "/other/a.rs"}), "Read /other/a.rs"),
             ("edit_file", json!({"path": "/w/b.rs"}), "Edit b.rs"),
             ("Glob", json!({"pattern": "*.rs", "path": "/w"}), "Find *.rs"),
             ("Grep", json!({"pattern": "fn", "path": "/w/src"}), "Search fn in src"),
