@@ -7,10 +7,10 @@ use agent_client_protocol::{
     v1::{
         ConnectionTo,
         schema::{
-            ContentChunk, InitializeRequest, InitializeResponse, PermissionOptionKind,
-            PromptRequest, RequestPermissionOutcome, RequestPermissionRequest,
-            RequestPermissionResponse, SelectedPermissionOutcome, SessionId, SessionNotification,
-            SessionUpdate, StopReason,
+            ContentBlock, ContentChunk, InitializeRequest, InitializeResponse,
+            PermissionOptionKind, PromptRequest, RequestPermissionOutcome,
+            RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome,
+            SessionId, SessionNotification, SessionUpdate, StopReason,
         },
     },
 };
@@ -18,6 +18,7 @@ use futures::{AsyncBufReadExt as _, StreamExt as _};
 use jackfield_e2e::{Home, client::PATIENCE};
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     process::Stdio,
     sync::{Arc, Mutex},
@@ -88,8 +89,22 @@ impl Way {
 
 /// `jackfield acp -- agent…` with piped stdio and nothing else, as an editor starts it.
 pub(crate) fn start_shim(home: &Home, agent: &[String]) -> (DynConnectTo<Client>, Child) {
+    start_shim_in(home, agent, &BTreeMap::new())
+}
+
+/// The same with more in its environment, which the agent sees.
+pub(crate) fn start_shim_in(
+    home: &Home,
+    agent: &[String],
+    env: &BTreeMap<String, String>,
+) -> (DynConnectTo<Client>, Child) {
     let mut command = Command::from(home.command(&["acp", "--"]));
-    command.args(agent).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .envs(env)
+        .args(agent)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut shim = command.spawn().expect("the binary starts");
     let stdin = shim.stdin.take().expect("piped").compat_write();
     let stdout = shim.stdout.take().expect("piped").compat();
@@ -174,6 +189,30 @@ impl Ear {
 
     pub(crate) fn asks(&self) -> Vec<RequestPermissionRequest> {
         self.asks.lock().unwrap().clone()
+    }
+
+    /// All that the agent said, as one text.
+    pub(crate) fn text(&self) -> String {
+        let heard = self.heard.lock().unwrap();
+        let said = heard.iter().filter_map(|it| match &it.update {
+            SessionUpdate::AgentMessageChunk(chunk) => match &chunk.content {
+                ContentBlock::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            },
+            _ => None,
+        });
+        said.collect()
+    }
+
+    /// Waits until these words were said somewhere.
+    pub(crate) async fn until_heard(&self, words: &str) {
+        loop {
+            let news = self.news.notified();
+            if self.text().contains(words) {
+                return;
+            }
+            news.await;
+        }
     }
 
     /// Waits until these are the last words.

@@ -10,6 +10,7 @@ mod errors;
 mod permission;
 mod processes;
 mod rig;
+mod sdk;
 mod stage;
 mod stop;
 mod table;

@@ -79,6 +79,11 @@ impl Rig {
         RIGS.iter().find(|it| it.id == id).unwrap_or_else(|| panic!("no rig is called `{id}`"))
     }
 
+    /// Whether text comes while the model speaks; `codex exec` tells it when it is whole.
+    pub(super) fn streams(&self) -> bool {
+        !matches!(self.way, Way::Adapter("codex"))
+    }
+
     /// The command line that speaks ACP.
     pub(super) fn argv(&self, cli: &Cli) -> Vec<String> {
         match self.way {
