@@ -65,6 +65,8 @@ const NOISE_LINES_MAX: usize = 40;
 
 impl Turn {
     pub(crate) fn begin(&mut self) {
+        // A program may open a tool call between turns, and then it belongs to none.
+        self.finish();
         *self =
             Turn { effects: std::mem::take(&mut self.effects), running: true, ..Turn::default() };
     }
@@ -332,6 +334,17 @@ mod tests {
                 ("tool_call_update", "b", "failed"),
             ]
         );
+    }
+
+    #[test]
+    fn a_tool_that_was_opened_between_turns_is_closed_by_the_next() {
+        let mut turn = running();
+        turn.done(Stop::EndTurn);
+        turn.finish();
+        turn.tool("late", Tool::new().status(Status::InProgress));
+        turn.begin();
+        let last = updates(&turn).pop().unwrap();
+        assert_eq!((&last["toolCallId"], &last["status"]), (&json!("late"), &json!("failed")));
     }
 
     #[test]

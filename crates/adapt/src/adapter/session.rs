@@ -79,6 +79,7 @@ impl Session {
             let failure = Failure::from_exit(exit, &self.turn.noise, self.turn.has_spoken());
             self.turn.fail(failure);
         }
+        self.turn.finish();
     }
 
     /// The process is gone for good. Returns whether a prompt waits for that.
