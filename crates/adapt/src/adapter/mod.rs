@@ -8,7 +8,7 @@ mod request;
 mod session;
 mod settle;
 
-use crate::Dialect;
+use crate::{Dialect, Start};
 use jackfield_agents::Exit;
 use jackfield_catalogue::{Model, Spec, Variant};
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,20 @@ pub struct Note {
     pub reasoning: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mode: Option<String>,
+}
+
+impl Note {
+    /// What a program of this session is started with.
+    fn start<'a>(&'a self, mcp: &'a [Value]) -> Start<'a> {
+        Start {
+            cwd: &self.cwd,
+            native: self.native.as_deref(),
+            model: self.model.as_deref(),
+            reasoning: self.reasoning.as_deref(),
+            mode: self.mode.as_deref(),
+            mcp,
+        }
+    }
 }
 
 /// The host's memory, and its source of new ids.

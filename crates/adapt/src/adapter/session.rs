@@ -43,14 +43,7 @@ impl Session {
     }
 
     pub(super) fn start(&self) -> Start<'_> {
-        Start {
-            cwd: &self.note.cwd,
-            native: self.note.native.as_deref(),
-            model: self.note.model.as_deref(),
-            reasoning: self.note.reasoning.as_deref(),
-            mode: self.note.mode.as_deref(),
-            mcp: &self.mcp,
-        }
+        self.note.start(&self.mcp)
     }
 
     /// A program was started for this session.
@@ -58,14 +51,7 @@ impl Session {
         self.program = Some(program);
         self.stale = false;
         let Session { note, mcp, dialect, turn, .. } = self;
-        let start = Start {
-            cwd: &note.cwd,
-            native: note.native.as_deref(),
-            model: note.model.as_deref(),
-            reasoning: note.reasoning.as_deref(),
-            mode: note.mode.as_deref(),
-            mcp,
-        };
+        let start = note.start(mcp);
         dialect.open(&start, turn);
     }
 

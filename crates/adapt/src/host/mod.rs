@@ -103,7 +103,6 @@ impl Desk {
                     // A frame is JSON by its making.
                     if let Ok(value) = serde_json::from_str(frame.text()) {
                         self.adapter.on_client(&value, &mut self.notes);
-                        self.carry_out();
                     }
                 }
             }
@@ -128,7 +127,6 @@ impl Desk {
                 for line in lines {
                     let line = String::from_utf8_lossy(&line);
                     self.adapter.on_line(program, &line, &mut self.notes);
-                    self.carry_out();
                 }
             }
             AgentEvent::Gone(exit) => self.adapter.on_end(program, &exit, &mut self.notes),
