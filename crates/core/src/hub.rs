@@ -115,6 +115,12 @@ impl Hub {
                 let at = self.now.plus(crate::limits::APPEND_RETRY_MS);
                 self.timers.set(at, Timer::ReadRetry(session, conn));
             }
+            Input::Recalled { .. }
+            | Input::RecallFailed { .. }
+            | Input::Copied { .. }
+            | Input::CopyFailed { .. }
+            | Input::Pressure => {}
+            Input::Served { agent, frame } => self.on_served(agent, &frame),
             Input::Tick => self.on_tick(),
             Input::Stop => self.on_stop(),
         }

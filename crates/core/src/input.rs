@@ -1,6 +1,9 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
-use crate::{AgentId, ConnId, Launch, Seq, SessionId, log::Event};
+use crate::{
+    AgentId, ConnId, Launch, Seq, SessionId,
+    log::{Event, State},
+};
 use jackfield_wire::{Fault, Frame};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -34,6 +37,19 @@ pub enum Input {
     Read { conn: ConnId, session: SessionId, after: Seq, events: Vec<Event> },
     /// The journal could not answer [`crate::Output::Read`]; `damaged`: it never will.
     ReadFailed { conn: ConnId, session: SessionId, after: Seq, why: String, damaged: bool },
+    /// The journal answered [`crate::Output::Recall`]: a prefix of what is durable after `after`.
+    Recalled { session: SessionId, after: Seq, events: Vec<Event> },
+    /// The journal could not answer [`crate::Output::Recall`].
+    RecallFailed { session: SessionId, why: String },
+    /// [`crate::Output::Copy`] is done: what the fold over the copy gives.
+    Copied { to: SessionId, state: Box<State> },
+    /// [`crate::Output::Copy`] failed; nothing of the copy is left.
+    CopyFailed { to: SessionId, why: String },
+    /// What the driver was asked to serve with [`crate::Output::Serve`]: the answer, under the
+    /// agent's own id.
+    Served { agent: AgentId, frame: Frame },
+    /// The machine is short of memory.
+    Pressure,
     /// The time asked for by [`crate::Hub::poll_timeout`] has come.
     Tick,
     /// End: interrupt what runs, stop the agents, write everything down.

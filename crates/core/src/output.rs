@@ -2,6 +2,7 @@
 
 use crate::{AgentId, ConnId, Seq, SessionId, log::Event};
 use bytes::Bytes;
+use jackfield_wire::Frame;
 use std::{fmt, path::PathBuf, sync::Arc};
 
 #[derive(Debug, Clone)]
@@ -11,6 +12,11 @@ pub enum Output {
     Append { session: SessionId, event: Event, summary: Option<Bytes> },
     /// Read events after `after`; answer with [`crate::Input::Read`].
     Read { conn: ConnId, session: SessionId, after: Seq },
+    /// Read events after `after` for the hub itself; answer with [`crate::Input::Recalled`].
+    Recall { session: SessionId, after: Seq },
+    /// Copy the events up to `upto` into a new stream, each [`Event::moved_to`] it; answer with
+    /// [`crate::Input::Copied`].
+    Copy { from: SessionId, upto: Seq, to: SessionId },
     /// Remove the session's stream.
     Delete { session: SessionId },
     /// A message for a client.
@@ -26,8 +32,13 @@ pub enum Output {
     PauseAgent { agent: AgentId },
     /// Read it again.
     ResumeAgent { agent: AgentId },
-    /// End this agent's process tree; answer with [`crate::Input::AgentGone`].
-    StopAgent { agent: AgentId },
+    /// An agent asks for a file or a terminal and no client serves it: serve it inside `dirs`, the
+    /// first of which is the session's own; answer with [`crate::Input::Served`]. Terminals end
+    /// with their agent.
+    Serve { agent: AgentId, frame: Frame, dirs: Vec<PathBuf> },
+    /// End this agent's process tree, `now` without asking it first; answer with
+    /// [`crate::Input::AgentGone`].
+    StopAgent { agent: AgentId, now: bool },
     /// A turn that began so long ago was cancelled: end what the agent started in it and left
     /// running. The agent itself stays.
     EndTools { agent: AgentId, age_ms: u64 },

@@ -10,6 +10,7 @@ use jackfield_core::{
     AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits,
 };
 use jackfield_journal::{AppendError, Done, Journal, Port, ReadError};
+use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
@@ -20,6 +21,9 @@ use tokio::sync::mpsc::Sender;
 /// Answers that wait for a client that does not read them. Events do not count: the hub bounds those
 /// far below.
 const UNREAD_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The reader that is no client: conns are counted from 1.
+pub(crate) const FOR_THE_HUB: u64 = 0;
 
 /// The hands of the loop: the edges, and what is on its way to them.
 pub(crate) struct Effects {
@@ -86,6 +90,18 @@ impl Effects {
                     self.on_done(refused);
                 }
             }
+            Output::Recall { session, after } => {
+                let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
+                let refused = self.port.read(FOR_THE_HUB, session, after.0, events, bytes);
+                if let Some(refused) = refused {
+                    self.on_done(refused);
+                }
+            }
+            Output::Copy { to, .. } => {
+                let why = "this journal cannot copy".to_owned();
+                self.inputs.push_back(Input::CopyFailed { to, why });
+            }
+            Output::Serve { agent, frame, .. } => self.serve(agent, &frame),
             Output::Delete { session } => {
                 self.chunks.failed(&session);
                 self.epochs.remove(&session);
@@ -101,7 +117,10 @@ impl Effects {
             Output::ToAgent { agent, text } => self.tell_agent(agent, text),
             Output::PauseAgent { agent } => self.with_agent(agent, AgentHandle::pause),
             Output::ResumeAgent { agent } => self.with_agent(agent, AgentHandle::resume),
-            Output::StopAgent { agent } => self.with_agent(agent, |it| it.stop(Stop::Polite)),
+            Output::StopAgent { agent, now } => {
+                let how = if now { Stop::Now } else { Stop::Polite };
+                self.with_agent(agent, |it| it.stop(how));
+            }
             Output::EndTools { agent, age_ms } => {
                 self.with_agent(agent, |it| it.end_tools(Duration::from_millis(age_ms)));
             }
@@ -109,6 +128,13 @@ impl Effects {
             Output::StopAsked => self.stop_asked = true,
             Output::Stopped => self.stopped = true,
         }
+    }
+
+    fn serve(&mut self, agent: AgentId, frame: &Frame) {
+        let method = frame.method().map(std::borrow::Cow::into_owned).unwrap_or_default();
+        let id = frame.id().expect("an agent asked for it, so it has an id");
+        let frame = Frame::error_for(id, &Fault::MethodNotFound { method });
+        self.inputs.push_back(Input::Served { agent, frame });
     }
 
     fn tell_client(&mut self, conn: ConnId, text: Bytes) {
@@ -207,6 +233,9 @@ impl Effects {
             Done::ReadFailed { token, stream, after, error } => {
                 let why = chain(&error);
                 tracing::error!(session = %stream, after, why, "the journal cannot be read");
+                if token == FOR_THE_HUB {
+                    return self.inputs.push_back(Input::RecallFailed { session: stream, why });
+                }
                 let (conn, after) = (ConnId(token), jackfield_core::Seq(after));
                 let damaged = matches!(error, ReadError::Damaged { .. });
                 let failed = Input::ReadFailed { conn, session: stream, after, why, damaged };

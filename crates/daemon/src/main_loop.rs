@@ -1,6 +1,10 @@
 //! The one loop: take what there is, let the hub think, carry out what it asks, write it down, send.
 
-use crate::{clock, effects::Effects, recorder::Recorder};
+use crate::{
+    clock,
+    effects::{Effects, FOR_THE_HUB},
+    recorder::Recorder,
+};
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
 use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Seq, SessionId, log::Event};
@@ -247,9 +251,13 @@ pub(crate) fn read_answer(
     let (conn, after) = (ConnId(token), Seq(after));
     let events = lines.iter().map(|it| Event::decode(Seq(it.seq), &it.line));
     match events.collect::<Result<Vec<_>, _>>() {
+        Ok(events) if token == FOR_THE_HUB => Input::Recalled { session, after, events },
         Ok(events) => Input::Read { conn, session, after, events },
         Err(error) => {
             tracing::error!(%session, after = after.0, why = error.why, "an event cannot be read");
+            if token == FOR_THE_HUB {
+                return Input::RecallFailed { session, why: error.why };
+            }
             Input::ReadFailed { conn, session, after, why: error.why, damaged: true }
         }
     }

@@ -86,7 +86,7 @@ impl Hub {
     pub(crate) fn refuse_agent(&mut self, id: AgentId, why: &str) {
         let exit = Exit { status: why.to_owned(), stderr: String::new(), started: true };
         // It is buried like a dead one now; its process is stopped and its end ignored.
-        self.outputs.push_back(Output::StopAgent { agent: id });
+        self.outputs.push_back(Output::StopAgent { agent: id, now: false });
         self.on_agent_gone(id, &exit);
     }
 }

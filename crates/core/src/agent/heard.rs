@@ -136,8 +136,10 @@ impl Hub {
         let frame = self.as_ours(id, frame);
         if journaled {
             let session = self.sessions.get(id).expect("found above");
-            let turn = session.turn.as_ref().map_or(session.state.turns, |it| it.number);
-            self.append(id, Body::Said { turn, frame: Json::trusted(frame.bytes().clone()) });
+            let turn = session.state.turns;
+            let late = session.turn.is_none() && turn != 0;
+            let frame = Json::trusted(frame.bytes().clone());
+            self.append(id, Body::Said { turn, late, frame });
         } else {
             self.after_log(id, Effect::ToSubscribers { text: frame.bytes().clone() });
         }

@@ -129,7 +129,7 @@ impl Hub {
         let Some(agent) = self.agents.get_mut(&id) else { return };
         if !agent.stopping {
             agent.stopping = true;
-            self.outputs.push_back(Output::StopAgent { agent: id });
+            self.outputs.push_back(Output::StopAgent { agent: id, now: false });
         }
     }
 

@@ -165,7 +165,7 @@ impl Hub {
                 }
             }
             Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
-            Body::Asked { ask, frame } if !observer => {
+            Body::Asked { ask, frame, .. } if !observer => {
                 if let Some(text) = self.issue_ask(id, conn, *ask, frame.bytes()) {
                     self.send(conn, text);
                 }

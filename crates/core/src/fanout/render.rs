@@ -53,12 +53,21 @@ pub(crate) fn user_chunks(
 pub(crate) fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
     let method = match &event.body {
         Body::Said { .. } => return None,
-        Body::Prompted { .. } | Body::Cancelled { .. } | Body::Ended { .. } => "_jackfield/turn",
-        Body::Asked { .. } | Body::Answered { .. } => "_jackfield/ask",
+        Body::Queued { .. }
+        | Body::Withdrawn { .. }
+        | Body::Prompted { .. }
+        | Body::Cancelled { .. }
+        | Body::Ended { .. } => "_jackfield/turn",
+        Body::Asked { .. } | Body::Answered { .. } | Body::Learned { .. } => "_jackfield/ask",
         Body::Opened { .. }
+        | Body::Forked { .. }
+        | Body::Imported { .. }
         | Body::Bound { .. }
+        | Body::Unasked { .. }
         | Body::Configured { .. }
         | Body::Gone { .. }
+        | Body::Quiet { .. }
+        | Body::Slept { .. }
         | Body::Closed => "_jackfield/session",
     };
     let mut line = Vec::new();
@@ -93,7 +102,7 @@ mod tests {
         let deep = format!(r#"{{"method":"x","params":{}1{}}}"#, "[".repeat(127), "]".repeat(127));
         let frame = Frame::parse_str(&deep).unwrap();
         let frame = Json::trusted(frame.bytes().clone());
-        let body = Body::Prompted { turn: 1, by: "zed".into(), frame };
+        let body = Body::Prompted { turn: 1, by: "zed".into(), prompt: None, frame };
         let event = Event { seq: Seq(2), at: Time(3), body };
         let told = notice(&"s-1".into(), &event).unwrap();
         let head = r#"{"jsonrpc":"2.0","method":"_jackfield/turn","params":{"sessionId":"s-1","seq":2,"at":3,"#;

@@ -1,7 +1,8 @@
 //! The durable unit: one fact about a session. Clients hear a rendering of it (`fanout/render`).
 
 use super::Json;
-use crate::{Seq, Time};
+use crate::{Seq, SessionId, Time};
+use jackfield_wire::Frame;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,24 +24,43 @@ pub enum Body {
         agent_session: Arc<str>,
         setup: Json,
     },
-    /// A new agent process took the session over.
-    Bound { rung: Rung, setup: Json },
-    /// The agent said something to whoever listens. `turn` is 0 outside of a turn.
-    Said { turn: u64, frame: Json },
-    /// A client's prompt began a turn.
-    Prompted { turn: u64, by: Arc<str>, frame: Json },
+    /// These events are a copy: the session branched off another after that one's `seq`.
+    Forked { from: SessionId, seq: Seq },
+    /// These events were brought from elsewhere, where the session had this name.
+    Imported { from: SessionId },
+    /// A new agent process took the session over, or could not. `agent_session` is there where the
+    /// agent knows it by another name from now on; `tried` are the rungs that did not hold, each
+    /// with its reason.
+    Bound { rung: Rung, setup: Json, agent_session: Option<Arc<str>>, tried: Json },
+    /// The agent said something to whoever listens. `turn` is 0 before the first one; `late` if
+    /// that turn was over by then.
+    Said { turn: u64, late: bool, frame: Json },
+    /// A client's prompt waits behind the running turn, or for the agent to wake.
+    Queued { prompt: u64, by: Arc<str>, frame: Json },
+    /// A waiting prompt will not run.
+    Withdrawn { prompt: u64, why: Arc<str> },
+    /// A client's prompt began a turn; `prompt` if it had been queued.
+    Prompted { turn: u64, by: Arc<str>, prompt: Option<u64>, frame: Json },
     /// Someone asked the turn to stop; `rung` counts how hard it was asked.
     Cancelled { turn: u64, rung: u64 },
     /// The turn is over, with exactly one outcome.
     Ended { turn: u64, outcome: Outcome },
-    /// The agent asks a client for something.
-    Asked { ask: u64, frame: Json },
+    /// The agent asks a client for something; `decision` is what the policy says to it, if anything.
+    Asked { ask: u64, decision: Json, frame: Json },
     /// The ask is settled: by whom, and with which answer (a JSON-RPC result or error object).
     Answered { ask: u64, by: Arc<str>, answer: Json },
+    /// An answer was meant for ever: this rule of ours stands for it from now on.
+    Learned { ask: u64, rule: Json },
+    /// The agent did, without asking, what a rule wants asked or denied.
+    Unasked { call: Json },
     /// A setting was changed and the agent agreed.
     Configured { frame: Json, result: Json },
     /// The agent process ended.
     Gone { status: Arc<str>, stderr: Arc<str> },
+    /// Nothing was heard for longer than usual; `waits` says for what, in words.
+    Quiet { turn: u64, phase: Arc<str>, since: Time, waits: Arc<str> },
+    /// The agent was stopped to save memory; the next prompt wakes the session.
+    Slept { why: Arc<str> },
     /// The session was closed by a client.
     Closed,
 }
@@ -59,8 +79,16 @@ pub enum Outcome {
 /// How a session came to its present agent process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rung {
+    /// The agent has the conversation in memory or on disk and went on.
     Resumed,
+    /// The agent read it back and told it again.
     Reloaded,
+    /// The agent made a branch of its own.
+    Forked,
+    /// The agent knows nothing of it: the next prompt carries a digest.
+    Reseeded,
+    /// None of these.
+    Failed,
 }
 
 impl Rung {
@@ -68,7 +96,15 @@ impl Rung {
         match self {
             Rung::Resumed => "resumed",
             Rung::Reloaded => "reloaded",
+            Rung::Forked => "forked",
+            Rung::Reseeded => "reseeded",
+            Rung::Failed => "failed",
         }
+    }
+
+    pub fn named(name: &str) -> Option<Rung> {
+        let all = [Rung::Resumed, Rung::Reloaded, Rung::Forked, Rung::Reseeded, Rung::Failed];
+        all.into_iter().find(|it| it.as_str() == name)
     }
 }
 
@@ -88,21 +124,48 @@ impl Outcome {
     }
 }
 
+impl Event {
+    /// The same fact in a copy of the session: frames name the session they are said in.
+    #[must_use]
+    pub fn moved_to(&self, session: &SessionId) -> Event {
+        let mut event = self.clone();
+        if let Body::Said { frame, .. }
+        | Body::Queued { frame, .. }
+        | Body::Prompted { frame, .. }
+        | Body::Asked { frame, .. }
+        | Body::Configured { frame, .. } = &mut event.body
+            && let Ok(parsed) = Frame::parse(frame.bytes().clone())
+            && parsed.session_id().is_some()
+        {
+            *frame = Json::trusted(parsed.with_session_id(session).bytes().clone());
+        }
+        event
+    }
+}
+
 impl Body {
     /// Roughly what it weighs in memory and on disk, for the limits.
     pub fn weight(&self) -> usize {
         128 + match self {
             Body::Opened { params, setup, .. } => params.bytes().len() + setup.bytes().len(),
-            Body::Said { frame, .. } | Body::Prompted { frame, .. } | Body::Asked { frame, .. } => {
-                frame.bytes().len()
-            }
+            Body::Said { frame: json, .. }
+            | Body::Queued { frame: json, .. }
+            | Body::Prompted { frame: json, .. }
+            | Body::Asked { frame: json, .. }
+            | Body::Bound { setup: json, .. }
+            | Body::Learned { rule: json, .. }
+            | Body::Unasked { call: json }
+            | Body::Answered { answer: json, .. } => json.bytes().len(),
             Body::Configured { frame, result } => frame.bytes().len() + result.bytes().len(),
-            Body::Bound { setup: json, .. } | Body::Answered { answer: json, .. } => {
-                json.bytes().len()
-            }
             Body::Ended { outcome, .. } => outcome.json().bytes().len(),
             Body::Gone { stderr, .. } => stderr.len(),
-            Body::Cancelled { .. } | Body::Closed => 0,
+            Body::Forked { .. }
+            | Body::Imported { .. }
+            | Body::Withdrawn { .. }
+            | Body::Cancelled { .. }
+            | Body::Quiet { .. }
+            | Body::Slept { .. }
+            | Body::Closed => 0,
         }
     }
 }

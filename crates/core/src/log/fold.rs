@@ -1,7 +1,7 @@
 //! One fold from events to what is known of a session. Recovery, listing and the live hub use it
 //! alike, so they cannot disagree.
 
-use super::{Body, Event, Json};
+use super::{Body, Event, Json, Rung};
 use crate::{Seq, Time};
 use bytes::Bytes;
 use jackfield_wire::Frame;
@@ -9,6 +9,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -34,9 +35,34 @@ pub struct State {
     pub open_turn: Option<u64>,
     pub asks: u64,
     pub open_asks: BTreeSet<u64>,
+    /// The last number given to a prompt that had to wait, and those that still do.
+    pub prompts: u64,
+    pub queue: BTreeMap<u64, Queued>,
+    /// Rules learned in this session, as the policy writes them.
+    pub rules: Vec<Json>,
+    /// What the agent last did without asking although a rule wants it asked.
+    pub unasked: Option<Json>,
+    /// The session this one branched off, and the agent's name for that one.
+    pub forked: Option<Origin>,
     pub opened_at: u64,
     pub updated_at: u64,
     pub closed: bool,
+}
+
+/// A prompt that waits, as the log has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    pub by: Arc<str>,
+    pub frame: Json,
+}
+
+/// Where a session came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub session: Arc<str>,
+    pub seq: u64,
+    /// The agent's own name for the session it came from.
+    pub agent_session: Arc<str>,
 }
 
 impl Default for State {
@@ -57,6 +83,11 @@ impl Default for State {
             open_turn: None,
             asks: 0,
             open_asks: BTreeSet::new(),
+            prompts: 0,
+            queue: BTreeMap::new(),
+            rules: Vec::new(),
+            unasked: None,
+            forked: None,
             opened_at: 0,
             updated_at: 0,
             closed: false,
@@ -77,6 +108,15 @@ impl State {
         Seq(self.seq)
     }
 
+    /// Where the session may look for files: its own directory, then the ones it was given besides.
+    pub fn dirs(&self) -> Vec<PathBuf> {
+        let params: serde_json::Value =
+            serde_json::from_str(self.params.as_str()).unwrap_or_default();
+        let more = params.get("additionalDirectories").and_then(|it| it.as_array());
+        let more = more.into_iter().flatten().filter_map(|it| it.as_str());
+        std::iter::once(self.cwd.as_str()).chain(more).map(PathBuf::from).collect()
+    }
+
     /// Takes the next event in. True if the summary is worth writing again: not for what streams by,
     /// nor for what a turn leaves behind anyway when it ends.
     pub fn fold(&mut self, event: &Event) -> bool {
@@ -94,21 +134,42 @@ impl State {
                 self.setup = setup.clone();
                 self.opened_at = at;
             }
-            Body::Bound { setup, .. } => {
+            Body::Forked { from, seq } => {
+                let agent_session = std::mem::replace(&mut self.agent_session, "".into());
+                let (session, seq) = (from.clone(), seq.0);
+                self.forked = Some(Origin { session, seq, agent_session });
+                self.queue.clear();
+                self.closed = false;
+            }
+            Body::Imported { .. } => self.closed = false,
+            Body::Bound { rung: Rung::Failed, .. } | Body::Gone { .. } | Body::Slept { .. } => {}
+            Body::Bound { setup, agent_session, .. } => {
+                if let Some(agent_session) = agent_session {
+                    self.agent_session = agent_session.clone();
+                }
                 if setup != &Json::null() {
                     self.setup = setup.clone();
                 }
                 self.closed = false;
             }
             Body::Said { frame, .. } => return self.fold_update(frame),
-            Body::Prompted { turn, frame, .. } => {
+            Body::Queued { prompt, by, frame } => {
+                self.prompts = *prompt;
+                let queued = Queued { by: by.clone(), frame: frame.clone() };
+                self.queue.insert(*prompt, queued);
+            }
+            Body::Withdrawn { prompt, .. } => drop(self.queue.remove(prompt)),
+            Body::Prompted { turn, frame, prompt, .. } => {
+                if let Some(prompt) = prompt {
+                    self.queue.remove(prompt);
+                }
                 if self.hint.is_none() {
                     self.hint = first_line(frame);
                 }
                 self.turns = *turn;
                 self.open_turn = Some(*turn);
                 self.closed = false;
-                return false;
+                return prompt.is_some();
             }
             Body::Ended { .. } => self.open_turn = None,
             Body::Asked { ask, .. } => {
@@ -120,10 +181,11 @@ impl State {
                 self.open_asks.remove(ask);
                 return false;
             }
+            Body::Learned { rule, .. } => self.rules.push(rule.clone()),
+            Body::Unasked { call } => self.unasked = Some(call.clone()),
             Body::Configured { frame, .. } => self.fold_setting(frame),
             Body::Closed => self.closed = true,
-            Body::Gone { .. } => {}
-            Body::Cancelled { .. } => return false,
+            Body::Cancelled { .. } | Body::Quiet { .. } => return false,
         }
         true
     }

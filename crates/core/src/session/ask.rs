@@ -2,7 +2,7 @@
 //! answer wins; the others go to one client; what nobody can serve is refused at once.
 
 use crate::{
-    AgentId, ConnId, Hub, Seq, SessionId, Time,
+    AgentId, ConnId, Hub, Output, Seq, SessionId, Time,
     agent::Purpose,
     fanout::cancel_notice,
     log::{Body, Effect, Json},
@@ -38,7 +38,18 @@ impl Hub {
         }
         match self.server_for(id, frame) {
             Some(conn) => self.issue_passing(agent, Some(id), conn, &ours),
+            None if is_served(frame) => {
+                let dirs = self.sessions[id].state.dirs();
+                self.outputs.push_back(Output::Serve { agent, frame: frame.clone(), dirs });
+            }
             None => self.refuse_ask(agent, frame),
+        }
+    }
+
+    /// The driver of the loop served what no client did.
+    pub(crate) fn on_served(&mut self, agent: AgentId, frame: &Frame) {
+        if self.agents.contains_key(&agent) {
+            self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
         }
     }
 
@@ -50,7 +61,8 @@ impl Hub {
             return self.refuse_ask(agent, frame);
         }
         let number = session.state.asks + 1;
-        let body = Body::Asked { ask: number, frame: Json::trusted(ours.bytes().clone()) };
+        let frame_said = Json::trusted(ours.bytes().clone());
+        let body = Body::Asked { ask: number, decision: Json::null(), frame: frame_said };
         let seq = session.gate.head().next();
         let theirs = frame.id().expect("a request has an id").into();
         let at = self.now;
@@ -257,6 +269,11 @@ fn is_ask(issued: &Issued, id: &SessionId, number: u64) -> bool {
 
 fn can_elicit(conns: &std::collections::BTreeMap<ConnId, Conn>, conn: ConnId) -> bool {
     conns.get(&conn).is_some_and(|it| it.can.elicitation)
+}
+
+/// Files and terminals: what the hub's own machine has too.
+fn is_served(frame: &Frame) -> bool {
+    frame.method().is_some_and(|it| it.starts_with("fs/") || it.starts_with("terminal/"))
 }
 
 /// Whether a client announced that it serves this method; methods nobody announces are tried.

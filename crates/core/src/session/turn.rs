@@ -93,7 +93,7 @@ impl Hub {
         let by =
             self.conns.get(&prompt.conn).map_or_else(|| "gone".into(), |it| it.shown(prompt.conn));
         let frame = Json::trusted(prompt.frame.bytes().clone());
-        self.append(id, Body::Prompted { turn: number, by, frame });
+        self.append(id, Body::Prompted { turn: number, by, prompt: None, frame });
         let our_id = our_id.to_string();
         let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
         let text = prompt.frame.spliced(splice).bytes().clone();

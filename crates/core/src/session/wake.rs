@@ -198,7 +198,8 @@ impl Hub {
         let mode = session.state.mode.clone();
         let config: Vec<Json> = session.state.config.values().cloned().collect();
         let setup = Json::trusted(without_session_id(result));
-        self.append(id, Body::Bound { rung, setup });
+        let tried = Json::null();
+        self.append(id, Body::Bound { rung, setup, agent_session: None, tried });
         self.note(Note::SessionWoke { session: id.clone(), agent, rung: rung.as_str() });
         if let Some(mode) = mode {
             let params = json!({ "sessionId": &*theirs, "modeId": mode }).to_string();

@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) const READ_EVENTS: usize = 8;
 pub(super) const READ_BYTES: usize = 2048;
 
+/// The reader that is no client: conns are counted from 1.
+pub(super) const FOR_THE_HUB: ConnId = ConnId(0);
+
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     pub(super) streams: BTreeMap<SessionId, Stream>,
@@ -201,8 +204,11 @@ impl Stream {
         let session = session.clone();
         if fails {
             let why = "the disk is away".to_owned();
-            let failed = Input::ReadFailed { conn, session, after, why, damaged: false };
-            return self.answers.push_back(failed);
+            return self.answers.push_back(if conn == FOR_THE_HUB {
+                Input::RecallFailed { session, why }
+            } else {
+                Input::ReadFailed { conn, session, after, why, damaged: false }
+            });
         }
         let first = usize::try_from(after.0).expect("logs are short here").min(self.lines.len());
         let (mut events, mut bytes) = (Vec::new(), 0);
@@ -215,7 +221,11 @@ impl Stream {
             let event = Event::decode(Seq(index as u64 + 1), line);
             events.push(event.expect("what was written can be read"));
         }
-        self.answers.push_back(Input::Read { conn, session, after, events });
+        self.answers.push_back(if conn == FOR_THE_HUB {
+            Input::Recalled { session, after, events }
+        } else {
+            Input::Read { conn, session, after, events }
+        });
     }
 
     /// As the daemon does it: the summary, and what came after it.

@@ -4,6 +4,7 @@ use super::{
     World,
     check::{self, Answer, Hearing, Kind, Listener, Rendered, hold},
     client::Means,
+    disk::FOR_THE_HUB,
     peek,
 };
 use bytes::Bytes;
@@ -179,7 +180,7 @@ impl World {
             Output::ResumeAgent { agent } => {
                 self.procs.get_mut(&agent).expect("it runs").paused = false;
             }
-            Output::StopAgent { agent } => {
+            Output::StopAgent { agent, .. } => {
                 if let Some(process) = self.procs.get_mut(&agent) {
                     process.stop_asked = true;
                 }
@@ -189,8 +190,25 @@ impl World {
                 assert!(self.procs.contains_key(&agent), "only an agent that runs has tools");
             }
             Output::Note(note) => self.on_note(&note),
-            Output::StopAsked => {}
+            Output::Recall { session, after } => {
+                if let Some(stream) = self.disk.streams.get_mut(&session) {
+                    stream.ask_read(FOR_THE_HUB, after);
+                }
+            }
+            Output::Serve { agent, frame, .. } => self.serve(agent, &frame),
+            Output::StopAsked | Output::Copy { .. } => {}
             Output::Stopped => self.on_stopped(),
+        }
+    }
+
+    /// No files here: the answer is an error, and like every answer it may come late or never.
+    fn serve(&mut self, agent: AgentId, frame: &Frame) {
+        self.tally.count("asks served by the hub");
+        let why = "this world has no files".to_owned();
+        let id = frame.id().expect("a request has an id");
+        let frame = Frame::error_for(id, &wire::Fault::Internal { why });
+        if let Some(process) = self.procs.get_mut(&agent).filter(|it| !it.dead) {
+            process.outbox.push_back(Input::Served { agent, frame });
         }
     }
 

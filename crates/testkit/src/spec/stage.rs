@@ -273,6 +273,25 @@ impl Stage {
                 let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX).cloned();
                 return Some(Input::Read { conn, session, after, events: events.collect() });
             }
+            Output::Recall { session, after } => {
+                let log = self.journal.get(&session).into_iter().flatten();
+                let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX).cloned();
+                return Some(Input::Recalled { session, after, events: events.collect() });
+            }
+            Output::Copy { from, upto, to } => {
+                let log = self.journal.get(&from).into_iter().flatten();
+                let events = log.take_while(|it| it.seq <= upto).map(|it| it.moved_to(&to));
+                let events: Vec<Event> = events.collect();
+                let mut state = State::default();
+                for event in &events {
+                    state.fold(event);
+                }
+                self.journal.insert(to.clone(), events);
+                return Some(Input::Copied { to, state: Box::new(state) });
+            }
+            Output::Serve { agent, frame, .. } => {
+                return Some(Input::Served { agent, frame: served(&frame) });
+            }
             Output::Delete { session } => drop(self.journal.remove(&session)),
             Output::ToClient { conn, text } => return self.hear(conn, text),
             Output::CloseClient { conn } => {
@@ -289,7 +308,7 @@ impl Stage {
                     process.heard.push_back(text);
                 }
             }
-            Output::StopAgent { agent } => {
+            Output::StopAgent { agent, .. } => {
                 if let Some(process) = self.procs.get_mut(&agent) {
                     process.stop_asked = true;
                 }
@@ -342,4 +361,10 @@ fn config(life: u64) -> Config {
         seed: life,
         ..Config::default()
     }
+}
+
+/// What a world without files and terminals answers.
+fn served(frame: &Frame) -> Frame {
+    let why = "this world has no files".to_owned();
+    Frame::error_for(frame.id().expect("a request has an id"), &Fault::Internal { why })
 }

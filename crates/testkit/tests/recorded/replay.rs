@@ -182,7 +182,7 @@ impl Replay {
         if self.client == Client::Bare && line.method().starts_with("fs/") {
             let told = self.world.agent_hears(&line.place);
             let told: Value = serde_json::from_str(&told).expect("the hub speaks JSON");
-            assert_eq!(told["error"]["code"], -32601, "{}: nobody serves this", line.place);
+            assert_eq!(told["error"]["code"], -32603, "{}: no file here", line.place);
             assert_eq!(told["id"], line.said["id"], "{}: under its own id", line.place);
             self.answered.insert(line.id(), told);
             self.asked_client.insert(line.id(), None);

@@ -6,7 +6,7 @@ use jackfield_core::{
     AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, Recovered, SessionId, Time, limits,
     log::{Body, Event, Json, State},
 };
-use jackfield_wire::Frame;
+use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, VecDeque},
     path::PathBuf,
@@ -157,6 +157,12 @@ impl World {
                 let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX);
                 let events = events.cloned().collect();
                 return Some(Input::Read { conn, session, after, events });
+            }
+            Output::Serve { agent, frame, .. } => {
+                let why = "there are no files here".to_owned();
+                let id = frame.id().expect("a request has an id");
+                let frame = Frame::error_for(id, &Fault::Internal { why });
+                return Some(Input::Served { agent, frame });
             }
             Output::ToClient { conn, text } => {
                 let bytes = text.len();

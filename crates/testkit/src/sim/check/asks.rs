@@ -52,7 +52,7 @@ impl Asks {
 
     pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, body: &Body) -> Option<Ended> {
         match body {
-            Body::Asked { ask, frame } => {
+            Body::Asked { ask, frame, .. } => {
                 let mark = peek::mark(frame.bytes())?;
                 self.numbered.insert((session.clone(), *ask), mark);
                 None

@@ -75,7 +75,7 @@ impl Facts {
     pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, event: &Event) {
         a_log_begins_with_its_opening(session, event);
         match &event.body {
-            Body::Said { frame, turn } => {
+            Body::Said { frame, turn, .. } => {
                 self.words_are_written_as_said(session, event.seq.0, frame.bytes());
                 self.words_carry_their_turn(session, *turn);
             }

@@ -1,5 +1,5 @@
-//! Events as lines of JSON and back: what stands in the journal. Readers must accept every line that
-//! any earlier version wrote, so fields are added, never renamed.
+//! Lines of the journal read back, also those that an earlier version wrote: what a newer one added
+//! has a default here.
 
 use super::{Body, Event, Json, Outcome, Rung};
 use crate::{Seq, Time};
@@ -15,51 +15,6 @@ pub struct BadLine {
 }
 
 impl Event {
-    /// Appends the event's line, without a newline.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut line = Line { out };
-        line.open(self.at);
-        match &self.body {
-            Body::Opened { agent, argv, cwd, params, agent_session, setup } => {
-                line.is("opened").text("agent", agent).json("argv", &to_json(argv));
-                line.text("cwd", cwd).json("params", params);
-                line.text("agentSession", agent_session).json("setup", setup);
-            }
-            Body::Bound { rung, setup } => {
-                line.is("bound").text("rung", rung.as_str()).json("setup", setup);
-            }
-            Body::Said { turn, frame } => {
-                line.is("said").number("turn", *turn).json("frame", frame);
-            }
-            Body::Prompted { turn, by, frame } => {
-                line.is("prompted").number("turn", *turn).text("by", by).json("frame", frame);
-            }
-            Body::Cancelled { turn, rung } => {
-                line.is("cancelled").number("turn", *turn).number("step", *rung);
-            }
-            Body::Ended { turn, outcome } => {
-                line.is("ended").number("turn", *turn).text("how", outcome.name());
-                line.json("answer", outcome.json());
-            }
-            Body::Asked { ask, frame } => {
-                line.is("asked").number("ask", *ask).json("frame", frame);
-            }
-            Body::Answered { ask, by, answer } => {
-                line.is("answered").number("ask", *ask).text("by", by).json("answer", answer);
-            }
-            Body::Configured { frame, result } => {
-                line.is("configured").json("frame", frame).json("answer", result);
-            }
-            Body::Gone { status, stderr } => {
-                line.is("gone").text("status", status).text("stderr", stderr);
-            }
-            Body::Closed => {
-                line.is("closed");
-            }
-        }
-        line.out.push(b'}');
-    }
-
     /// Reads a line; frames stay slices of it.
     pub fn decode(seq: Seq, line: &Bytes) -> Result<Event, BadLine> {
         let fields: Fields<'_> =
@@ -68,52 +23,6 @@ impl Event {
             why: format!("unknown or incomplete event `{}`", fields.is),
         })?;
         Ok(Event { seq, at: Time(fields.at), body })
-    }
-}
-
-struct Line<'a> {
-    out: &'a mut Vec<u8>,
-}
-
-impl Line<'_> {
-    fn open(&mut self, at: Time) {
-        self.out.extend_from_slice(b"{\"at\":");
-        self.digits(at.0);
-    }
-
-    fn is(&mut self, name: &str) -> &mut Self {
-        self.out.extend_from_slice(b",\"is\":\"");
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.push(b'"');
-        self
-    }
-
-    fn key(&mut self, name: &str) {
-        self.out.extend_from_slice(b",\"");
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-    }
-
-    fn number(&mut self, name: &str, value: u64) -> &mut Self {
-        self.key(name);
-        self.digits(value);
-        self
-    }
-
-    fn text(&mut self, name: &str, value: &str) -> &mut Self {
-        self.key(name);
-        serde_json::to_writer(&mut *self.out, value).expect("writing to memory cannot fail");
-        self
-    }
-
-    fn json(&mut self, name: &str, value: &Json) -> &mut Self {
-        self.key(name);
-        self.out.extend_from_slice(value.bytes());
-        self
-    }
-
-    fn digits(&mut self, value: u64) {
-        serde_json::to_writer(&mut *self.out, &value).expect("writing to memory cannot fail");
     }
 }
 
@@ -126,6 +35,12 @@ struct Fields<'a> {
     turn: Option<u64>,
     ask: Option<u64>,
     step: Option<u64>,
+    prompt: Option<u64>,
+    since: Option<u64>,
+    #[serde(rename = "seqThere")]
+    seq_there: Option<u64>,
+    #[serde(default)]
+    late: bool,
     agent: Option<Arc<str>>,
     argv: Option<Vec<String>>,
     cwd: Option<String>,
@@ -136,6 +51,10 @@ struct Fields<'a> {
     rung: Option<Cow<'a, str>>,
     status: Option<Arc<str>>,
     stderr: Option<Arc<str>>,
+    from: Option<Arc<str>>,
+    why: Option<Arc<str>>,
+    phase: Option<Arc<str>>,
+    waits: Option<Arc<str>>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -144,6 +63,14 @@ struct Fields<'a> {
     frame: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     answer: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    tried: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    decision: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    rule: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    call: Option<&'a RawValue>,
 }
 
 impl Fields<'_> {
@@ -151,6 +78,7 @@ impl Fields<'_> {
         let slice = |raw: Option<&RawValue>| {
             raw.map(|raw| Json::trusted(line.slice_ref(raw.get().as_bytes())))
         };
+        let or_null = |raw| slice(raw).unwrap_or_else(Json::null);
         Some(match self.is.as_ref() {
             "opened" => Body::Opened {
                 agent: self.agent.clone()?,
@@ -160,18 +88,27 @@ impl Fields<'_> {
                 agent_session: self.agent_session.clone()?,
                 setup: slice(self.setup)?,
             },
+            "forked" => Body::Forked { from: self.from.clone()?, seq: Seq(self.seq_there?) },
+            "imported" => Body::Imported { from: self.from.clone()? },
             "bound" => Body::Bound {
-                rung: match self.rung.as_deref()? {
-                    "resumed" => Rung::Resumed,
-                    "reloaded" => Rung::Reloaded,
-                    _ => return None,
-                },
+                rung: Rung::named(self.rung.as_deref()?)?,
                 setup: slice(self.setup)?,
+                agent_session: self.agent_session.clone(),
+                tried: or_null(self.tried),
             },
-            "said" => Body::Said { turn: self.turn?, frame: slice(self.frame)? },
-            "prompted" => {
-                Body::Prompted { turn: self.turn?, by: self.by.clone()?, frame: slice(self.frame)? }
-            }
+            "said" => Body::Said { turn: self.turn?, late: self.late, frame: slice(self.frame)? },
+            "queued" => Body::Queued {
+                prompt: self.prompt?,
+                by: self.by.clone()?,
+                frame: slice(self.frame)?,
+            },
+            "withdrawn" => Body::Withdrawn { prompt: self.prompt?, why: self.why.clone()? },
+            "prompted" => Body::Prompted {
+                turn: self.turn?,
+                by: self.by.clone()?,
+                prompt: self.prompt,
+                frame: slice(self.frame)?,
+            },
             "cancelled" => Body::Cancelled { turn: self.turn?, rung: self.step? },
             "ended" => Body::Ended {
                 turn: self.turn?,
@@ -182,14 +119,27 @@ impl Fields<'_> {
                     _ => return None,
                 },
             },
-            "asked" => Body::Asked { ask: self.ask?, frame: slice(self.frame)? },
+            "asked" => Body::Asked {
+                ask: self.ask?,
+                decision: or_null(self.decision),
+                frame: slice(self.frame)?,
+            },
             "answered" => {
                 Body::Answered { ask: self.ask?, by: self.by.clone()?, answer: slice(self.answer)? }
             }
+            "learned" => Body::Learned { ask: self.ask?, rule: slice(self.rule)? },
+            "unasked" => Body::Unasked { call: slice(self.call)? },
             "configured" => {
                 Body::Configured { frame: slice(self.frame)?, result: slice(self.answer)? }
             }
             "gone" => Body::Gone { status: self.status.clone()?, stderr: self.stderr.clone()? },
+            "quiet" => Body::Quiet {
+                turn: self.turn?,
+                phase: self.phase.clone()?,
+                since: Time(self.since?),
+                waits: self.waits.clone()?,
+            },
+            "slept" => Body::Slept { why: self.why.clone()? },
             "closed" => Body::Closed,
             _ => return None,
         })
@@ -201,10 +151,6 @@ fn present<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-fn to_json(value: &impl serde::Serialize) -> Json {
-    Json::trusted(serde_json::to_vec(value).expect("plain data serializes"))
 }
 
 #[cfg(test)]
@@ -230,17 +176,35 @@ mod tests {
             agent_session: "7".into(),
             setup: Json::null(),
         });
-        round_trip(Body::Bound { rung: Rung::Reloaded, setup: json("{}") });
-        round_trip(Body::Said { turn: 0, frame: json(r#"{"method":"x","params":{"n":1.50}}"#) });
-        round_trip(Body::Prompted { turn: 3, by: "zed".into(), frame: json("{}") });
+        round_trip(Body::Forked { from: "s-1".into(), seq: Seq(9) });
+        round_trip(Body::Imported { from: "s-1".into() });
+        let tried = json(r#"[{"rung":"resumed","why":"no"}]"#);
+        let (rung, setup) = (Rung::Reseeded, json("{}"));
+        round_trip(Body::Bound { rung, setup, agent_session: Some("8".into()), tried });
+        let (rung, setup) = (Rung::Reloaded, Json::null());
+        round_trip(Body::Bound { rung, setup, agent_session: None, tried: Json::null() });
+        let frame = json(r#"{"method":"x","params":{"n":1.50}}"#);
+        round_trip(Body::Said { turn: 0, late: false, frame: frame.clone() });
+        round_trip(Body::Said { turn: 1, late: true, frame });
+        round_trip(Body::Queued { prompt: 2, by: "zed".into(), frame: json("{}") });
+        round_trip(Body::Withdrawn { prompt: 2, why: "cancelled".into() });
+        round_trip(Body::Prompted { turn: 3, by: "zed".into(), prompt: None, frame: json("{}") });
+        let prompt = Some(2);
+        round_trip(Body::Prompted { turn: 3, by: "zed".into(), prompt, frame: json("{}") });
         round_trip(Body::Cancelled { turn: 3, rung: 1 });
         for outcome in [Outcome::Stopped, Outcome::Failed, Outcome::Interrupted] {
             round_trip(Body::Ended { turn: 3, outcome: outcome(json(r#"{"a":null}"#)) });
         }
-        round_trip(Body::Asked { ask: 1, frame: json("[1]") });
+        round_trip(Body::Asked { ask: 1, decision: Json::null(), frame: json("[1]") });
+        round_trip(Body::Asked { ask: 1, decision: json("{}"), frame: json("[1]") });
+        round_trip(Body::Learned { ask: 1, rule: json("{}") });
+        round_trip(Body::Unasked { call: json("{}") });
         round_trip(Body::Answered { ask: 1, by: "tty".into(), answer: json("null") });
         round_trip(Body::Configured { frame: json("{}"), result: json("{}") });
         round_trip(Body::Gone { status: "exit status 1".into(), stderr: "oh\nno".into() });
+        let (phase, waits) = ("tool".into(), "`npm test`".into());
+        round_trip(Body::Quiet { turn: 1, phase, since: Time(5), waits });
+        round_trip(Body::Slept { why: "idle".into() });
         round_trip(Body::Closed);
     }
 
