@@ -30,6 +30,12 @@ pub const EARLY_MAX: usize = 4096;
 /// Asks of one agent that wait for an answer at the same time.
 pub const ASKS_MAX: usize = 256;
 
+/// Tool calls of one agent that have not ended, and the bytes of what is known of them. An agent runs
+/// a handful at a time; the largest inputs are whole files, and of one that does not fit only the
+/// small members are kept.
+pub const CALLS_MAX: usize = 64;
+pub const CALLS_BYTES_MAX: usize = 1024 * 1024;
+
 /// Sessions a list page holds.
 pub const LIST_PAGE: usize = 100;
 

@@ -50,6 +50,7 @@ impl Hub {
             return self.answer(conn, &request, Err(fault));
         }
         session.agent = None;
+        session.calls.clear();
         if !dead.stopping {
             session.restarts.ended(now);
         }

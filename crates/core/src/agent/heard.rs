@@ -135,7 +135,9 @@ impl Hub {
         }
         let frame = self.as_ours(id, frame);
         if journaled {
-            let session = self.sessions.get(id).expect("found above");
+            let now = self.now;
+            let session = self.sessions.get_mut(id).expect("found above");
+            session.calls.on_update(&frame, now);
             let turn = session.state.turns;
             let late = session.turn.is_none() && turn != 0;
             let frame = Json::trusted(frame.bytes().clone());

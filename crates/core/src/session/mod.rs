@@ -3,6 +3,7 @@
 mod answer;
 mod ask;
 mod attach;
+mod calls;
 mod journal;
 mod list;
 mod open;
@@ -21,6 +22,7 @@ use crate::{
     log::{Gate, State},
 };
 use ask::Ask;
+use calls::Calls;
 use jackfield_wire::Frame;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -49,6 +51,8 @@ pub(crate) struct Session {
     /// How the latest others ended, for whoever answers too late.
     pub(crate) settled: BTreeMap<u64, Arc<str>>,
     pub(crate) restarts: Restarts,
+    /// What its agent does, as far as it tells.
+    pub(crate) calls: Calls,
 }
 
 /// Where a session stands with its agent.
@@ -80,6 +84,7 @@ impl Session {
             asks: BTreeMap::new(),
             settled: BTreeMap::new(),
             restarts: Restarts::default(),
+            calls: Calls::default(),
         }
     }
 

@@ -107,6 +107,7 @@ impl Hub {
         let Some(turn) = session.turn.take_if(|it| it.number == number) else {
             return; // It ended otherwise before the agent answered.
         };
+        session.calls.clear();
         if let Some(agent) = session.agent.filter(|_| turn.cancelled != 0) {
             // Many agents forget a tool that they are told to stop.
             let age_ms = self.now.since(turn.began);
@@ -193,6 +194,7 @@ impl Hub {
     pub(crate) fn release_agent(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.stage = Stage::Asleep;
+        session.calls.clear();
         if let Some(agent) = session.agent.take() {
             self.stop_agent(agent);
         }
