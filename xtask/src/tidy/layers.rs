@@ -5,14 +5,15 @@ use std::{fs, path::Path};
 /// Each crate and the only crates of ours it may name, in the order of the flow.
 const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
-    ("core", &["wire"]),
+    ("policy", &[]),
+    ("core", &["wire", "policy"]),
     ("journal", &[]),
     ("catalogue", &[]),
     ("agents", &["wire", "catalogue"]),
     ("clients", &["wire"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
-    ("daemon", &["wire", "core", "journal", "catalogue", "agents", "clients"]),
-    ("cli", &["wire", "daemon", "catalogue", "agents", "adapt", "clients", "journal"]),
+    ("daemon", &["wire", "policy", "core", "journal", "catalogue", "agents", "clients"]),
+    ("cli", &["wire", "policy", "daemon", "catalogue", "agents", "adapt", "clients", "journal"]),
     ("testkit", &["wire", "core"]),
     ("e2e", &["wire", "journal", "catalogue", "testkit"]),
 ];

@@ -1,0 +1,34 @@
+//! Rules about what agents ask permission for: allow, ask, deny. Pure: texts and values in, a
+//! decision out; nothing here looks at the machine.
+//!
+//! Read in this order: [`Rule`] is one rule, [`parse`] makes a [`Policy`] of a TOML file, [`Call`]
+//! is what an agent asks for in whatever words it has, [`Shell`] what a command line runs,
+//! [`decide`] asks the rules, [`option`] picks among what the agent offers, [`learn`] says what an
+//! Always means.
+//!
+//! **Invariant:** an allow is certain and a deny is not: what cannot be read for sure is never
+//! allowed by a rule about commands, and is searched by those that deny or ask.
+//!
+//! **Invariant:** a deny wins over every allow and ask of every scope.
+//!
+//! **Invariant:** an answer is one of the options that were offered, and never a permanent grant
+//! that no rule gave.
+
+mod call;
+mod decide;
+mod flaw;
+mod glob;
+mod learn;
+mod offer;
+mod parse;
+mod rule;
+mod shell;
+
+pub use call::Call;
+pub use decide::{Decision, decide};
+pub use flaw::Flaw;
+pub use learn::learn;
+pub use offer::option;
+pub use parse::{KINDS, parse, parse_project};
+pub use rule::{Effect, Grant, Policy, Rule, Scope};
+pub use shell::Shell;

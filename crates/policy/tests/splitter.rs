@@ -1,0 +1,126 @@
+//! The reader of command lines, against lines that nobody wrote.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use jackfield_policy::{Call, Effect, Policy, Rule, Scope, Shell, decide, learn};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn call(command: &Value) -> Call {
+    let params = json!({ "toolCall": { "kind": "execute", "rawInput": { "command": command } } });
+    Call::of("claude", "/project", None, &params, None)
+}
+
+fn decided(effect: Effect, pattern: &str, command: &Value) -> Option<Effect> {
+    let rule = Rule { run: vec![pattern.to_owned()], ..Rule::of(effect) };
+    decide(&[(Scope::User, &Policy::learned(vec![rule]))], &call(command)).effect
+}
+
+/// The words of all that a line runs, as the reader tells them.
+fn words(line: &str) -> Vec<Vec<String>> {
+    let told = serde_json::to_value(Shell::of_line(line)).unwrap();
+    serde_json::from_value(told["runs"].clone()).unwrap()
+}
+
+fn single(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn double(word: &str) -> String {
+    let special = |it: char| matches!(it, '"' | '\\' | '$' | '`');
+    let escaped: String =
+        word.chars().flat_map(|it| special(it).then_some('\\').into_iter().chain([it])).collect();
+    format!("\"{escaped}\"")
+}
+
+fn escaped(word: &str) -> String {
+    // A newline cannot be escaped outside quotes.
+    word.chars().map(|it| if it == '\n' { "'\n'".to_owned() } else { format!("\\{it}") }).collect()
+}
+
+/// Text with everything that means something to a shell.
+fn shellish() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z]{1,4}",
+        "[ \t\n;&|<>()$`\"'\\\\{}*?\\[\\]#!~=0-9-]{1,3}",
+        Just("bash -c ".to_owned()),
+        Just("sudo ".to_owned()),
+        Just("env X=1 ".to_owned()),
+        Just("$(".to_owned()),
+        Just("2>&1".to_owned()),
+        Just("find . -exec ".to_owned()),
+        any::<char>().prop_map(String::from),
+    ];
+    proptest::collection::vec(piece, 0..20).prop_map(|it| it.concat())
+}
+
+proptest! {
+    #[test]
+    fn nothing_makes_it_panic(line in shellish(), argv in proptest::collection::vec(shellish(), 0..5)) {
+        for command in [json!(line), json!(argv)] {
+            let call = call(&command);
+            for effect in [Effect::Allow, Effect::Deny] {
+                if let Some(rule) = learn(&call, effect) {
+                    let policy = Policy::learned(vec![rule]);
+                    prop_assert_eq!(decide(&[(Scope::User, &policy)], &call).effect, Some(effect));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_quoted_word_is_read_as_it_was(
+        word in "[^\0]{1,12}",
+        quote in 0..3_usize,
+    ) {
+        let quoted = [single, double, escaped][quote](&word);
+        prop_assert_eq!(words(&format!("echo {quoted} end")), vec![vec!["echo".to_owned(), word, "end".to_owned()]]);
+    }
+
+    #[test]
+    fn an_allow_of_one_program_allows_no_line_that_runs_another(
+        programs in proptest::collection::vec(0..4_usize, 1..5),
+        joins in proptest::collection::vec(0..7_usize, 5),
+        wraps in proptest::collection::vec(0..9_usize, 5),
+        shells in 0..3_usize,
+    ) {
+        let names = ["ls", "rm", "cat", "touch"];
+        let joints = [" && ", " || ", ";", " | ", " & ", "\n", "|&"];
+        let mut line = String::new();
+        let mut plain = true;
+        for (index, program) in programs.iter().enumerate() {
+            let name = names[*program];
+            let part = match wraps[index] {
+                0..5 => format!("{name} -x 'a; rm b'"),
+                5 => { plain = false; format!("sudo {name} x") }
+                6 => { plain = false; format!("X=1 {name} x") }
+                7 => { plain = false; format!("ls $({name} x)") }
+                _ => format!("sh -c {}", single(&format!("{name} x"))),
+            };
+            if index > 0 {
+                line.push_str(joints[joins[index]]);
+            }
+            line.push_str(&part);
+        }
+        for _ in 0..shells {
+            line = format!("bash -lc {}", single(&line));
+        }
+        let only = plain && programs.iter().all(|it| *it == 0);
+        let allowed = decided(Effect::Allow, "ls", &json!(line)).is_some();
+        prop_assert_eq!(allowed, only, "{}", line);
+        for (index, name) in names.iter().enumerate() {
+            if programs.contains(&index) {
+                prop_assert!(decided(Effect::Deny, name, &json!(line)).is_some(), "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_an_allowed_program_never_brings_in_another(tail in shellish()) {
+        let line = format!("ls {tail}");
+        let other = words(&line).iter().any(|it| it[0] != "ls" && it[0] != "/bin/ls");
+        if other {
+            prop_assert_eq!(decided(Effect::Allow, "ls", &json!(line)), None);
+        }
+    }
+}
