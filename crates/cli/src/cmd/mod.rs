@@ -14,6 +14,7 @@ pub(crate) mod guard;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod models;
+pub(crate) mod policy;
 pub(crate) mod ps;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -26,6 +26,8 @@ const COMMANDS: &[&str] = &[
     "agents show",
     "agents import",
     "models",
+    "policy",
+    "policy check",
     "doctor",
     "completions",
     "man",

@@ -15,5 +15,6 @@ mod help;
 mod home;
 mod lists;
 mod log;
+mod policy;
 mod run;
 mod terminal;

@@ -1,0 +1,32 @@
+//! `jackfield policy`: what the rules say.
+
+mod check;
+
+use crate::{app::Desk, report::Failure};
+use clap::{Args, Subcommand};
+
+/// Check the rules that allow, deny or ask about what agents want to do
+///
+/// Rules stand in policy.toml beside config.toml, and in the .jackfield.toml of a project that you
+/// trust. A deny wins from anywhere; otherwise session, project and user are asked in this order.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield policy check
+  $ jackfield policy check .jackfield.toml")]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Check),
+}
+
+impl Policy {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        match self.command {
+            Command::Check(it) => it.run(desk),
+        }
+    }
+}
