@@ -1,7 +1,7 @@
 //! The hub: one input at a time, dispatched to conn, agent or session, leaving outputs in order.
 
 use crate::{
-    AgentId, ConnId, Input, Launch, Note, Output, Seq, SessionId, Time,
+    AgentId, AskRule, ConnId, Input, Launch, Note, Output, Policies, Seq, SessionId, Time,
     agent::Agent,
     id::Names,
     limits::Limits,
@@ -27,6 +27,10 @@ pub struct Config {
     /// Where session ids are drawn from.
     pub seed: u64,
     pub limits: Limits,
+    /// What agents may do without a person being asked, and what they may not do at all.
+    pub policies: Arc<Policies>,
+    /// What happens to asks nobody answers, in sessions that do not say.
+    pub ask_rule: Option<AskRule>,
 }
 
 /// A session as the journal holds it: the state at its last durable event.
@@ -120,6 +124,7 @@ impl Hub {
             | Input::Copied { .. }
             | Input::CopyFailed { .. }
             | Input::Pressure => {}
+            Input::PolicyChanged { policies } => self.config.policies = policies,
             Input::Served { agent, frame } => self.on_served(agent, &frame),
             Input::Tick => self.on_tick(),
             Input::Stop => self.on_stop(),
@@ -180,6 +185,7 @@ impl Hub {
                 Timer::Wake(session) => self.pump(&session),
                 Timer::Loaded(session) => self.on_quiet(&session),
                 Timer::Cancel(session, turn, rung) => self.on_cancel_deadline(&session, turn, rung),
+                Timer::AskRule(session, ask) => self.on_ask_unanswered(&session, ask),
                 Timer::AppendRetry(session) => self.append_again(&session),
                 Timer::ReadRetry(session, conn) => self.read_on(&session, conn),
                 Timer::StopGrace => self.stop_agents(),

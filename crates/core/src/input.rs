@@ -1,7 +1,7 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
 use crate::{
-    AgentId, ConnId, Launch, Seq, SessionId,
+    AgentId, ConnId, Launch, Policies, Seq, SessionId,
     log::{Event, State},
 };
 use jackfield_wire::{Fault, Frame};
@@ -48,6 +48,8 @@ pub enum Input {
     /// What the driver was asked to serve with [`crate::Output::Serve`]: the answer, under the
     /// agent's own id.
     Served { agent: AgentId, frame: Frame },
+    /// Other rules hold than before; what is decided stays.
+    PolicyChanged { policies: Arc<Policies> },
     /// The machine is short of memory.
     Pressure,
     /// The time asked for by [`crate::Hub::poll_timeout`] has come.

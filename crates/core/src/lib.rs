@@ -26,5 +26,7 @@ mod timer;
 pub use hub::{Config, Hub, Recovered};
 pub use id::{AgentId, ConnId, Seq, SessionId, Time};
 pub use input::{AppendFailure, Exit, Input};
+pub use jackfield_policy::Policies;
 pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output};
+pub use session::{AskRule, Unanswered};

@@ -14,6 +14,8 @@ pub(crate) enum Timer {
     Loaded(SessionId),
     /// This turn was asked to stop, this hard, and has not.
     Cancel(SessionId, u64, u64),
+    /// This ask has waited as long as its session lets it.
+    AskRule(SessionId, u64),
     /// Try the appends of this session again.
     AppendRetry(SessionId),
     /// A journal read failed; this client's reading of this session goes on.

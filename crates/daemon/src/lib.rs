@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`paths`] and [`config`] (what it is told), `boot` (how it comes up),
 //! `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks` (events on
-//! their way to the journal), `roster` (agents by name), `observe` (log lines), `recorder` (the last inputs, for the day an
+//! their way to the journal), `roster` (agents by name),
+//! [`rulebook`] (what they may do), `observe` (log lines), `recorder` (the last inputs, for the day an
 //! assertion fails).
 //!
 //! - **Invariant:** one thread owns the hub and all sockets and pipes; the journal's threads talk to it
@@ -22,6 +23,7 @@ pub mod paths;
 mod recorder;
 mod recover;
 mod roster;
+pub mod rulebook;
 mod serve;
 
 pub use config::Settings;

@@ -4,6 +4,7 @@ use crate::{
     clock,
     effects::{Effects, FOR_THE_HUB},
     recorder::Recorder,
+    rulebook::Rulebook,
 };
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
@@ -31,6 +32,7 @@ pub(crate) struct Mailboxes {
 pub(crate) struct MainLoop {
     pub(crate) hub: Hub,
     pub(crate) effects: Effects,
+    pub(crate) rulebook: Rulebook,
     pub(crate) recorder: Recorder,
     pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
     pub(crate) next_conn: u64,
@@ -179,6 +181,9 @@ impl MainLoop {
         self.effects.conns.insert(conn, handle);
         if let Some(agents) = self.effects.roster.refresh() {
             self.feed(Input::AgentsChanged { agents });
+        }
+        if let Some(policies) = self.rulebook.refresh() {
+            self.feed(Input::PolicyChanged { policies });
         }
         self.feed(Input::ClientOpened { conn });
     }

@@ -48,6 +48,16 @@ impl Paths {
         self.config.join("config.toml")
     }
 
+    /// What agents may do, as the user says.
+    pub fn policy_file(&self) -> PathBuf {
+        self.config.join("policy.toml")
+    }
+
+    /// The projects whose rules count.
+    pub fn trusted(&self) -> PathBuf {
+        self.state.join("trusted.json")
+    }
+
     /// What programs told about themselves.
     pub fn probes(&self) -> PathBuf {
         self.state.join("probe.json")

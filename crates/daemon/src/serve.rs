@@ -10,6 +10,7 @@ use crate::{
     recorder::Recorder,
     recover::recover,
     roster::{self, Roster},
+    rulebook::{Rulebook, RulesError},
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
@@ -78,6 +79,8 @@ pub enum BootError {
     },
     #[error("cannot use the token file")]
     Token(#[source] TokenError),
+    #[error("cannot use the rules about what agents may do")]
+    Rules(#[source] RulesError),
     #[error("cannot prepare {what}")]
     System {
         what: &'static str,
@@ -200,7 +203,8 @@ fn assemble(
     let default_agent = options.settings.default_agent.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
     let roster = Roster::new(options.settings, paths, program);
-    let config = hub_config(&roster, default_agent.as_deref(), seed);
+    let rulebook = Rulebook::open(&options.paths, roster.catalogue()).map_err(BootError::Rules)?;
+    let config = hub_config(&roster, &rulebook, default_agent.as_deref(), seed);
     let hub = Hub::new(config, clock::now(), recovered);
     let (journal_done, journal_mail) = mpsc::channel(1024);
     let (agent_events, agent_mail) = mpsc::channel(64);
@@ -215,6 +219,7 @@ fn assemble(
     let main_loop = MainLoop {
         hub,
         effects,
+        rulebook,
         recorder: Recorder::new(crash_dir),
         client_events,
         next_conn: 0,
@@ -231,9 +236,15 @@ fn assemble(
     Ok((main_loop, mail, sessions))
 }
 
-fn hub_config(roster: &Roster, default_agent: Option<&str>, seed: u64) -> Config {
+fn hub_config(
+    roster: &Roster,
+    rulebook: &Rulebook,
+    default_agent: Option<&str>,
+    seed: u64,
+) -> Config {
     let default_agent = default_agent.map(Into::into);
-    Config { agents: roster.launches(), default_agent, seed, ..Config::default() }
+    let (agents, policies) = (roster.launches(), rulebook.policies());
+    Config { agents, default_agent, seed, policies, ..Config::default() }
 }
 
 /// Lets clients in until the loop is gone. A client that is refused is its own concern.

@@ -21,6 +21,7 @@ mod glob;
 mod learn;
 mod offer;
 mod parse;
+mod policies;
 mod rule;
 mod shell;
 
@@ -30,5 +31,6 @@ pub use flaw::Flaw;
 pub use learn::learn;
 pub use offer::option;
 pub use parse::{KINDS, parse, parse_project};
+pub use policies::Policies;
 pub use rule::{Effect, Grant, Policy, Rule, Scope};
 pub use shell::Shell;

@@ -14,7 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
     ("daemon", &["wire", "policy", "core", "journal", "catalogue", "agents", "clients"]),
     ("cli", &["wire", "policy", "daemon", "catalogue", "agents", "adapt", "clients", "journal"]),
-    ("testkit", &["wire", "core"]),
+    ("testkit", &["wire", "policy", "core"]),
     ("e2e", &["wire", "journal", "catalogue", "testkit"]),
 ];
 

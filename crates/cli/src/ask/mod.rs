@@ -20,6 +20,8 @@ pub(crate) struct Ask {
     pub(crate) id: String,
     pub(crate) tool: Tool,
     options: Vec<Choice>,
+    /// A rule of the policy wants a person to be asked.
+    pub(crate) ruled: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +49,9 @@ impl Ask {
         let params: Value = serde_json::from_str(frame.params()?).ok()?;
         params["options"].as_array()?;
         let options = choices(&params["options"]);
-        Some(Ask { id: frame.id()?.to_owned(), tool: tool_of(&params["toolCall"]), options })
+        let ruled = params["_meta"]["jackfield"]["policy"]["effect"] == "ask";
+        let tool = tool_of(&params["toolCall"]);
+        Some(Ask { id: frame.id()?.to_owned(), tool, options, ruled })
     }
 
     /// What the agent wants to do.

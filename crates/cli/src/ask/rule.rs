@@ -53,7 +53,10 @@ impl Rules {
             Approve::Reads => READS.contains(&ask.tool.kind.as_str()),
             Approve::None => false,
         };
-        if approved && let Some(answer) = ask.allow() {
+        if approved
+            && !ask.ruled
+            && let Some(answer) = ask.allow()
+        {
             return Verdict::Allow(answer);
         }
         match self.otherwise {
@@ -94,6 +97,13 @@ mod tests {
         assert_eq!(verdict(Approve::None, Some(OnAsk::Wait), "read"), Verdict::LeaveOpen);
         assert!(matches!(verdict(Approve::None, Some(OnAsk::Fail), "read"), Verdict::Fail(_)));
         assert!(matches!(verdict(Approve::All, Some(OnAsk::Fail), "edit"), Verdict::Allow(_)));
+    }
+
+    #[test]
+    fn what_a_rule_wants_asked_is_not_allowed_unasked() {
+        let ask = super::super::Ask { ruled: true, ..ask("edit", OPTIONS) };
+        let rules = Rules { approve: Approve::All, otherwise: Some(OnAsk::Fail) };
+        assert!(matches!(rules.judge(&ask), Verdict::Fail(_)));
     }
 
     #[test]

@@ -135,13 +135,13 @@ impl Hub {
         }
         let frame = self.as_ours(id, frame);
         if journaled {
-            let now = self.now;
+            let done = frame.clone();
             let session = self.sessions.get_mut(id).expect("found above");
-            session.calls.on_update(&frame, now);
             let turn = session.state.turns;
             let late = session.turn.is_none() && turn != 0;
             let frame = Json::trusted(frame.bytes().clone());
             self.append(id, Body::Said { turn, late, frame });
+            self.look_at(id, &done);
         } else {
             self.after_log(id, Effect::ToSubscribers { text: frame.bytes().clone() });
         }

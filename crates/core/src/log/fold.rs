@@ -108,6 +108,15 @@ impl State {
         Seq(self.seq)
     }
 
+    /// The mode the agent is in: what it said last, else what it opened with.
+    pub fn mode(&self) -> Option<String> {
+        let opened = || {
+            let setup: serde_json::Value = serde_json::from_str(self.setup.as_str()).ok()?;
+            Some(setup.pointer("/modes/currentModeId")?.as_str()?.to_owned())
+        };
+        self.mode.clone().or_else(opened)
+    }
+
     /// Where the session may look for files: its own directory, then the ones it was given besides.
     pub fn dirs(&self) -> Vec<PathBuf> {
         let params: serde_json::Value =

@@ -92,6 +92,7 @@ impl Hub {
             "queued": session.queue.len(),
             "asks": session.asks.len(),
             "clients": session.subscribers.len(),
+            "unheard": self.unheard(session),
             "pid": session.agent.and_then(|it| self.agents.get(&it)?.pid),
             "events": session.gate.head().0,
             "openedAt": rfc3339(state.opened_at),

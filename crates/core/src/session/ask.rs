@@ -1,6 +1,7 @@
 //! Asks: what an agent wants of a client. Durable ones go to everyone who can answer and the first
 //! answer wins; the others go to one client; what nobody can serve is refused at once.
 
+use super::rules::answer_of;
 use crate::{
     AgentId, ConnId, Hub, Output, Seq, SessionId, Time,
     agent::Purpose,
@@ -16,11 +17,13 @@ use jackfield_wire::{Fault, Frame, acp};
 pub(crate) struct Ask {
     pub(super) seq: Seq,
     pub(super) at: Time,
-    agent: AgentId,
+    pub(super) agent: AgentId,
     /// The agent's own id for it.
-    theirs: Box<str>,
+    pub(super) theirs: Box<str>,
     /// As the clients hear it, save for the id.
     pub(super) frame: Frame,
+    /// What a rule says to it, if one does: that a person must be asked.
+    decision: Json,
 }
 
 impl Ask {
@@ -61,13 +64,47 @@ impl Hub {
             return self.refuse_ask(agent, frame);
         }
         let number = session.state.asks + 1;
-        let frame_said = Json::trusted(ours.bytes().clone());
-        let body = Body::Asked { ask: number, decision: Json::null(), frame: frame_said };
-        let seq = session.gate.head().next();
-        let theirs = frame.id().expect("a request has an id").into();
-        let at = self.now;
-        session.asks.insert(number, Ask { seq, at, agent, theirs, frame: ours });
-        self.append(id, body);
+        let theirs: Box<str> = frame.id().expect("a request has an id").into();
+        let decision = (!elicits).then(|| self.judge(id, &ours));
+        let spoken = decision.as_ref().filter(|it| it.effect.is_some());
+        let said = spoken.map_or_else(Json::null, |it| Json::trusted(it.to_json().to_string()));
+        let asked = Json::trusted(ours.bytes().clone());
+        let body = Body::Asked { ask: number, decision: said.clone(), frame: asked };
+        let seq = self.append(id, body);
+        self.remember_asked(id, &ours);
+        if let Some(result) = spoken.and_then(|it| answer_of(it, &ours)) {
+            return self.answer_by_rule(agent, id, number, &theirs, &result);
+        }
+        let ask = Ask { seq, at: self.now, agent, theirs, frame: ours, decision: said };
+        self.sessions.get_mut(id).expect("found above").asks.insert(number, ask);
+        self.limit_ask(id, number);
+    }
+
+    /// A rule answers; no client hears of a question.
+    fn answer_by_rule(
+        &mut self,
+        agent: AgentId,
+        id: &SessionId,
+        number: u64,
+        theirs: &str,
+        result: &str,
+    ) {
+        let by: std::sync::Arc<str> = "policy".into();
+        self.remember_settled(id, number, "answered by a rule".into());
+        let answer = Json::trusted(format!(r#"{{"result":{result}}}"#));
+        self.append(id, Body::Answered { ask: number, by, answer });
+        let text = Frame::result_for(theirs, result).bytes().clone();
+        self.after_log(id, Effect::ToAgent { agent, text });
+    }
+
+    /// A tool call that is asked about is not done behind anyone's back.
+    fn remember_asked(&mut self, id: &SessionId, ask: &Frame) {
+        let params: serde_json::Value =
+            serde_json::from_str(ask.params().unwrap_or("{}")).unwrap_or_default();
+        let Some(call) = params["toolCall"]["toolCallId"].as_str() else { return };
+        if let Some(turn) = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut()) {
+            turn.asked.insert(call.into());
+        }
     }
 
     /// The client that serves an ask meant for one: the driver if it can, else anyone who can.
@@ -115,11 +152,18 @@ impl Hub {
         let it = self.conns.get_mut(&conn)?;
         let elicits = frame.method().as_deref() == Some("elicitation/create");
         let sent = it.asked.values().any(|it| is_ask(it, id, number));
-        if !session.asks.contains_key(&number) || sent || (elicits && !it.can.elicitation) {
+        let ask = session.asks.get(&number).filter(|_| !sent)?;
+        if elicits && !it.can.elicitation {
             return None;
         }
         let our_id = it.issue(Issued::Ask(id.clone(), number)).to_string();
-        Some(frame.with_id(&our_id).bytes().clone())
+        let frame = frame.with_id(&our_id);
+        if !it.aware || ask.decision == Json::null() {
+            return Some(frame.bytes().clone());
+        }
+        // Whoever answers by rules of its own should know that this one is for a person.
+        let policy = format!(r#"{{"policy":{}}}"#, ask.decision.as_str());
+        Some(frame.with_meta(&policy).bytes().clone())
     }
 
     /// Asks that a client will not hear of as events, because it starts behind them. They follow
@@ -152,6 +196,12 @@ impl Hub {
         }
         let Some(ask) = session.asks.remove(&number) else { return };
         let by = self.conns.get(&conn).map_or_else(|| "gone".into(), |it| it.shown(conn));
+        let always = frame.result().filter(|_| permission);
+        let once = always.and_then(|it| self.take_always(id, number, &ask, it));
+        let frame = match &once {
+            Some(once) => &Frame::result_for(&ask.theirs, once),
+            None => frame,
+        };
         let answer = match (frame.result(), frame.error()) {
             (Some(result), _) => format!(r#"{{"result":{result}}}"#),
             (None, error) => format!(r#"{{"error":{}}}"#, error.unwrap_or("null")),

@@ -88,7 +88,6 @@ impl Calls {
         self.known.get(&id)
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the policy looks a call up by its id"))]
     pub(crate) fn get(&self, id: &str) -> Option<&Call> {
         self.known.get(id)
     }
@@ -149,6 +148,10 @@ impl Call {
             self.bytes = self.bytes - was.min(self.bytes) + size_of(&value);
             self.known.insert(name.to_owned(), value);
         }
+    }
+
+    pub(crate) fn as_json(&self) -> Value {
+        Value::Object(self.known.clone())
     }
 
     pub(crate) fn text(&self, member: &str) -> Option<&str> {

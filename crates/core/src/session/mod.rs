@@ -7,12 +7,14 @@ mod calls;
 mod journal;
 mod list;
 mod open;
+mod rules;
 mod turn;
 mod wake;
 
 pub(crate) use attach::Attach;
 pub(crate) use list::rfc3339;
 pub(crate) use open::Opening;
+pub use rules::{AskRule, Unanswered};
 pub(crate) use wake::Waking;
 
 use crate::{

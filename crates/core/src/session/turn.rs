@@ -11,6 +11,7 @@ use crate::{
     timer::Timer,
 };
 use jackfield_wire::{Fault, Frame, Splice};
+use std::collections::BTreeSet;
 
 /// A prompt that waits for its turn.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ pub(crate) struct Turn {
     /// How hard it was asked to stop; 0 is not at all.
     cancelled: u64,
     began: Time,
+    /// Tool calls that somebody was asked about.
+    pub(super) asked: BTreeSet<Box<str>>,
+    /// The agent did something in it without asking that a rule wants asked.
+    pub(super) unasked: bool,
 }
 
 impl Hub {
@@ -81,7 +86,15 @@ impl Hub {
         let waiting = Waiting::Prompt(id.clone(), number);
         let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
         let (driver, began) = (prompt.conn, self.now);
-        session.turn = Some(Turn { number, driver, our_id, cancelled: 0, began });
+        session.turn = Some(Turn {
+            number,
+            driver,
+            our_id,
+            cancelled: 0,
+            began,
+            asked: BTreeSet::new(),
+            unasked: false,
+        });
         if !session.subscribers.contains_key(&prompt.conn) {
             self.subscribe(id, prompt.conn, Subscriber::new(durable, Phase::Live));
         }

@@ -80,6 +80,10 @@ impl Roster {
         Roster { settings, paths, program, catalogue, seen }
     }
 
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
     /// Who there is, if that has changed: cheap when nothing has.
     pub(crate) fn refresh(&mut self) -> Option<BTreeMap<Arc<str>, Launch>> {
         let seen = look(&self.paths.config.join(FOLDER));

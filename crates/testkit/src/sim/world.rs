@@ -333,5 +333,6 @@ fn config(seed: u64, life: u64) -> Config {
         default_agent: Some(PROGRAMS[0].0.into()),
         seed: seed.wrapping_mul(1_000_003).wrapping_add(life),
         limits: LIMITS,
+        ..Config::default()
     }
 }

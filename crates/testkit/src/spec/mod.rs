@@ -16,6 +16,7 @@
 //! | `agent is stopped` | the hub has asked it to end, and it does |
 //! | `after 3s` · `after 250ms` | time passes |
 //! | `daemon restarts` · `daemon stops` | it is killed and starts again; it ends in order |
+//! | `policy rule = [{ do = "deny" }]` | these are the user's rules from now on |
 //! | `repeat 101` … `end` | the steps between, so many times, with `$i` from 1 |
 //! | `as in "A heading"` | everything that happens in that scenario, first |
 //!

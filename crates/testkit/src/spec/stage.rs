@@ -4,8 +4,8 @@
 use super::matching::Names;
 use bytes::Bytes;
 use jackfield_core::{
-    AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, Recovered, Seq, SessionId, Time,
-    limits,
+    AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, Policies, Recovered, Seq, SessionId,
+    Time, limits,
     log::{Event, State},
 };
 use jackfield_wire::{Fault, Frame};
@@ -82,6 +82,12 @@ impl Stage {
         }
         if let Some((who, text)) = line.split_once(" <= ") {
             return self.expect(who.trim(), text.trim(), true, place);
+        }
+        if let Some(rules) = line.strip_prefix("policy ") {
+            let user = jackfield_policy::parse(rules, "policy.toml");
+            let user = user.unwrap_or_else(|flaws| panic!("{place}: {flaws:?}"));
+            let policies = Arc::new(Policies { user, ..Policies::default() });
+            return self.feed(Input::PolicyChanged { policies });
         }
         if let Some(time) = line.strip_prefix("after ") {
             return self.pass(time, place);

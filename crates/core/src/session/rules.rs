@@ -1,0 +1,216 @@
+//! Where asks meet the policy: what a rule answers by itself, what an Always teaches, what happens
+//! to an ask that nobody answers, and what an agent did without asking.
+
+use super::{
+    Session,
+    ask::{Ask, voided},
+    calls::Call as Told,
+};
+use crate::{
+    Hub, SessionId,
+    log::{Body, Effect as After, Json},
+    timer::Timer,
+};
+use jackfield_policy::{self as policy, Call, Decision, Effect, Rule};
+use jackfield_wire::Frame;
+use serde_json::{Value, json};
+
+/// What becomes of an ask that nobody has answered for so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AskRule {
+    pub after_ms: u64,
+    pub then: Unanswered,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    /// It is refused, and the turn goes on.
+    Deny,
+    /// It is withdrawn, and the turn is cancelled.
+    Fail,
+}
+
+/// Kinds of tools that change something: doing these without asking is worth a look.
+const CHANGES: [&str; 4] = ["edit", "delete", "move", "execute"];
+
+impl Hub {
+    /// What the rules say to a permission request.
+    pub(super) fn judge(&self, id: &SessionId, ask: &Frame) -> Decision {
+        let session = &self.sessions[id];
+        let params = params_of(ask);
+        let call = params["toolCall"]["toolCallId"].as_str();
+        let known = call.and_then(|it| session.calls.get(it)).map(Told::as_json);
+        let call = self.call(session, &params, known.as_ref());
+        self.config.policies.decide(learned(session), &call)
+    }
+
+    fn call(&self, session: &Session, params: &Value, known: Option<&Value>) -> Call {
+        let (agent, cwd) = (&session.state.agent, &session.state.cwd);
+        Call::of(agent, cwd, self.config.policies.home.as_deref(), params, known)
+    }
+
+    /// Whether the answer is for ever. If so the agent hears the one for this once, and the rest is
+    /// a rule of ours: its own permanent grants nobody could look up or take back.
+    pub(super) fn take_always(
+        &mut self,
+        id: &SessionId,
+        number: u64,
+        ask: &Ask,
+        result: &str,
+    ) -> Option<String> {
+        let mut result: Value = serde_json::from_str(result).ok()?;
+        let params = params_of(&ask.frame);
+        let options = params["options"].as_array()?;
+        let chosen = &result["outcome"]["optionId"];
+        let kind = options.iter().find(|it| it["optionId"] == *chosen)?["kind"].as_str()?;
+        let (effect, once) = match kind {
+            "allow_always" => (Effect::Allow, "allow_once"),
+            "reject_always" => (Effect::Deny, "reject_once"),
+            _ => return None,
+        };
+        let session = self.sessions.get(id)?;
+        let known = params["toolCall"]["toolCallId"].as_str();
+        let known = known.and_then(|it| session.calls.get(it)).map(Told::as_json);
+        let rule = policy::learn(&self.call(session, &params, known.as_ref()), effect);
+        if let Some(rule) = rule {
+            let rule = serde_json::to_string(&rule).expect("a rule is plain data");
+            self.append(id, Body::Learned { ask: number, rule: Json::trusted(rule) });
+        }
+        let once = options.iter().find(|it| it["kind"] == once)?["optionId"].clone();
+        result["outcome"]["optionId"] = once;
+        Some(result.to_string())
+    }
+
+    /// An ask waits for a person: for how long is the session's to say.
+    pub(super) fn limit_ask(&mut self, id: &SessionId, number: u64) {
+        if let Some(rule) = self.ask_rule(id) {
+            let at = self.now.plus(rule.after_ms);
+            self.timers.set(at, Timer::AskRule(id.clone(), number));
+        }
+    }
+
+    fn ask_rule(&self, id: &SessionId) -> Option<AskRule> {
+        let params = self.sessions.get(id)?.state.params.as_str();
+        let params: Value = serde_json::from_str(params).unwrap_or_default();
+        let own = params.pointer("/_meta/jackfield/asks").and_then(AskRule::of);
+        own.or(self.config.ask_rule)
+    }
+
+    pub(crate) fn on_ask_unanswered(&mut self, id: &SessionId, number: u64) {
+        let Some(rule) = self.ask_rule(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(ask) = session.asks.remove(&number) else { return };
+        let why = format!("nobody answered for {} s", rule.after_ms.div_ceil(1000));
+        self.remember_settled(id, number, why.as_str().into());
+        let refusal = refusal(&ask);
+        match rule.then {
+            Unanswered::Deny => {
+                let answer = Json::trusted(format!(r#"{{"result":{refusal}}}"#));
+                let by = format!("jackfield: {why}").into();
+                self.append(id, Body::Answered { ask: number, by, answer });
+            }
+            Unanswered::Fail => drop(self.append(id, voided(number, &why))),
+        }
+        let text = Frame::result_for(&ask.theirs, &refusal).bytes().clone();
+        self.after_log(id, After::ToAgent { agent: ask.agent, text });
+        if rule.then == Unanswered::Fail {
+            self.cancel_turn(id);
+        }
+    }
+
+    /// A tool call has been carried out: if a rule wanted it asked or denied and nobody was asked,
+    /// that is written down, once a turn.
+    pub(crate) fn look_at(&mut self, id: &SessionId, frame: &Frame) {
+        let now = self.now;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(told) = session.calls.on_update(frame, now) else { return };
+        let done = told.text("status") == Some("completed");
+        let changes = told.text("kind").is_none_or(|it| CHANGES.contains(&it));
+        let name: Option<Box<str>> = told.text("toolCallId").map(Into::into);
+        let params = json!({ "toolCall": told.as_json() });
+        let Some(name) = name.filter(|_| done && changes) else { return };
+        let Some(turn) = session.turn.as_mut().filter(|it| !it.asked.contains(&name)) else {
+            return;
+        };
+        if turn.unasked {
+            return;
+        }
+        let session = &self.sessions[id];
+        let decision =
+            self.config.policies.decide(learned(session), &self.call(session, &params, None));
+        if !matches!(decision.effect, Some(Effect::Ask | Effect::Deny)) {
+            return;
+        }
+        let mode = session.state.mode();
+        let call = json!({
+            "toolCallId": &*name,
+            "title": params["toolCall"]["title"],
+            "mode": mode,
+            "decision": decision.to_json(),
+        });
+        self.append(id, Body::Unasked { call: Json::trusted(call.to_string()) });
+        if let Some(turn) = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut()) {
+            turn.unasked = true;
+        }
+    }
+
+    /// Why rules are not heard in this session, as far as is known.
+    pub(crate) fn unheard(&self, session: &Session) -> Option<String> {
+        let (state, policies) = (&session.state, &self.config.policies);
+        if let Some(why) = state.mode().and_then(|it| policies.unheard(&state.agent, &it)) {
+            return Some(why);
+        }
+        let unasked: Value = serde_json::from_str(state.unasked.as_ref()?.as_str()).ok()?;
+        let what = unasked["title"].as_str().unwrap_or("a tool");
+        Some(format!("{} ran `{what}` without asking: policy is not enforced", state.agent))
+    }
+}
+
+impl AskRule {
+    /// As a client says it with `session/new`: `{"after": SECONDS, "do": "deny" | "fail"}`.
+    fn of(value: &Value) -> Option<AskRule> {
+        let then = match value["do"].as_str()? {
+            "deny" => Unanswered::Deny,
+            "fail" => Unanswered::Fail,
+            _ => return None,
+        };
+        Some(AskRule { after_ms: value["after"].as_u64()?.saturating_mul(1000), then })
+    }
+}
+
+/// The rules that were learned in this session.
+fn learned(session: &Session) -> Vec<Rule> {
+    let rule = |it: &Json| serde_json::from_str(it.as_str()).ok();
+    session.state.rules.iter().filter_map(rule).collect()
+}
+
+/// The answer a rule gives by itself, if it gives one: always among what the agent offers.
+pub(super) fn answer_of(decision: &Decision, ask: &Frame) -> Option<String> {
+    let effect = decision.effect?;
+    let params = params_of(ask);
+    match (policy::option(&params, effect, decision.grant), effect) {
+        (Some(option), _) => Some(selected(option)),
+        (None, Effect::Deny) => Some(CANCELLED.to_owned()),
+        (None, Effect::Allow | Effect::Ask) => None,
+    }
+}
+
+const CANCELLED: &str = r#"{"outcome":{"outcome":"cancelled"}}"#;
+
+fn selected(option: &str) -> String {
+    json!({ "outcome": { "outcome": "selected", "optionId": option } }).to_string()
+}
+
+/// A no in the words of the ask.
+fn refusal(ask: &Ask) -> String {
+    if !ask.is_permission() {
+        return r#"{"action":"decline"}"#.to_owned();
+    }
+    let params = params_of(&ask.frame);
+    let option = policy::option(&params, Effect::Deny, policy::Grant::Once);
+    option.map_or_else(|| CANCELLED.to_owned(), selected)
+}
+
+fn params_of(ask: &Frame) -> Value {
+    serde_json::from_str(ask.params().unwrap_or("{}")).unwrap_or_default()
+}

@@ -1,0 +1,234 @@
+//! The rules of this machine as files: the user's `policy.toml`, and the `.jackfield.toml` of every
+//! project that was trusted. What was trusted is a text, kept here word for word: a project's file
+//! that has changed since means nothing until it is trusted again, and the trusted one stays.
+
+use crate::paths::Paths;
+use jackfield_catalogue::{Catalogue, Spec};
+use jackfield_policy::{Flaw, Policies, Policy, parse, parse_project};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A project's own file.
+pub const PROJECT_FILE: &str = ".jackfield.toml";
+
+/// The rules, and the texts they were read from.
+#[derive(Debug)]
+pub(crate) struct Rulebook {
+    paths: Paths,
+    seen: Texts,
+    policies: Arc<Policies>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot write `{}`", path.display())]
+    Unwritable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{}` is no policy: {}", path.display(), listed(flaws))]
+    Flawed { path: PathBuf, flaws: Vec<Flaw> },
+}
+
+/// Everything that decides what the rules are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Texts {
+    user: Option<String>,
+    /// Trusted projects whose file is still there.
+    projects: BTreeMap<PathBuf, String>,
+}
+
+impl Rulebook {
+    /// A policy that cannot be read stops the start: what it forbids must not be allowed meanwhile.
+    pub(crate) fn open(paths: &Paths, catalogue: &Catalogue) -> Result<Rulebook, RulesError> {
+        let seen = look(paths)?;
+        let mut policies = read(paths, &seen)?;
+        policies.unasking = unasking(catalogue);
+        Ok(Rulebook { paths: paths.clone(), seen, policies: Arc::new(policies) })
+    }
+
+    pub(crate) fn policies(&self) -> Arc<Policies> {
+        self.policies.clone()
+    }
+
+    /// The rules, if they have changed. Those that cannot be read leave the last ones in force.
+    pub(crate) fn refresh(&mut self) -> Option<Arc<Policies>> {
+        let seen = match look(&self.paths) {
+            Ok(seen) if seen == self.seen => return None,
+            Ok(seen) => seen,
+            Err(error) => {
+                tracing::error!(%error, "the rules cannot be read; the last ones stay");
+                return None;
+            }
+        };
+        let read = read(&self.paths, &seen);
+        self.seen = seen; // Once: a broken file is complained about when it breaks.
+        match read {
+            Ok(policies) => {
+                let unasking = self.policies.unasking.clone();
+                self.policies = Arc::new(Policies { unasking, ..policies });
+                Some(self.policies())
+            }
+            Err(error) => {
+                tracing::error!(%error, "the rules are not valid; the last ones stay");
+                None
+            }
+        }
+    }
+}
+
+/// Trusts a project's file as it is now; returns its rules.
+pub fn trust(paths: &Paths, project: &Path) -> Result<Policy, RulesError> {
+    let path = project.join(PROJECT_FILE);
+    let unreadable = |source| RulesError::Unreadable { path: path.clone(), source };
+    let text = fs::read_to_string(&path).map_err(unreadable)?;
+    let policy = parse_project(&text, &path.display().to_string());
+    let policy = policy.map_err(|flaws| RulesError::Flawed { path: path.clone(), flaws })?;
+    let mut trusted = trusted(paths)?;
+    trusted.insert(project.to_owned(), text);
+    keep(paths, &trusted)?;
+    Ok(policy)
+}
+
+/// Takes the trust back; false if there was none.
+pub fn distrust(paths: &Paths, project: &Path) -> Result<bool, RulesError> {
+    let mut trusted = trusted(paths)?;
+    let was = trusted.remove(project).is_some();
+    if was {
+        keep(paths, &trusted)?;
+    }
+    Ok(was)
+}
+
+/// The projects that are trusted, and the text that is.
+pub fn trusted(paths: &Paths) -> Result<BTreeMap<PathBuf, String>, RulesError> {
+    let path = paths.trusted();
+    let Some(text) = text_of(&path)? else { return Ok(BTreeMap::new()) };
+    let damaged = |error: serde_json::Error| RulesError::Unreadable {
+        path: path.clone(),
+        source: io::Error::other(error.to_string()),
+    };
+    serde_json::from_str(&text).map_err(damaged)
+}
+
+fn keep(paths: &Paths, trusted: &BTreeMap<PathBuf, String>) -> Result<(), RulesError> {
+    let path = paths.trusted();
+    let unwritable = |source| RulesError::Unwritable { path: path.clone(), source };
+    let text = serde_json::to_string_pretty(trusted).expect("paths and texts are JSON");
+    let dir = path.parent().expect("it lies in the state directory");
+    fs::create_dir_all(dir).map_err(unwritable)?;
+    let new = path.with_extension("json.new");
+    fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(unwritable)
+}
+
+fn look(paths: &Paths) -> Result<Texts, RulesError> {
+    let user = text_of(&paths.policy_file())?;
+    let mut projects = trusted(paths)?;
+    projects.retain(|project, _| project.join(PROJECT_FILE).exists());
+    Ok(Texts { user, projects })
+}
+
+fn text_of(path: &Path) -> Result<Option<String>, RulesError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(RulesError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+fn read(paths: &Paths, texts: &Texts) -> Result<Policies, RulesError> {
+    let path = paths.policy_file();
+    let user = parse(texts.user.as_deref().unwrap_or_default(), &path.display().to_string());
+    let user = user.map_err(|flaws| RulesError::Flawed { path, flaws })?;
+    let mut projects = BTreeMap::new();
+    for (project, text) in &texts.projects {
+        let path = project.join(PROJECT_FILE);
+        let policy = parse_project(text, &path.display().to_string());
+        let policy = policy.map_err(|flaws| RulesError::Flawed { path, flaws })?;
+        projects.insert(project.clone(), policy);
+    }
+    let home = std::env::var("HOME").ok();
+    Ok(Policies { user, projects, home, ..Policies::default() })
+}
+
+/// In which modes which agent asks nothing, as the catalogue has it.
+fn unasking(catalogue: &Catalogue) -> BTreeMap<String, Vec<String>> {
+    let of = |spec: &Spec| {
+        let modes = spec.launch.iter().flat_map(|it| &it.modes);
+        let silent: Vec<String> = modes.filter(|it| !it.asks).map(|it| it.id.clone()).collect();
+        (!silent.is_empty()).then(|| (spec.id.clone(), silent))
+    };
+    catalogue.iter().filter_map(of).collect()
+}
+
+fn listed(flaws: &[Flaw]) -> String {
+    let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
+    flaws.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DENY: &str = "[[rule]]\ndo = \"deny\"\nrun = \"rm\"\n";
+
+    fn world() -> (tempfile::TempDir, Paths, Rulebook) {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::below(dir.path());
+        fs::create_dir_all(&paths.config).unwrap();
+        fs::write(paths.policy_file(), DENY).unwrap();
+        let book = Rulebook::open(&paths, &crate::roster::catalogue(&paths)).unwrap();
+        (dir, paths, book)
+    }
+
+    #[test]
+    fn a_changed_file_counts_and_a_broken_one_leaves_the_last_rules() {
+        let (_dir, paths, mut book) = world();
+        assert_eq!(book.policies().user.rules.len(), 1);
+        assert!(book.refresh().is_none());
+        fs::write(paths.policy_file(), DENY.repeat(2)).unwrap();
+        assert_eq!(book.refresh().unwrap().user.rules.len(), 2);
+        fs::write(paths.policy_file(), "[[rule]]\ndo = \"maybe\"\n").unwrap();
+        assert!(book.refresh().is_none());
+        assert_eq!(book.policies().user.rules.len(), 2);
+        let broken = Rulebook::open(&paths, &crate::roster::catalogue(&paths)).unwrap_err();
+        assert!(broken.to_string().contains("maybe"), "{broken}");
+    }
+
+    #[test]
+    fn a_project_is_inert_until_trusted_and_then_only_as_it_was() {
+        let (dir, paths, mut book) = world();
+        let project = dir.path().join("project");
+        let file = project.join(PROJECT_FILE);
+        fs::create_dir_all(&project).unwrap();
+        fs::write(&file, DENY).unwrap();
+        assert!(book.refresh().is_none());
+        assert_eq!(trust(&paths, &project).unwrap().rules.len(), 1);
+        assert_eq!(book.refresh().unwrap().projects[&project].rules.len(), 1);
+        fs::write(&file, "[[rule]]\ndo = \"allow\"\n").unwrap();
+        assert!(book.refresh().is_none());
+        assert_eq!(book.policies().projects[&project].rules[0].run, ["rm"]);
+        fs::remove_file(&file).unwrap();
+        assert!(book.refresh().unwrap().projects.is_empty());
+        assert!(distrust(&paths, &project).unwrap());
+        assert!(!distrust(&paths, &project).unwrap());
+    }
+
+    #[test]
+    fn the_catalogue_says_which_modes_ask_nothing() {
+        let (_dir, _paths, book) = world();
+        let modes = &book.policies().unasking["claude"];
+        assert_eq!(modes, &["bypassPermissions"]);
+    }
+}
