@@ -58,6 +58,7 @@ enum Verb {
     Adapt(cmd::adapt::Adapt),
     Models(cmd::models::Models),
     Policy(cmd::policy::Policy),
+    Trust(cmd::trust::Trust),
     Doctor(cmd::doctor::Doctor),
     Completions(cmd::completions::Completions),
     Man(cmd::man::Man),
@@ -103,6 +104,7 @@ fn dispatch(verb: Option<Verb>, desk: &Desk) -> Result<(), Failure> {
         Some(Verb::Adapt(it)) => it.run(desk),
         Some(Verb::Models(it)) => it.run(desk),
         Some(Verb::Policy(it)) => it.run(desk),
+        Some(Verb::Trust(it)) => it.run(desk),
         Some(Verb::Doctor(it)) => it.run(desk),
         Some(Verb::Completions(it)) => it.run(desk),
         Some(Verb::Man(it)) => it.run(desk),
@@ -116,7 +118,7 @@ pub(crate) fn tree() -> clap::Command {
 
 const DIRECTORIES: &str = "\
 Directories:
-  $JACKFIELD_CONFIG_DIR   config.toml, agents/ [default: $XDG_CONFIG_HOME/jackfield]
+  $JACKFIELD_CONFIG_DIR   config.toml, policy.toml, agents/ [default: $XDG_CONFIG_HOME/jackfield]
   $JACKFIELD_STATE_DIR    journal, ledger, log [default: $XDG_STATE_HOME/jackfield]
   $JACKFIELD_RUNTIME_DIR  socket, token        [default: $XDG_RUNTIME_DIR/jackfield]";
 

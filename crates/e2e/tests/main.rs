@@ -16,6 +16,7 @@ mod kill_client;
 mod kill_daemon;
 mod live;
 mod many_sessions;
+mod policy;
 mod sdk;
 mod sdk_client;
 mod slow_client;

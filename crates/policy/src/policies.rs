@@ -35,6 +35,11 @@ impl Policies {
         project.or(self.user.reseed).unwrap_or(true)
     }
 
+    /// Whether there is no rule at all outside of sessions.
+    pub fn is_empty(&self) -> bool {
+        self.user.rules.is_empty() && self.projects.values().all(|it| it.rules.is_empty())
+    }
+
     /// Why no rule is heard in this mode of this agent, if none is.
     pub fn unheard(&self, agent: &str, mode: &str) -> Option<String> {
         let modes = self.unasking.get(agent)?;

@@ -41,7 +41,12 @@ impl OpenAsk {
             number,
             agent: text("agent"),
             since: text("since"),
-            ask: Ask { id: number.to_string(), tool, options: choices(&raw["options"]) },
+            ask: Ask {
+                id: number.to_string(),
+                tool,
+                options: choices(&raw["options"]),
+                ruled: false,
+            },
             form: raw["method"] != "session/request_permission",
             raw: raw.clone(),
         })

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_a_rule_wants_asked_is_not_allowed_unasked() {
-        let ask = super::super::Ask { ruled: true, ..ask("edit", OPTIONS) };
+        let ask = Ask { ruled: true, ..ask("edit", OPTIONS) };
         let rules = Rules { approve: Approve::All, otherwise: Some(OnAsk::Fail) };
         assert!(matches!(rules.judge(&ask), Verdict::Fail(_)));
     }

@@ -89,7 +89,7 @@ fn chosen(ask: &OpenAsk, option: &str) -> Result<(Value, String), Failure> {
 }
 
 /// The session, and the ask if one is named. A title may end like a number.
-fn meant(rows: &[Row], named: &str) -> Result<(Row, Option<u64>), Failure> {
+pub(super) fn meant(rows: &[Row], named: &str) -> Result<(Row, Option<u64>), Failure> {
     let split = named.rsplit_once(':');
     match split.and_then(|(session, number)| Some((session, number.parse().ok()?))) {
         Some((session, number)) if find(rows, named).is_err() => {

@@ -20,4 +20,5 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod trust;
 mod turn;

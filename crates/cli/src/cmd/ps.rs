@@ -59,5 +59,11 @@ pub(super) fn table(desk: &Desk, all: &[Row], live: &[&Row]) -> Result<(), Failu
             time_cell(desk, &row.updated_at),
         ]);
     }
-    table.print(&desk.out)
+    table.print(&desk.out)?;
+    for row in live {
+        if let Some(why) = &row.unheard {
+            desk.out.note(&format!("{}: {why}", row.session_id));
+        }
+    }
+    Ok(())
 }

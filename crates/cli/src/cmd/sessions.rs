@@ -175,6 +175,7 @@ impl Show {
             ("state", row.state.clone()),
             ("asks", asks),
             ("queued", queued),
+            ("policy", row.unheard.clone().unwrap_or_default()),
             ("agent", row.agent.clone()),
             ("command", row.argv.join(" ")),
             ("pid", pid),

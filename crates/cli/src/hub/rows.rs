@@ -39,6 +39,8 @@ pub(crate) struct Row {
     pub(crate) updated_at: String,
     #[serde(default)]
     pub(crate) agent_session: String,
+    /// Why rules about what it may do are not heard, if they are not.
+    pub(crate) unheard: Option<String>,
     /// As it came, for programs.
     #[serde(skip)]
     pub(crate) raw: Value,

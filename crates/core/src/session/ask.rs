@@ -66,7 +66,8 @@ impl Hub {
         let number = session.state.asks + 1;
         let theirs: Box<str> = frame.id().expect("a request has an id").into();
         let decision = (!elicits).then(|| self.judge(id, &ours));
-        let spoken = decision.as_ref().filter(|it| it.effect.is_some());
+        let silent = self.config.policies.is_empty();
+        let spoken = decision.as_ref().filter(|it| !silent || it.effect.is_some());
         let said = spoken.map_or_else(Json::null, |it| Json::trusted(it.to_json().to_string()));
         let asked = Json::trusted(ours.bytes().clone());
         let body = Body::Asked { ask: number, decision: said.clone(), frame: asked };

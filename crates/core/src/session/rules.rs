@@ -38,10 +38,16 @@ impl Hub {
     pub(super) fn judge(&self, id: &SessionId, ask: &Frame) -> Decision {
         let session = &self.sessions[id];
         let params = params_of(ask);
-        let call = params["toolCall"]["toolCallId"].as_str();
-        let known = call.and_then(|it| session.calls.get(it)).map(Told::as_json);
+        let told = params["toolCall"]["toolCallId"].as_str().and_then(|it| session.calls.get(it));
+        let known = told.map(Told::as_json);
         let call = self.call(session, &params, known.as_ref());
-        self.config.policies.decide(learned(session), &call)
+        let mut decision = self.config.policies.decide(learned(session), &call);
+        if told.is_some_and(|it| it.cut) && decision.effect == Some(Effect::Allow) {
+            // What is not known of it cannot be allowed.
+            decision.effect = Some(Effect::Ask);
+            decision.why.push_str("; but it was told at such length that a person is asked");
+        }
+        decision
     }
 
     fn call(&self, session: &Session, params: &Value, known: Option<&Value>) -> Call {

@@ -8,15 +8,13 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_daemon::rulebook::PROJECT_FILE;
 use jackfield_policy::{Flaw, Policy, parse, parse_project};
 use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
-
-/// The file of a project, which holds more than rules.
-const PROJECT_FILE: &str = ".jackfield.toml";
 
 /// List the rules of a file as they are understood, or everything that is wrong with it
 ///
@@ -39,7 +37,7 @@ impl Check {
     pub(super) fn run(&self, desk: &Desk) -> Result<(), Failure> {
         let file = match &self.file {
             Some(file) => file.clone(),
-            None => desk.dial.paths().config.join("policy.toml"),
+            None => desk.dial.paths().policy_file(),
         };
         let text = fs::read_to_string(&file).map_err(|source| Failure::Local {
             what: format!("cannot read `{}`", file.display()),
