@@ -4,7 +4,8 @@ use bytes::Bytes;
 use jackfield_wire::Frame;
 use std::fmt;
 
-/// In a life: `Started`, then any of `Frames` or `Lines`, `Noise` and `Wrote`, then `Gone`, then `Swept`.
+/// In a life: `Started`, then any of `Frames` or `Lines` or `Output`, `Noise` and `Wrote`, then `Gone`,
+/// then `Swept`.
 /// An agent that could not be started says only `Gone` and `Swept`.
 #[derive(Debug)]
 pub enum AgentEvent {
@@ -16,6 +17,8 @@ pub enum AgentEvent {
     Frames(Vec<Frame>),
     /// The same of a program that was started to speak lines.
     Lines(Vec<Bytes>),
+    /// The same of a program that was started to print bytes. May share its memory, like a frame.
+    Output(Bytes),
     /// Stdout that is no protocol. Counted and kept with the tail of stderr, never answered.
     Noise(Noise),
     /// So much of the backlog was taken by the agent after it had to wait.
@@ -50,6 +53,14 @@ pub struct Exit {
     pub stderr_tail: String,
     /// How many lines of stdout were no protocol.
     pub noise: u64,
+}
+
+impl Exit {
+    /// The name of the signal that ended it, as in `SIGTERM`.
+    pub fn signal_name(&self) -> Option<String> {
+        let signal = self.signal?;
+        Some(signal_name(signal).map_or_else(|| signal.to_string(), |it| format!("SIG{it}")))
+    }
 }
 
 /// In a few words, for people: `exit status 1`, `signal 9 (KILL)`.

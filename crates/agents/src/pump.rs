@@ -38,12 +38,19 @@ impl<K: Clone> Pump<K> {
                 chunk = next(&valve, &mut pipe) => chunk,
             };
             let Ok(Some(chunk)) = chunk else { break };
+            if speaks == Speaks::Bytes {
+                let _ = events.send((key.clone(), AgentEvent::Output(chunk))).await;
+                continue;
+            }
             let mut batch = Batch::of(speaks);
             splitter.push(chunk, &mut |line| batch.add(line, &tail));
             batch.deliver(&key, &events).await;
         }
         let mut batch = Batch::of(speaks);
-        chunk::drain(&pipe, |chunk| splitter.push(chunk, &mut |line| batch.add(line, &tail)));
+        chunk::drain(&pipe, |chunk| match speaks {
+            Speaks::Bytes => batch.bytes.push(chunk),
+            _ => splitter.push(chunk, &mut |line| batch.add(line, &tail)),
+        });
         splitter.finish(&mut |line| batch.add(line, &tail));
         batch.deliver(&key, &events).await;
     }
@@ -62,6 +69,7 @@ struct Batch {
     speaks: Speaks,
     frames: Vec<Frame>,
     lines: Vec<Bytes>,
+    bytes: Vec<Bytes>,
     noise: Option<Noise>,
 }
 
@@ -99,6 +107,9 @@ impl Batch {
         }
         if !self.lines.is_empty() {
             let _ = events.send((key.clone(), AgentEvent::Lines(self.lines))).await;
+        }
+        for bytes in self.bytes {
+            let _ = events.send((key.clone(), AgentEvent::Output(bytes))).await;
         }
         if let Some(noise) = self.noise {
             let _ = events.send((key.clone(), AgentEvent::Noise(noise))).await;

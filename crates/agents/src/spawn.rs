@@ -103,7 +103,7 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
         key: key.clone(),
         pipe: ours.stdout,
         splitter: match launch.speaks {
-            Speaks::Frames => LineSplitter::new(limits.frame_bytes_max),
+            Speaks::Frames | Speaks::Bytes => LineSplitter::new(limits.frame_bytes_max),
             Speaks::Lines => LineSplitter::new(limits.frame_bytes_max).with_blank_lines(),
         },
         speaks: launch.speaks,
@@ -122,6 +122,7 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
         mark: mark.to_owned(),
         sweeper: ledger.sweeper(),
         tail,
+        needs_stdout: launch.speaks != Speaks::Bytes,
     };
     tokio::spawn(tend.run(pump, ours.stderr));
     Ok(AgentHandle::new(outbox, valve, control))
@@ -167,6 +168,11 @@ fn start_guard(
     theirs: Theirs,
 ) -> io::Result<Child> {
     let cwd = std::path::absolute(&launch.cwd)?;
+    let stderr = match launch.speaks {
+        // One pipe for both keeps their order.
+        Speaks::Bytes => theirs.stdout.try_clone()?,
+        Speaks::Frames | Speaks::Lines => theirs.stderr,
+    };
     Command::new(&guard.program)
         .args(&guard.args)
         .arg("--cwd")
@@ -178,6 +184,6 @@ fn start_guard(
         .env(MARK_VARIABLE, mark)
         .stdin(Stdio::from(OwnedFd::from(theirs.socket)))
         .stdout(theirs.stdout)
-        .stderr(theirs.stderr)
+        .stderr(stderr)
         .spawn()
 }

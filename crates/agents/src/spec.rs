@@ -21,6 +21,8 @@ pub enum Speaks {
     Frames,
     /// Lines that only an adapter understands.
     Lines,
+    /// Whatever a command prints, on stdout and stderr alike, in the order printed.
+    Bytes,
 }
 
 /// Values of variables are never shown: keys live there.

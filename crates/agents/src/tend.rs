@@ -35,6 +35,8 @@ pub(crate) struct Tend<K> {
     pub(crate) mark: String,
     pub(crate) sweeper: Arc<Sweeper>,
     pub(crate) tail: Tail,
+    /// Without stdout it can no longer serve anybody; a mere command may close it and go on.
+    pub(crate) needs_stdout: bool,
 }
 
 impl<K: Clone + Send + Sync + 'static> Tend<K> {
@@ -87,7 +89,7 @@ impl<K: Clone + Send + Sync + 'static> Tend<K> {
         let fact = tokio::select! {
             biased;
             fact = facts.next() => fact,
-            () = output.stdout_ended() => {
+            () = output.stdout_ended(), if self.needs_stdout => {
                 // It ended, and the news is on its way; or it will never answer again.
                 self.control.order(Order::Stop(Stop::Polite));
                 self.outbox.close();

@@ -148,6 +148,11 @@ impl Hub {
         self.conns.is_empty() && self.agents.is_empty()
     }
 
+    /// What is known of a session, for whoever tells people about it.
+    pub fn session(&self, id: &SessionId) -> Option<&State> {
+        self.sessions.get(id).map(|it| &it.state)
+    }
+
     pub(crate) fn next_agent(&mut self) -> AgentId {
         self.next_agent += 1;
         AgentId(self.next_agent)

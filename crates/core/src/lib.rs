@@ -28,5 +28,5 @@ pub use id::{AgentId, ConnId, Seq, SessionId, Time};
 pub use input::{AppendFailure, Exit, Input};
 pub use jackfield_policy::Policies;
 pub use limits::Limits;
-pub use output::{Environment, Launch, Note, Output};
+pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
 pub use session::{AskRule, Unanswered};

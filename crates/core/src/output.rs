@@ -5,6 +5,10 @@ use bytes::Bytes;
 use jackfield_wire::Frame;
 use std::{fmt, path::PathBuf, sync::Arc};
 
+/// How the names of terminals begin that the driver serves: whoever else can serve terminals knows
+/// nothing of these.
+pub const TERMINAL_PREFIX: &str = "jackfield-terminal-";
+
 #[derive(Debug, Clone)]
 pub enum Output {
     /// Write this event, and the session's new summary if there is one; answer with
@@ -74,13 +78,49 @@ impl fmt::Debug for Environment {
 /// The life of the hub in words; `daemon/observe` makes lines and counters of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    SessionOpened { session: SessionId, agent: AgentId },
-    SessionWoke { session: SessionId, agent: AgentId, rung: &'static str },
-    SessionFenced { session: SessionId },
-    SessionDeleted { session: SessionId },
-    TurnStarted { session: SessionId, turn: u64 },
-    TurnEnded { session: SessionId, turn: u64, how: &'static str },
-    ClientBehind { session: SessionId, conn: ConnId },
-    AppendRetried { session: SessionId, held: usize, why: String },
-    AgentEnded { agent: AgentId, status: String },
+    SessionOpened {
+        session: SessionId,
+        agent: AgentId,
+    },
+    SessionWoke {
+        session: SessionId,
+        agent: AgentId,
+        rung: &'static str,
+    },
+    SessionFenced {
+        session: SessionId,
+    },
+    SessionDeleted {
+        session: SessionId,
+    },
+    TurnStarted {
+        session: SessionId,
+        turn: u64,
+    },
+    /// `reason` is the agent's word for why it stopped, if it did.
+    TurnEnded {
+        session: SessionId,
+        turn: u64,
+        how: &'static str,
+        reason: Option<String>,
+    },
+    ClientBehind {
+        session: SessionId,
+        conn: ConnId,
+    },
+    AppendRetried {
+        session: SessionId,
+        held: usize,
+        why: String,
+    },
+    /// An agent asks, and only a person can answer.
+    AskOpened {
+        session: SessionId,
+        ask: u64,
+        what: String,
+    },
+    AgentEnded {
+        agent: AgentId,
+        status: String,
+    },
 }

@@ -1,6 +1,11 @@
 //! Carrying out what the hub asks. Nothing here decides anything, and nothing here waits.
 
-use crate::{chunks::Chunks, chunks::follows, environment, observe, roster::Roster};
+use crate::{
+    chunks::{Chunks, follows},
+    environment, observe,
+    roster::Roster,
+    served::{Answer, Served},
+};
 use bytes::Bytes;
 use jackfield_agents::{
     AgentEvent, AgentHandle, GuardCommand, Launch as Command, Ledger, Speaks, Stop,
@@ -10,7 +15,6 @@ use jackfield_core::{
     AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits,
 };
 use jackfield_journal::{AppendError, Done, Journal, Port, ReadError};
-use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
@@ -25,6 +29,15 @@ const UNREAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The reader that is no client: conns are counted from 1.
 pub(crate) const FOR_THE_HUB: u64 = 0;
 
+/// What every process of this daemon is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct Ground {
+    pub(crate) guard: GuardCommand,
+    pub(crate) ledger: Ledger,
+    /// Marks this daemon's processes among all of the machine.
+    pub(crate) mark: String,
+}
+
 /// The hands of the loop: the edges, and what is on its way to them.
 pub(crate) struct Effects {
     pub(crate) conns: BTreeMap<ConnId, ConnHandle>,
@@ -33,11 +46,9 @@ pub(crate) struct Effects {
     pub(crate) journal: Journal,
     pub(crate) chunks: Chunks,
     pub(crate) roster: Roster,
-    pub(crate) guard: GuardCommand,
-    pub(crate) ledger: Ledger,
+    pub(crate) served: Served,
+    pub(crate) ground: Ground,
     pub(crate) agent_events: Sender<(AgentId, AgentEvent)>,
-    /// Marks this daemon's agents among all processes of the machine.
-    pub(crate) mark: String,
     /// The epoch under which each stream is written.
     epochs: BTreeMap<SessionId, u64>,
     /// Edges with something to flush at the end of the turn.
@@ -54,10 +65,9 @@ impl Effects {
         port: Port,
         journal: Journal,
         roster: Roster,
-        guard: GuardCommand,
-        ledger: Ledger,
+        served: Served,
+        ground: Ground,
         agent_events: Sender<(AgentId, AgentEvent)>,
-        mark: String,
     ) -> Effects {
         Effects {
             conns: BTreeMap::new(),
@@ -66,10 +76,9 @@ impl Effects {
             journal,
             chunks: Chunks::default(),
             roster,
-            guard,
-            ledger,
+            served,
+            ground,
             agent_events,
-            mark,
             epochs: BTreeMap::new(),
             dirty_conns: BTreeSet::new(),
             dirty_agents: BTreeSet::new(),
@@ -101,7 +110,10 @@ impl Effects {
                 let why = "this journal cannot copy".to_owned();
                 self.inputs.push_back(Input::CopyFailed { to, why });
             }
-            Output::Serve { agent, frame, .. } => self.serve(agent, &frame),
+            Output::Serve { agent, frame, dirs } => {
+                let answer = self.served.serve(agent, &frame, dirs);
+                self.answer_served(answer);
+            }
             Output::Delete { session } => {
                 self.chunks.failed(&session);
                 self.epochs.remove(&session);
@@ -118,11 +130,14 @@ impl Effects {
             Output::PauseAgent { agent } => self.with_agent(agent, AgentHandle::pause),
             Output::ResumeAgent { agent } => self.with_agent(agent, AgentHandle::resume),
             Output::StopAgent { agent, now } => {
+                self.served.on_stop(agent, now);
                 let how = if now { Stop::Now } else { Stop::Polite };
                 self.with_agent(agent, |it| it.stop(how));
             }
             Output::EndTools { agent, age_ms } => {
-                self.with_agent(agent, |it| it.end_tools(Duration::from_millis(age_ms)));
+                let age = Duration::from_millis(age_ms);
+                self.served.end_tools(agent, age);
+                self.with_agent(agent, |it| it.end_tools(age));
             }
             Output::Note(note) => observe::note(&note),
             Output::StopAsked => self.stop_asked = true,
@@ -130,11 +145,11 @@ impl Effects {
         }
     }
 
-    fn serve(&mut self, agent: AgentId, frame: &Frame) {
-        let method = frame.method().map(std::borrow::Cow::into_owned).unwrap_or_default();
-        let id = frame.id().expect("an agent asked for it, so it has an id");
-        let frame = Frame::error_for(id, &Fault::MethodNotFound { method });
-        self.inputs.push_back(Input::Served { agent, frame });
+    /// What was served for agents becomes an input.
+    pub(crate) fn answer_served(&mut self, answers: impl IntoIterator<Item = Answer>) {
+        let inputs =
+            answers.into_iter().map(|Answer { agent, frame }| Input::Served { agent, frame });
+        self.inputs.extend(inputs);
     }
 
     fn tell_client(&mut self, conn: ConnId, text: Bytes) {
@@ -173,17 +188,20 @@ impl Effects {
         // A process that was started before any session named a directory.
         let nowhere = launch.cwd.as_os_str().is_empty();
         let cwd = if nowhere { PathBuf::from("/") } else { launch.cwd.clone() };
+        self.served.on_spawned(agent, &start.env);
         let speaks = Speaks::Frames;
         let command = Command { argv: start.argv, cwd, env: start.env, speaks };
-        let mark = format!("{}-{}", self.mark, agent.0);
+        let Ground { guard, ledger, mark } = &self.ground;
+        let mark = format!("{mark}-{}", agent.0);
         let events = self.agent_events.clone();
-        match jackfield_agents::spawn(&self.guard, &command, &mark, &self.ledger, events, agent) {
+        match jackfield_agents::spawn(guard, &command, &mark, ledger, events, agent) {
             Ok(handle) => drop(self.agents.insert(agent, handle)),
             Err(error) => self.not_started(agent, chain(&error)),
         }
     }
 
     fn not_started(&mut self, agent: AgentId, status: String) {
+        self.served.on_gone(agent);
         let exit = Exit { status, stderr: String::new(), started: false };
         self.inputs.push_back(Input::AgentGone { agent, exit });
     }

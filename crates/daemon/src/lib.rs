@@ -2,8 +2,8 @@
 //!
 //! Read in this order: [`paths`] and [`config`] (what it is told), `boot` (how it comes up),
 //! `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks` (events on
-//! their way to the journal), `roster` (agents by name),
-//! [`rulebook`] (what they may do), `observe` (log lines), `recorder` (the last inputs, for the day an
+//! their way to the journal), `roster` (agents by name), [`rulebook`] (what they may do), `served`
+//! (files and terminals that no client serves), `observe` (log lines), `recorder` (the last inputs, for the day an
 //! assertion fails).
 //!
 //! - **Invariant:** one thread owns the hub and all sockets and pipes; the journal's threads talk to it
@@ -25,6 +25,7 @@ mod recover;
 mod roster;
 pub mod rulebook;
 mod serve;
+mod served;
 
 pub use config::Settings;
 pub use observe::LogTarget;

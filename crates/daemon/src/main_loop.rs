@@ -5,6 +5,7 @@ use crate::{
     effects::{Effects, FOR_THE_HUB},
     recorder::Recorder,
     rulebook::Rulebook,
+    served::{self, TerminalId},
 };
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
@@ -25,6 +26,8 @@ pub(crate) struct Mailboxes {
     pub(crate) journal: Receiver<Done>,
     pub(crate) agents: Receiver<(AgentId, AgentEvent)>,
     pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
+    pub(crate) served: Receiver<served::Done>,
+    pub(crate) terminals: Receiver<(TerminalId, AgentEvent)>,
     pub(crate) accepted: Receiver<Stream>,
     pub(crate) signals: Receiver<()>,
 }
@@ -47,6 +50,8 @@ enum Woken {
     Journal(Done),
     Agent(AgentId, AgentEvent),
     Client(ConnId, ClientEvent),
+    Served(served::Done),
+    Terminal(TerminalId, AgentEvent),
     Accepted(Stream),
     Signal,
     Tick,
@@ -79,18 +84,24 @@ impl MainLoop {
 
     /// The hub has written everything, and no process of ours is left.
     fn is_over(&self) -> bool {
-        self.effects.stopped && self.effects.agents.is_empty()
+        self.effects.stopped && self.has_no_process()
+    }
+
+    fn has_no_process(&self) -> bool {
+        self.effects.agents.is_empty() && self.effects.served.is_over()
     }
 
     async fn next(&mut self, mail: &mut Mailboxes) -> Woken {
         let timeout = self.hub.poll_timeout().map(clock::until);
-        let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.effects.agents.is_empty());
+        let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.has_no_process());
         // What is already durable is heard before anything new is taken in.
         tokio::select! {
             biased;
             Some(done) = mail.journal.recv() => Woken::Journal(done),
             Some((agent, event)) = mail.agents.recv() => Woken::Agent(agent, event),
             Some((conn, event)) = mail.clients.recv() => Woken::Client(conn, event),
+            Some(done) = mail.served.recv() => Woken::Served(done),
+            Some((id, event)) = mail.terminals.recv() => Woken::Terminal(id, event),
             Some(accepted) = mail.accepted.recv() => Woken::Accepted(accepted),
             Some(()) = mail.signals.recv() => Woken::Signal,
             () = elapsed(timeout) => Woken::Tick,
@@ -106,6 +117,16 @@ impl MainLoop {
             }
             Woken::Agent(agent, event) => self.on_agent(agent, event),
             Woken::Client(conn, event) => self.on_client(conn, event),
+            Woken::Served(done) => {
+                let answer = self.effects.served.on_done(done);
+                self.effects.answer_served(answer);
+                self.feed_all();
+            }
+            Woken::Terminal(id, event) => {
+                let answers = self.effects.served.on_terminal(id, event);
+                self.effects.answer_served(answers);
+                self.feed_all();
+            }
             Woken::Accepted(accepted) => self.on_accepted(accepted),
             Woken::Signal => self.on_signal(),
             Woken::Tick => self.feed(Input::Tick),
@@ -124,6 +145,7 @@ impl MainLoop {
             for agent in self.effects.agents.values_mut() {
                 agent.stop(Stop::Now);
             }
+            self.effects.served.end_now();
         }
         if 2 < self.signals {
             self.effects.stopped = true;
@@ -141,9 +163,10 @@ impl MainLoop {
             AgentEvent::Noise(noise) => {
                 tracing::debug!(%agent, lines = noise.lines, first = noise.first, "not protocol");
             }
-            // Lines are what adapters hear; the daemon's agents speak frames.
-            AgentEvent::Wrote { .. } | AgentEvent::Lines(_) => {}
+            // Lines are what adapters hear, and bytes come from terminals; agents speak frames.
+            AgentEvent::Wrote { .. } | AgentEvent::Lines(_) | AgentEvent::Output(_) => {}
             AgentEvent::Gone(exit) => {
+                self.effects.served.on_gone(agent);
                 self.feed(Input::AgentGone { agent, exit: in_words(exit) });
             }
             AgentEvent::Swept { survivors } => {

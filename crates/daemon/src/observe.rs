@@ -42,8 +42,11 @@ pub(crate) fn note(note: &Note) {
         }
         Note::SessionDeleted { session } => tracing::info!(%session, "session deleted"),
         Note::TurnStarted { session, turn } => tracing::debug!(%session, turn, "turn started"),
-        Note::TurnEnded { session, turn, how } => {
+        Note::TurnEnded { session, turn, how, .. } => {
             tracing::debug!(%session, turn, how, "turn ended");
+        }
+        Note::AskOpened { session, ask, .. } => {
+            tracing::debug!(%session, ask, "an ask waits for a person");
         }
         Note::ClientBehind { session, conn } => {
             tracing::debug!(%session, %conn, "client is behind; it reads the journal");

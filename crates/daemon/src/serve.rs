@@ -3,7 +3,7 @@
 use crate::{
     boot, clock,
     config::Settings,
-    effects::{Effects, chain},
+    effects::{Effects, Ground, chain},
     main_loop::{Mailboxes, MainLoop},
     observe::{self, LogTarget},
     paths::Paths,
@@ -11,6 +11,7 @@ use crate::{
     recover::recover,
     roster::{self, Roster},
     rulebook::{Rulebook, RulesError},
+    served::Served,
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
@@ -209,13 +210,17 @@ fn assemble(
     let (journal_done, journal_mail) = mpsc::channel(1024);
     let (agent_events, agent_mail) = mpsc::channel(64);
     let (client_events, client_mail) = mpsc::channel(64);
+    let (served_done, served_mail) = mpsc::channel(64);
+    let (terminal_events, terminal_mail) = mpsc::channel(64);
     let port = Port::start(journal.clone(), move |done| {
         // The loop is gone only when nobody waits for the answer any more.
         let _unheard = journal_done.blocking_send(done);
     });
     let mark = format!("{}-{seed:016x}", std::process::id());
     let crash_dir = (options.journal == JournalChoice::Sqlite).then(|| options.paths.state.clone());
-    let effects = Effects::new(port, journal, roster, options.guard, ledger, agent_events, mark);
+    let ground = Ground { guard: options.guard, ledger, mark };
+    let served = Served::new(ground.clone(), served_done, terminal_events);
+    let effects = Effects::new(port, journal, roster, served, ground, agent_events);
     let main_loop = MainLoop {
         hub,
         effects,
@@ -230,6 +235,8 @@ fn assemble(
         journal: journal_mail,
         agents: agent_mail,
         clients: client_mail,
+        served: served_mail,
+        terminals: terminal_mail,
         accepted,
         signals,
     };

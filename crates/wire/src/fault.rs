@@ -23,6 +23,8 @@ pub enum Fault {
     Internal { why: String },
     #[error("no session `{session}`")]
     SessionNotFound { session: String },
+    #[error("no file `{path}`")]
+    FileNotFound { path: String },
     #[error("request cancelled")]
     Cancelled,
     #[error("agent `{agent}` ended: {status}")]
@@ -57,7 +59,7 @@ impl Fault {
             Fault::MethodNotFound { .. } | Fault::NotServed { .. } => -32601,
             Fault::InvalidParams { .. } => -32602,
             Fault::Internal { .. } => -32603,
-            Fault::SessionNotFound { .. } => -32002,
+            Fault::SessionNotFound { .. } | Fault::FileNotFound { .. } => -32002,
             Fault::Cancelled => -32800,
             Fault::AgentGone { .. } => -31000,
             Fault::AgentNotStarted { .. } => -31001,
@@ -82,6 +84,7 @@ impl Fault {
             Fault::InvalidParams { .. } => "invalid_params",
             Fault::Internal { .. } => "internal",
             Fault::SessionNotFound { .. } => "session_not_found",
+            Fault::FileNotFound { .. } => "file_not_found",
             Fault::Cancelled => "cancelled",
             Fault::AgentGone { .. } => "agent_gone",
             Fault::AgentNotStarted { .. } => "agent_not_started",
@@ -132,6 +135,7 @@ impl Fault {
             Fault::AgentNotStarted { agent, why, stderr } => {
                 vec![("agent", agent), ("why", why), ("stderr", stderr)]
             }
+            Fault::FileNotFound { path } => vec![("path", path)],
             Fault::Overloaded { what } => vec![("what", what)],
             Fault::CannotResume { session, why } => vec![("session", session), ("why", why)],
             Fault::AskNotFound { session, ask } => vec![("session", session), ("ask", ask)],
@@ -159,6 +163,7 @@ mod tests {
             Fault::InvalidParams { why: odd() },
             Fault::Internal { why: odd() },
             Fault::SessionNotFound { session: odd() },
+            Fault::FileNotFound { path: odd() },
             Fault::Cancelled,
             Fault::AgentGone { agent: odd(), status: odd(), stderr: odd() },
             Fault::AgentNotStarted { agent: odd(), why: odd(), stderr: odd() },

@@ -138,6 +138,7 @@ impl Desk {
             }
             AgentEvent::Started { .. }
             | AgentEvent::Frames(_)
+            | AgentEvent::Output(_)
             | AgentEvent::Noise(_)
             | AgentEvent::Wrote { .. } => {}
         }

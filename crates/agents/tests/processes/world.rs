@@ -121,7 +121,10 @@ impl Agent {
                 }
                 AgentEvent::Noise(noise) => self.noise += noise.lines,
                 AgentEvent::Gone(exit) => return exit,
-                AgentEvent::Wrote { .. } | AgentEvent::Started { .. } | AgentEvent::Lines(_) => {}
+                AgentEvent::Wrote { .. }
+                | AgentEvent::Started { .. }
+                | AgentEvent::Lines(_)
+                | AgentEvent::Output(_) => {}
                 other @ AgentEvent::Swept { .. } => panic!("expected Gone, heard {other:?}"),
             }
         }

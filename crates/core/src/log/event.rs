@@ -117,6 +117,13 @@ impl Outcome {
         }
     }
 
+    /// The agent's word for why it stopped.
+    pub fn stop_reason(&self) -> Option<String> {
+        let Outcome::Stopped(result) = self else { return None };
+        let result: serde_json::Value = serde_json::from_str(result.as_str()).ok()?;
+        result["stopReason"].as_str().map(str::to_owned)
+    }
+
     pub fn json(&self) -> &Json {
         match self {
             Outcome::Stopped(json) | Outcome::Failed(json) | Outcome::Interrupted(json) => json,

@@ -3,7 +3,7 @@
 
 use super::rules::answer_of;
 use crate::{
-    AgentId, ConnId, Hub, Output, Seq, SessionId, Time,
+    AgentId, ConnId, Hub, Note, Output, Seq, SessionId, TERMINAL_PREFIX, Time,
     agent::Purpose,
     fanout::cancel_notice,
     log::{Body, Effect, Json},
@@ -30,6 +30,14 @@ impl Ask {
     pub(super) fn is_permission(&self) -> bool {
         self.frame.method().as_deref() == Some("session/request_permission")
     }
+
+    /// What is asked, in the agent's words.
+    fn what(&self) -> String {
+        let params = serde_json::from_str(self.frame.params().unwrap_or("{}"));
+        let params: serde_json::Value = params.unwrap_or_default();
+        let place = if self.is_permission() { "/toolCall/title" } else { "/message" };
+        params.pointer(place).and_then(|it| it.as_str()).unwrap_or_default().to_owned()
+    }
 }
 
 impl Hub {
@@ -39,7 +47,7 @@ impl Hub {
         if row.is_some_and(|it| it.durability == acp::Durability::Journaled) {
             return self.open_ask(agent, id, frame, ours);
         }
-        match self.server_for(id, frame) {
+        match self.server_for(id, frame).filter(|_| !is_of_our_terminal(frame)) {
             Some(conn) => self.issue_passing(agent, Some(id), conn, &ours),
             None if is_served(frame) => {
                 let dirs = self.sessions[id].state.dirs();
@@ -77,8 +85,10 @@ impl Hub {
             return self.answer_by_rule(agent, id, number, &theirs, &result);
         }
         let ask = Ask { seq, at: self.now, agent, theirs, frame: ours, decision: said };
+        let what = ask.what();
         self.sessions.get_mut(id).expect("found above").asks.insert(number, ask);
         self.limit_ask(id, number);
+        self.note(Note::AskOpened { session: id.clone(), ask: number, what });
     }
 
     /// A rule answers; no client hears of a question.
@@ -325,6 +335,15 @@ fn can_elicit(conns: &std::collections::BTreeMap<ConnId, Conn>, conn: ConnId) ->
 /// Files and terminals: what the hub's own machine has too.
 fn is_served(frame: &Frame) -> bool {
     frame.method().is_some_and(|it| it.starts_with("fs/") || it.starts_with("terminal/"))
+}
+
+/// Whether it is about a terminal that the hub's own machine runs; then no client knows it.
+fn is_of_our_terminal(frame: &Frame) -> bool {
+    let names_one = frame.method().is_some_and(|it| it.starts_with("terminal/"));
+    let params = frame.params().filter(|_| names_one);
+    let params = params.and_then(|it| serde_json::from_str::<serde_json::Value>(it).ok());
+    let terminal = params.as_ref().and_then(|it| it["terminalId"].as_str());
+    terminal.is_some_and(|it| it.starts_with(TERMINAL_PREFIX))
 }
 
 /// Whether a client announced that it serves this method; methods nobody announces are tried.

@@ -130,9 +130,9 @@ impl Hub {
             session.restarts.forgive();
         }
         self.void_asks(id, "the turn is over");
-        let how = outcome.name();
+        let (how, reason) = (outcome.name(), outcome.stop_reason());
         self.append(id, Body::Ended { turn: number, outcome });
-        self.note(Note::TurnEnded { session: id.clone(), turn: number, how });
+        self.note(Note::TurnEnded { session: id.clone(), turn: number, how, reason });
         self.pump(id);
     }
 
