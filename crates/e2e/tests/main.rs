@@ -19,4 +19,5 @@ mod many_sessions;
 mod policy;
 mod sdk;
 mod sdk_client;
+mod served;
 mod slow_client;

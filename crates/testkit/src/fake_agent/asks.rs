@@ -7,15 +7,47 @@ use super::words::{Step, chunk};
 /// One request to the client.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    Permission { index: u32, stubborn: bool },
+    Permission {
+        index: u32,
+        stubborn: bool,
+    },
     Elicit(Form),
-    FsRead(String),
+    FsRead {
+        path: String,
+        line: Option<u64>,
+        limit: Option<u64>,
+    },
     FsWrite(String, String),
-    TerminalCreate(Vec<String>),
+    TerminalCreate(Command, Then),
+    TerminalKill(String),
+    /// A look at a terminal of an earlier turn.
+    TerminalLook(String),
     TerminalWait(String),
-    TerminalOutput { terminal: String, exit: String },
-    TerminalRelease { terminal: String, text: String },
+    TerminalOutput {
+        terminal: String,
+        exit: String,
+    },
+    TerminalRelease {
+        terminal: String,
+        text: String,
+    },
     Unknown,
+}
+
+/// What runs in a terminal.
+#[derive(Debug, Clone)]
+pub(crate) struct Command {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) limit: Option<u64>,
+}
+
+/// What follows when a terminal is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    Wait,
+    Kill,
+    Leave,
 }
 
 /// What an elicitation is about.
@@ -65,16 +97,28 @@ impl Ask {
                 ("session/request_permission", permission(session, &asker.tool_id(*index)))
             }
             Ask::Elicit(form) => ("elicitation/create", elicitation(*form, asker)),
-            Ask::FsRead(path) => ("fs/read_text_file", json!({"sessionId": session, "path": path})),
+            Ask::FsRead { path, line, limit } => {
+                let mut params = json!({"sessionId": session, "path": path});
+                for (name, it) in [("line", line), ("limit", limit)] {
+                    if let Some(it) = it {
+                        params[name] = json!(it);
+                    }
+                }
+                ("fs/read_text_file", params)
+            }
             Ask::FsWrite(path, text) => {
                 let params = json!({"sessionId": session, "path": path, "content": text});
                 ("fs/write_text_file", params)
             }
-            Ask::TerminalCreate(argv) => {
-                let (command, rest) = (&argv[0], &argv[1..]);
-                let params = json!({"sessionId": session, "command": command, "args": rest});
+            Ask::TerminalCreate(Command { command, args, limit }, _) => {
+                let mut params = json!({"sessionId": session, "command": command, "args": args});
+                if let Some(limit) = limit {
+                    params["outputByteLimit"] = json!(limit);
+                }
                 ("terminal/create", params)
             }
+            Ask::TerminalKill(id) => ("terminal/kill", on_terminal(id)),
+            Ask::TerminalLook(id) => ("terminal/output", on_terminal(id)),
             Ask::TerminalWait(id) => ("terminal/wait_for_exit", on_terminal(id)),
             Ask::TerminalOutput { terminal, .. } => ("terminal/output", on_terminal(terminal)),
             Ask::TerminalRelease { terminal, .. } => ("terminal/release", on_terminal(terminal)),
@@ -98,12 +142,21 @@ impl Ask {
                 decided(&asker.tool_id(index), &what, stubborn, &answer)
             }
             Ask::Elicit(form) => elicited(form, &answer),
-            Ask::FsRead(_) => {
+            Ask::FsRead { .. } => {
                 let text = answer["content"].as_str().unwrap_or("no content");
                 vec![Step::Say(format!("{what}: {text}"))]
             }
             Ask::FsWrite(..) => vec![Step::Say(format!("{what}: done"))],
-            Ask::TerminalCreate(_) => next(Ask::TerminalWait(text_of(&answer["terminalId"]))),
+            Ask::TerminalCreate(_, then) => {
+                let terminal = text_of(&answer["terminalId"]);
+                match then {
+                    Then::Wait => next(Ask::TerminalWait(terminal)),
+                    Then::Kill => next(Ask::TerminalKill(terminal)),
+                    Then::Leave => vec![Step::Say(format!("terminal: left {terminal}"))],
+                }
+            }
+            Ask::TerminalKill(terminal) => next(Ask::TerminalWait(terminal)),
+            Ask::TerminalLook(_) => vec![Step::Say(format!("{what}: {answer}"))],
             Ask::TerminalWait(terminal) => {
                 let exit = format!("exit {} signal {}", answer["exitCode"], answer["signal"]);
                 next(Ask::TerminalOutput { terminal, exit })
@@ -121,7 +174,7 @@ impl Ask {
         match self {
             Ask::Permission { index, .. } => format!("ask {index}"),
             Ask::Elicit(_) => "elicit".to_owned(),
-            Ask::FsRead(_) => "fs-read".to_owned(),
+            Ask::FsRead { .. } => "fs-read".to_owned(),
             Ask::FsWrite(..) => "fs-write".to_owned(),
             Ask::Unknown => "unknown-request".to_owned(),
             _ => "terminal".to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    asks::{Ask, Form},
+    asks::{Ask, Command, Form, Then},
     flags::Death,
 };
 
@@ -96,16 +96,30 @@ pub(crate) const WORDS: &[Word] = &[
     word("ask-stubborn", |rest| asks(rest, true, None)),
     word("ask-withdraw", |rest| asks("", false, Some(Duration::from_millis(nth(rest, 0)?)))),
     word("elicit", |rest| Some(vec![Step::Asks(vec![Ask::Elicit(Form::parse(rest)?)], None)])),
-    word("fs-read", |rest| some(rest, |it| one_ask(Ask::FsRead(it.to_owned())))),
+    word("fs-read", |rest| {
+        let mut parts = rest.split_whitespace();
+        let path = parts.next()?.to_owned();
+        let mut number = || parts.next().map(str::parse).transpose().ok();
+        Some(vec![one_ask(Ask::FsRead { path, line: number()?, limit: number()? })])
+    }),
     line("fs-write", |rest| {
         let (path, text) = rest.split_once(' ')?;
         Some(vec![one_ask(Ask::FsWrite(path.to_owned(), text.to_owned()))])
     }),
-    line("terminal", |rest| {
+    line("terminal", |rest| terminal(rest, None, Then::Wait)),
+    line("terminal-limit", |rest| {
+        let (limit, rest) = rest.split_once(' ')?;
+        terminal(rest, Some(limit.parse().ok()?), Then::Wait)
+    }),
+    line("terminal-line", |rest| {
+        let (args, limit) = (Vec::new(), None);
         some(rest, |it| {
-            one_ask(Ask::TerminalCreate(it.split_whitespace().map(str::to_owned).collect()))
+            one_ask(Ask::TerminalCreate(Command { command: it.into(), args, limit }, Then::Wait))
         })
     }),
+    line("terminal-kill", |rest| terminal(rest, None, Then::Kill)),
+    line("terminal-leave", |rest| terminal(rest, None, Then::Leave)),
+    word("terminal-look", |rest| some(rest, |it| one_ask(Ask::TerminalLook(it.to_owned())))),
     word("unknown-request", |rest| bare(rest, || one_ask(Ask::Unknown))),
     word("unknown-update", |rest| bare(rest, || Step::Update(unknown_update()))),
     word("unknown-notification", |rest| {
@@ -227,6 +241,12 @@ fn unknown_update() -> Value {
 
 fn one_ask(ask: Ask) -> Step {
     Step::Asks(vec![ask], None)
+}
+
+fn terminal(rest: &str, limit: Option<u64>, then: Then) -> Option<Vec<Step>> {
+    let mut words = rest.split_whitespace().map(str::to_owned);
+    let (command, args) = (words.next()?, words.collect());
+    Some(vec![one_ask(Ask::TerminalCreate(Command { command, args, limit }, then))])
 }
 
 fn asks(rest: &str, stubborn: bool, withdraw: Option<Duration>) -> Option<Vec<Step>> {
