@@ -44,6 +44,7 @@ pub use handle::AgentHandle;
 pub use ledger::{Ledger, Reaped};
 pub use os::MARK_VARIABLE;
 pub use outbox::Full;
+pub use redact::Redactor;
 pub use spawn::{SpawnError, spawn, spawn_with};
 pub use spec::{GuardCommand, Launch, Limits, Speaks};
 pub use stop::{Graces, Stop};

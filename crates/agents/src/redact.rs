@@ -27,13 +27,13 @@ const BEARER: &str = "bearer ";
 
 /// Knows the secrets one agent was given.
 #[derive(Clone, Default)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     /// Longest first, so that a value which contains another is hidden whole.
     values: Vec<String>,
 }
 
 impl Redactor {
-    pub(crate) fn new(env: &[(String, String)]) -> Redactor {
+    pub fn new(env: &[(String, String)]) -> Redactor {
         let mut values: Vec<String> = env
             .iter()
             .filter(|(name, _)| {
@@ -50,7 +50,7 @@ impl Redactor {
         Redactor { values }
     }
 
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for value in &self.values {
             if text.contains(value) {

@@ -30,3 +30,4 @@ pub use jackfield_policy::Policies;
 pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
 pub use session::{AskRule, Unanswered};
+pub use session::rfc3339;

@@ -1,6 +1,6 @@
 //! `config.toml`: agents by name, and a few settings. A mistake is reported with its place.
 
-use crate::roster;
+use crate::{notify::NotifySettings, roster};
 use jackfield_journal::Durability;
 use serde::Deserialize;
 use std::{
@@ -20,6 +20,8 @@ pub struct Settings {
     pub durability: Survives,
     /// Seconds after which a daemon with nothing alive ends itself; 0 for never.
     pub idle_after: Option<u64>,
+    /// Who is told when an agent needs somebody, is done or failed.
+    pub notify: Option<NotifySettings>,
     pub agents: BTreeMap<String, AgentSettings>,
 }
 
@@ -83,6 +85,9 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
 
 fn parse(text: &str) -> Result<Settings, String> {
     let settings: Settings = toml::from_str(text).map_err(|error| error.to_string())?;
+    if let Some(notify) = &settings.notify {
+        notify.check()?;
+    }
     for (name, agent) in &settings.agents {
         if agent.command.as_ref().is_some_and(Vec::is_empty) {
             return Err(format!(

@@ -3,7 +3,8 @@
 //! Read in this order: [`paths`] and [`config`] (what it is told), `boot` (how it comes up),
 //! `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks` (events on
 //! their way to the journal), `roster` (agents by name), [`rulebook`] (what they may do), `served`
-//! (files and terminals that no client serves), `observe` (log lines), `recorder` (the last inputs, for the day an
+//! (files and terminals that no client serves), `notify` (telling people), `observe` (log lines),
+//! `recorder` (the last inputs, for the day an
 //! assertion fails).
 //!
 //! - **Invariant:** one thread owns the hub and all sockets and pipes; the journal's threads talk to it
@@ -18,6 +19,7 @@ pub mod config;
 mod effects;
 pub mod environment;
 mod main_loop;
+pub mod notify;
 mod observe;
 pub mod paths;
 mod recorder;

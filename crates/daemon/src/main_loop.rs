@@ -3,13 +3,14 @@
 use crate::{
     clock,
     effects::{Effects, FOR_THE_HUB},
+    notify::Notify,
     recorder::Recorder,
     rulebook::Rulebook,
     served::{self, TerminalId},
 };
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
-use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Seq, SessionId, log::Event};
+use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Output, Seq, SessionId, log::Event};
 use jackfield_journal::Done;
 use std::{future::pending, time::Duration};
 use tokio::sync::mpsc::{Receiver, Sender};
@@ -37,6 +38,7 @@ pub(crate) struct MainLoop {
     pub(crate) effects: Effects,
     pub(crate) rulebook: Rulebook,
     pub(crate) recorder: Recorder,
+    pub(crate) notify: Notify,
     pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
     pub(crate) next_conn: u64,
     /// Ends by itself when nothing was alive for this long.
@@ -80,6 +82,7 @@ impl MainLoop {
         // Answers of the journal that come now are for nobody, and must not wait to be taken.
         drop(mail);
         self.effects.port.stop();
+        self.notify.finish().await;
     }
 
     /// The hub has written everything, and no process of ours is left.
@@ -220,6 +223,9 @@ impl MainLoop {
 
     fn drain(&mut self) {
         while let Some(output) = self.hub.poll_output() {
+            if let Output::Note(note) = &output {
+                self.notify.on_note(note, &self.hub);
+            }
             self.effects.carry_out(output);
         }
     }

@@ -5,6 +5,7 @@ use crate::{
     config::Settings,
     effects::{Effects, Ground, chain},
     main_loop::{Mailboxes, MainLoop},
+    notify::Notify,
     observe::{self, LogTarget},
     paths::Paths,
     recorder::Recorder,
@@ -202,6 +203,7 @@ fn assemble(
     let recovered = recover(&journal).map_err(BootError::Recover)?;
     let sessions = recovered.len();
     let default_agent = options.settings.default_agent.clone();
+    let notify = options.settings.notify.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
     let roster = Roster::new(options.settings, paths, program);
     let rulebook = Rulebook::open(&options.paths, roster.catalogue()).map_err(BootError::Rules)?;
@@ -220,12 +222,14 @@ fn assemble(
     let crash_dir = (options.journal == JournalChoice::Sqlite).then(|| options.paths.state.clone());
     let ground = Ground { guard: options.guard, ledger, mark };
     let served = Served::new(ground.clone(), served_done, terminal_events);
+    let notify = Notify::new(notify, ground.clone());
     let effects = Effects::new(port, journal, roster, served, ground, agent_events);
     let main_loop = MainLoop {
         hub,
         effects,
         rulebook,
         recorder: Recorder::new(crash_dir),
+        notify,
         client_events,
         next_conn: 0,
         idle_after: options.idle_after,

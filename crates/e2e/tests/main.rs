@@ -17,6 +17,7 @@ mod kill_daemon;
 mod live;
 mod many_sessions;
 mod policy;
+mod notify;
 mod sdk;
 mod sdk_client;
 mod served;

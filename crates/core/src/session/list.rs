@@ -69,7 +69,7 @@ fn info((id, session): (&SessionId, &Session)) -> Value {
 }
 
 /// Milliseconds since the epoch as `2026-11-15T08:30:00.123Z` (civil-from-days).
-pub(crate) fn rfc3339(ms: u64) -> String {
+pub fn rfc3339(ms: u64) -> String {
     let (days, rest) = (ms / 86_400_000, ms % 86_400_000);
     let z = days + 719_468;
     let (era, day_of_era) = (z / 146_097, z % 146_097);

@@ -12,7 +12,7 @@ mod turn;
 mod wake;
 
 pub(crate) use attach::Attach;
-pub(crate) use list::rfc3339;
+pub use list::rfc3339;
 pub(crate) use open::Opening;
 pub use rules::{AskRule, Unanswered};
 pub(crate) use wake::Waking;

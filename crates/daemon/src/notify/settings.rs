@@ -1,0 +1,123 @@
+//! `[notify]` of `config.toml`: who is told, and of what.
+
+use reqwest::Url;
+use serde::Deserialize;
+use std::net::IpAddr;
+
+/// What people may want to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// An agent asks and waits for a person.
+    NeedsYou,
+    /// A turn ended, and nobody had cancelled it.
+    Done,
+    /// A turn ended with an error, or the agent died in it.
+    Failed,
+}
+
+impl Event {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Event::NeedsYou => "needs_you",
+            Event::Done => "done",
+            Event::Failed => "failed",
+        }
+    }
+}
+
+/// `[notify]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NotifySettings {
+    /// The program and its arguments; never a shell string.
+    pub command: Option<Vec<String>>,
+    /// `https://…`, or `http://…` on this machine.
+    pub url: Option<String>,
+    /// All, if it is left out.
+    pub on: Option<Vec<Event>>,
+}
+
+impl NotifySettings {
+    /// Says what is wrong with it.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.command.as_ref().is_some_and(Vec::is_empty) {
+            return Err(
+                "`command` of [notify] is empty: give the program and its arguments, as in \
+                        `command = [\"notify-send\", \"jackfield\"]`"
+                    .to_owned(),
+            );
+        }
+        match &self.url {
+            Some(url) => check_url(url),
+            None if self.command.is_none() => {
+                Err("[notify] tells nobody: give it a `command`, a `url`, or both".to_owned())
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn wants(&self, event: Event) -> bool {
+        self.on.as_ref().is_none_or(|it| it.contains(&event))
+    }
+}
+
+fn check_url(text: &str) -> Result<(), String> {
+    let url = Url::parse(text).map_err(|error| format!("`url` of [notify] is no URL: {error}"))?;
+    let host = url.host_str().unwrap_or_default();
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if is_loopback(host) => Ok(()),
+        "http" => Err(format!(
+            "`url` of [notify] would send what your agents do to `{host}` for everyone on the way to \
+             read: use https, or an address of this machine such as http://127.0.0.1:8080"
+        )),
+        other => {
+            Err(format!("`url` of [notify] is `{other}:`: use https, or http on this machine"))
+        }
+    }
+}
+
+/// Names are not looked up: one that leads here today may lead elsewhere tomorrow.
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str) -> Result<(), String> {
+        NotifySettings { url: Some(url.to_owned()), ..NotifySettings::default() }.check()
+    }
+
+    #[test]
+    fn plain_http_stays_on_this_machine() {
+        let good = [
+            "https://example.org/x",
+            "http://127.0.0.1:9/x",
+            "http://[::1]:9/",
+            "http://localhost",
+        ];
+        for good in good {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in ["http://example.org/x", "http://192.168.1.2/", "http://localhost.example.org/"]
+        {
+            assert!(check(bad).unwrap_err().contains("use https"), "{bad}");
+        }
+        assert!(check("ftp://127.0.0.1/").unwrap_err().contains("`ftp:`"));
+        assert!(check("nonsense").unwrap_err().contains("no URL"));
+    }
+
+    #[test]
+    fn somebody_is_told_of_something() {
+        assert!(NotifySettings::default().check().unwrap_err().contains("tells nobody"));
+        let empty = NotifySettings { command: Some(Vec::new()), ..NotifySettings::default() };
+        assert!(empty.check().unwrap_err().contains("is empty"));
+        let some = NotifySettings { on: Some(vec![Event::Failed]), ..NotifySettings::default() };
+        assert!(some.wants(Event::Failed) && !some.wants(Event::Done));
+        assert!(NotifySettings::default().wants(Event::NeedsYou));
+    }
+}
