@@ -2,6 +2,7 @@
 
 use crate::{Client, procs, wait_for};
 use std::{
+    fs::{self, File},
     io::{self, Read, Write},
     net::Shutdown,
     os::unix::net::UnixStream,
@@ -17,6 +18,9 @@ pub struct Home {
     dir: tempfile::TempDir,
     mark: String,
 }
+
+/// Where the daemons' stderr goes, below the home.
+const SAID: &str = "serve.stderr";
 
 /// A daemon of ours.
 pub struct Daemon {
@@ -79,14 +83,21 @@ impl Home {
         Output { status, stdout: collected(out), stderr: collected(err) }
     }
 
+    /// What the daemons of this home said on stderr, one after the other.
+    pub fn said(&self) -> String {
+        let bytes = fs::read(self.path().join(SAID)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// Starts `jackfield serve` and waits until it answers.
     pub fn serve(&self, args: &[&str]) -> Daemon {
         let mut command = self.command(&["serve"]);
+        let said = File::options().create(true).append(true).open(self.path().join(SAID));
         let child = command
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(said.expect("the home takes a file"))
             .spawn()
             .expect("the binary starts");
         let mut daemon = Daemon { child };

@@ -6,6 +6,7 @@ mod adapt;
 mod asks;
 mod bytes;
 mod catalogue;
+mod chaos;
 mod clis;
 mod damage;
 mod editor;

@@ -22,6 +22,7 @@ mod temper;
 mod trace;
 mod world;
 
+pub use rng::Rng;
 pub use tally::Tally;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,14 +1,14 @@
 //! `SplitMix64`: small, seedable, and the same everywhere.
 
 #[derive(Debug, Clone)]
-pub(super) struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
-    pub(super) fn new(seed: u64) -> Rng {
+    pub fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(1))
     }
 
-    pub(super) fn draw(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -17,27 +17,27 @@ impl Rng {
     }
 
     /// A number in `0..bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         assert!(0 < bound);
         self.draw() % bound
     }
 
     /// A place in a list of this length.
-    pub(super) fn index(&mut self, len: usize) -> usize {
+    pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).expect("below a usize")
     }
 
     /// True `percent` times out of a hundred.
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     /// True so many times out of ten thousand.
-    pub(super) fn rarely(&mut self, of_ten_thousand: u64) -> bool {
+    pub fn rarely(&mut self, of_ten_thousand: u64) -> bool {
         self.below(10_000) < of_ten_thousand
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())]
     }
 }

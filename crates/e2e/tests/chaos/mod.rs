@@ -1,0 +1,108 @@
+//! Two hundred sessions with agents of every temper, and someone who kills agents, clients and the
+//! daemon: in the end nothing is left, and all who were there tell the same story.
+//!
+//! Read in this order: `world` (what is shared), `actor` (who uses the sessions), `conn` (what holds
+//! on each connection), `killer`, `check` and `story` (what must hold in the end).
+//!
+//! One seed decides every flag, act and victim. When each happens is up to the machine, so a seed
+//! that failed need not fail again at once; `docs/testing.md` says how to run one for longer.
+
+mod actor;
+mod check;
+mod conn;
+mod ear;
+mod killer;
+mod story;
+mod temper;
+mod world;
+
+use actor::Actor;
+use jackfield_e2e::{Daemon, wait_for};
+use jackfield_testkit::sim::Rng;
+use std::{thread, time::Duration};
+use world::{Plan, World};
+
+/// What must have happened for a run to mean anything, as the actors count it and as the logs do.
+const ACTS: &[&str] = &[
+    "agents killed",
+    "asks answered",
+    "cancels",
+    "clients came",
+    "clients killed",
+    "clients killed in mid-ask",
+    "daemons killed",
+    "prompts",
+    "prompts answered by the agent",
+    "prompts answered with an error",
+    "prompts withdrawn",
+];
+const KINDS: &[&str] = &[
+    "answered by someone",
+    "bound",
+    "cancelled",
+    "failed",
+    "gone",
+    "interrupted",
+    "stopped",
+    "void",
+];
+
+#[test]
+#[expect(clippy::print_stderr, reason = "what happened, for whoever runs it by hand")]
+fn whoever_is_killed_and_whenever_nothing_leaks_and_everything_has_one_outcome() {
+    let world = World::new(Plan::from_env());
+    let daemon = trouble(&world);
+    at_rest(&world);
+    killer::check_memory(&world, &daemon);
+    daemon.stop();
+    let kinds = check::check(&world);
+    let tally = world.tally();
+    eprintln!("{:?}: {} events heard\n{tally:#?}\n{kinds:#?}", world.plan, world.ear.len());
+    for what in ACTS.iter().filter(|it| !tally.contains_key(**it)) {
+        world.fault(format!("it never happened: {what}"));
+    }
+    for what in KINDS.iter().filter(|it| !kinds.contains_key(**it)) {
+        world.fault(format!("no log has it: {what}"));
+    }
+    let faults = world.faults();
+    let again = world.plan.again();
+    assert!(faults.is_empty(), "run it again: {again}\n{}", faults.join("\n"));
+}
+
+/// Everybody lives until trouble is over and their sessions are at rest.
+fn trouble(world: &World) -> Daemon {
+    thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            let ends = Ends(world);
+            let daemon = killer::kill(world, Rng::new(world.plan.seed));
+            drop(ends);
+            daemon
+        });
+        for number in 0..world.plan.sessions {
+            scope.spawn(move || Actor::new(world, number).live());
+        }
+        killer.join().unwrap()
+    })
+}
+
+/// Whoever leaves ends the trouble, also by a panic.
+struct Ends<'a>(&'a World);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.calm_down();
+    }
+}
+
+/// Everyone has left: no session has anything open.
+fn at_rest(world: &World) {
+    let bound = Duration::from_secs(20);
+    let mut client = world.home.dial();
+    wait_for("every session to be at rest", bound, || {
+        let rows = killer::rows(&mut client);
+        let busy = |it: &&serde_json::Value| it["asks"] != 0 || it["queued"] != 0;
+        let works =
+            |it: &&serde_json::Value| matches!(it["state"].as_str(), Some("working" | "asks"));
+        rows.iter().find(|it| busy(it) || works(it)).is_none().then_some(())
+    });
+}
