@@ -58,7 +58,7 @@ fn nobody_speaks_over_tcp_without_the_token() {
 }
 
 /// A daemon that also listens on a port that was free a moment ago.
-fn serve_tcp(home: &Home) -> (Daemon, SocketAddr) {
+pub(crate) fn serve_tcp(home: &Home) -> (Daemon, SocketAddr) {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = free.local_addr().unwrap();
     drop(free);

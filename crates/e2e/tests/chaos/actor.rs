@@ -6,6 +6,8 @@ use jackfield_testkit::sim::Rng;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
+/// Between two acts; two cores carry two hundred actors at this pace.
+const PAUSE_MS_MAX: u64 = 600;
 const CONNS_MAX: usize = 3;
 /// Prompts one actor has waiting: enough for a queue.
 const PROMPTS_MAX: usize = 5;
@@ -17,6 +19,8 @@ pub(super) struct Actor<'a> {
     dice: Rng,
     agent: Vec<String>,
     session: Option<String>,
+    /// How far anybody here has heard the session.
+    heard: u64,
     conns: Vec<Conn>,
 }
 
@@ -27,13 +31,13 @@ impl<'a> Actor<'a> {
         let mut flags = vec!["--state", state.to_str().expect("a path in UTF-8")];
         flags.extend(temper::flags(&mut dice));
         let agent = world.home.fake_agent(&flags);
-        Actor { world, dice, agent, session: None, conns: Vec::new() }
+        Actor { world, dice, agent, session: None, heard: 0, conns: Vec::new() }
     }
 
     pub(super) fn live(mut self) {
         while self.world.in_trouble() {
             self.act();
-            let pause = Duration::from_millis(self.dice.below(250));
+            let pause = Duration::from_millis(self.dice.below(PAUSE_MS_MAX));
             if self.dice.chance(10) || self.conns.is_empty() {
                 // Nobody reads meanwhile: a slow client.
                 self.world.pass(pause * 3);
@@ -54,11 +58,11 @@ impl<'a> Actor<'a> {
         }
         let at = self.dice.index(self.conns.len());
         match self.dice.below(100) {
-            0..25 => self.prompt(at),
-            25..45 => self.answer(at),
-            45..53 => self.cancel(at),
-            53..57 => self.withdraw(at),
-            57..65 => {
+            0..30 => self.prompt(at),
+            30..60 => self.answer(at),
+            60..65 => self.cancel(at),
+            65..68 => self.withdraw(at),
+            68..75 => {
                 let conn = self.conns.swap_remove(at);
                 self.world.count(if conn.asked.is_empty() {
                     "clients killed"
@@ -66,8 +70,8 @@ impl<'a> Actor<'a> {
                     "clients killed in mid-ask"
                 });
             }
-            65..66 => self.in_session(at, "session/close", &json!({})),
-            66..68 => self.in_session(at, "session/set_mode", &json!({ "modeId": "auto" })),
+            75..76 => self.in_session(at, "session/close", &json!({})),
+            76..78 => self.in_session(at, "session/set_mode", &json!({ "modeId": "auto" })),
             _ => {}
         }
     }
@@ -88,7 +92,10 @@ impl<'a> Actor<'a> {
         conn.hello();
         conn.session = Some(session.clone());
         if aware {
-            conn.request("_jackfield/attach", &json!({ "sessionId": session, "after": 0 }));
+            let known = self.dice.chance(85) && self.session.as_ref() == Some(&session);
+            conn.cursor = if known { self.heard } else { 0 };
+            let after = conn.cursor;
+            conn.request("_jackfield/attach", &json!({ "sessionId": session, "after": after }));
         } else {
             let method = self.dice.pick(&["session/load", "session/resume"]);
             let cwd = self.world.home.path();
@@ -168,6 +175,9 @@ impl<'a> Actor<'a> {
         let share = u32::try_from(self.conns.len()).map_or(time, |it| time / it.max(1));
         for conn in &mut self.conns {
             conn.listen(self.world, share);
+            if conn.session == self.session {
+                self.heard = self.heard.max(conn.cursor);
+            }
         }
         self.conns.retain(|it| !it.broken);
     }
