@@ -92,12 +92,7 @@ impl Hub {
             Input::ClientSpoke { conn, frame } => self.on_client(conn, &frame),
             Input::ClientBabbled { conn, fault } => self.on_babble(conn, &fault),
             Input::ClientWrote { conn, bytes } => self.on_client_wrote(conn, bytes),
-            Input::ClientFinished { conn } => {
-                if let Some(conn) = self.conns.get_mut(&conn) {
-                    conn.finished = true;
-                    self.finished += 1;
-                }
-            }
+            Input::ClientFinished { conn } => self.on_client_finished(conn),
             Input::ClientGone { conn } => self.on_client_gone(conn),
             Input::AgentStarted { agent, pid } => {
                 if let Some(agent) = self.agents.get_mut(&agent) {

@@ -194,6 +194,27 @@ impl Hub {
         }
     }
 
+    /// A client has said everything: it hears what it waits for, and can answer nothing any more.
+    pub(crate) fn on_client_finished(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(&id) else { return };
+        conn.finished = true;
+        self.finished += 1;
+        let passing = conn.asked.extract_if(.., |_, it| matches!(it, Issued::Passing(..)));
+        let passing = passing.map(|(_, it)| it).collect();
+        self.refuse_passing(passing);
+    }
+
+    /// Agents that asked this one client get no answer from it.
+    fn refuse_passing(&mut self, asked: Vec<Issued>) {
+        for issued in asked {
+            if let Issued::Passing(agent, theirs) = issued {
+                let why = "the client that was asked is gone".to_owned();
+                let frame = Frame::error_for(&theirs, &Fault::Internal { why });
+                self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
+            }
+        }
+    }
+
     pub(crate) fn on_client_gone(&mut self, id: ConnId) {
         let Some(conn) = self.conns.remove(&id) else { return };
         self.finished -= usize::from(conn.finished);
@@ -202,13 +223,7 @@ impl Hub {
                 session.subscribers.remove(&id);
             }
         }
-        for issued in conn.asked.into_values() {
-            if let Issued::Passing(agent, theirs) = issued {
-                let why = "the client that was asked is gone".to_owned();
-                let frame = Frame::error_for(&theirs, &Fault::Internal { why });
-                self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
-            }
-        }
+        self.refuse_passing(conn.asked.into_values().collect());
         if let Some(spare) = conn.spare {
             self.stop_agent(spare);
         }

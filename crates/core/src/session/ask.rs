@@ -124,7 +124,7 @@ impl Hub {
         let method = frame.method()?;
         let can = |conn: &ConnId| {
             let observes = session.subscribers.get(conn).is_none_or(|it| it.observer);
-            !observes && self.conns.get(conn).is_some_and(|it| serves(it, &method))
+            !observes && self.conns.get(conn).is_some_and(|it| !it.finished && serves(it, &method))
         };
         session.driver().filter(can).or_else(|| session.subscribers.keys().copied().find(can))
     }
@@ -329,7 +329,7 @@ fn is_ask(issued: &Issued, id: &SessionId, number: u64) -> bool {
 }
 
 fn can_elicit(conns: &std::collections::BTreeMap<ConnId, Conn>, conn: ConnId) -> bool {
-    conns.get(&conn).is_some_and(|it| it.can.elicitation)
+    conns.get(&conn).is_some_and(|it| !it.finished && it.can.elicitation)
 }
 
 /// Files and terminals: what the hub's own machine has too.
