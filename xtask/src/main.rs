@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod bench;
+mod chaos;
 mod fuzz;
 mod plant;
 mod sim;
@@ -18,6 +19,8 @@ const USAGE: &str = "usage: cargo xtask <chore>
   sim [--seed N] [--steps N] [--trace]
                   run the simulator: one seed, or SIM_SEEDS of them (2000)
   plant [NAME]... put known bugs into a copy of the hub and see the simulator find them
+  chaos [--seed N] [--minutes N | --seconds N] [--sessions N]
+                  kill agents, clients and the daemon of many sessions (10 minutes, 200)
   bench           measure a direct pipe and the same through Jackfield";
 
 fn main() -> ExitCode {
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         ["tools"] => tools::run(),
         ["sim", rest @ ..] => sim::run(rest),
         ["plant", names @ ..] => plant::run(names),
+        ["chaos", rest @ ..] => chaos::run(rest).map_or_else(usage, report),
         ["bench"] => report(bench::run()),
         // What the bench adapts.
         ["foreign", ..] => report(bench::foreign::speak()),

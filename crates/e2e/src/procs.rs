@@ -17,8 +17,7 @@ pub fn marked(mark: &str) -> Vec<u32> {
     found
 }
 
-/// Whether this process is one of those: asked before it is signalled, for a pid that was told.
-pub fn carries(pid: u32, mark: &str) -> bool {
+fn carries(pid: u32, mark: &str) -> bool {
     ["environ", "cmdline"].iter().any(|file| {
         let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         String::from_utf8_lossy(&text).contains(mark)
@@ -32,10 +31,10 @@ pub fn is_alive(pid: u32) -> bool {
     state.is_some_and(|it| it != 'Z' && it != 'X') && test_kill_process(as_pid(pid)).is_ok()
 }
 
-/// The parent of a living process.
-pub fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
+/// The words a process was started with; none for one that is gone.
+pub fn words(pid: u32) -> Vec<String> {
+    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&text).split_terminator('\0').map(str::to_owned).collect()
 }
 
 /// SIGKILL to a process this test started or caused.

@@ -111,5 +111,8 @@ fn a_queued_prompt_whose_daemon_is_killed_does_not_run_by_itself() {
     });
     scene.kill();
     assert_eq!(scene.facts("prompted").len(), 1, "it ran");
+    scene.client.result("session/close", &json!({ "sessionId": scene.session }));
+    let [queued, withdrawn] = ["queued", "withdrawn"].map(|it| scene.facts(it).len());
+    assert_eq!(queued, withdrawn, "what waited has its outcome");
     scene.check(1);
 }

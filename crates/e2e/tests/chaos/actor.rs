@@ -18,6 +18,8 @@ pub(super) struct Actor<'a> {
     world: &'a World,
     dice: Rng,
     agent: Vec<String>,
+    /// It answers a plain prompt, and can be woken.
+    reliable: bool,
     session: Option<String>,
     /// How far anybody here has heard the session.
     heard: u64,
@@ -30,8 +32,9 @@ impl<'a> Actor<'a> {
         let state = world.agent_state(number);
         let mut flags = vec!["--state", state.to_str().expect("a path in UTF-8")];
         flags.extend(temper::flags(&mut dice));
+        let reliable = temper::is_reliable(&flags);
         let agent = world.home.fake_agent(&flags);
-        Actor { world, dice, agent, session: None, heard: 0, conns: Vec::new() }
+        Actor { world, dice, agent, reliable, session: None, heard: 0, conns: Vec::new() }
     }
 
     pub(super) fn live(mut self) {
@@ -44,6 +47,10 @@ impl<'a> Actor<'a> {
             } else {
                 self.listen(pause);
             }
+        }
+        while !self.world.is_calm() {
+            self.listen(Duration::from_millis(50));
+            self.world.pass(Duration::from_millis(50));
         }
         self.settle();
     }
@@ -72,6 +79,8 @@ impl<'a> Actor<'a> {
             }
             75..76 => self.in_session(at, "session/close", &json!({})),
             76..78 => self.in_session(at, "session/set_mode", &json!({ "modeId": "auto" })),
+            // What an earlier daemon left in the queue.
+            78..80 => self.in_session(at, "_jackfield/release", &json!({})),
             _ => {}
         }
     }
@@ -192,14 +201,33 @@ impl<'a> Actor<'a> {
             self.listen(Duration::from_millis(20));
         }
         self.quiet_down(begin);
-        let token = self.world.token();
-        if let Some(conn) = self.conns.iter_mut().find(|it| it.session.as_ref() == Some(&session)) {
-            conn.prompt(&session, token.clone(), &token);
-        }
+        // Held prompts end with it; the prompt after it wakes the session.
+        self.own_conn(|at, it| it.in_session(at, "session/close", &json!({})));
         self.quiet_down(begin);
+        let token = self.world.token();
+        let prompt = (token.clone(), session.clone());
+        self.own_conn(|at, it| it.conns[at].prompt(&prompt.1, prompt.0.clone(), &prompt.0));
+        self.quiet_down(begin);
+        let outcome = self.world.outcome(&token);
+        // A visitor may have cancelled it.
+        let works = matches!(outcome, Some(Ok(_)));
+        // One that ended too often is not started again for a while.
+        let rests = outcome == Some(Err("cannot_resume".to_owned()));
+        if !late() && self.reliable && !works && !rests {
+            let agent = &self.agent;
+            self.world.fault(format!("a last prompt in {session}: {outcome:?} by {agent:?}"));
+        }
         if late() {
             let open: Vec<_> = self.conns.iter().map(|it| (&it.pending, &it.asked)).collect();
             self.world.fault(format!("{session} does not come to rest: {open:?}"));
+        }
+    }
+
+    /// Does something on a connection to the session itself.
+    fn own_conn(&mut self, act: impl Fn(usize, &mut Actor<'a>)) {
+        let own = self.conns.iter().position(|it| it.session == self.session);
+        if let Some(at) = own {
+            act(at, self);
         }
     }
 

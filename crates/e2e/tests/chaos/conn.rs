@@ -180,13 +180,15 @@ impl Conn {
             return world.fault(format!("a second answer to request {id}: {message}"));
         };
         let Some(token) = token else { return };
-        match message.pointer("/result/stopReason").and_then(Value::as_str) {
-            Some(reason) => {
-                world.count("prompts answered by the agent");
-                world.told(&token, reason);
-            }
-            None => world.count("prompts answered with an error"),
+        let text = |at: &str| message.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        let outcome = text("/result/stopReason").ok_or_else(|| {
+            text("/error/data/jackfield/code").unwrap_or_else(|| "the agent's own error".to_owned())
+        });
+        match &outcome {
+            Ok(_) => world.count("prompts answered by the agent"),
+            Err(code) => world.count(&format!("prompts answered with an error: {code}")),
         }
+        world.told(token, outcome);
     }
 
     fn on_event(&mut self, world: &World, message: &Value) {

@@ -1,5 +1,5 @@
-//! Who kills: agents by the pid that the daemon tells, now and then the guard above one, and the
-//! daemon itself, which is started again on what it left.
+//! Who kills: agents, now and then the guard above one, and the daemon itself, which is started again
+//! on what it left. Only processes that carry the mark of this home are signalled.
 
 use super::world::World;
 use jackfield_e2e::{Client, Daemon, procs};
@@ -14,16 +14,18 @@ const DAEMON_BYTES_MAX: u64 = 256 << 20;
 pub(super) fn kill(world: &World, mut dice: Rng) -> Daemon {
     let mut daemon = world.home.serve(&["--idle-after", "never"]);
     let mut daemon_at = Instant::now() + between_daemons(&mut dice);
+    let mut ends = 0;
     while world.in_trouble() {
         world.pass(Duration::from_millis(50 + dice.below(300)));
         if daemon_at < Instant::now() {
             check_memory(world, &daemon);
-            if dice.chance(80) {
-                daemon.kill_9();
-                world.count("daemons killed");
-            } else {
+            ends += 1;
+            if ends % 4 == 0 {
                 daemon.stop();
                 world.count("daemons stopped");
+            } else {
+                daemon.kill_9();
+                world.count("daemons killed");
             }
             daemon = world.home.serve(&["--idle-after", "never"]);
             daemon_at = Instant::now() + between_daemons(&mut dice);
@@ -47,18 +49,18 @@ pub(super) fn check_memory(world: &World, daemon: &Daemon) {
 }
 
 fn kill_an_agent(world: &World, dice: &mut Rng) {
-    let rows = rows(&mut world.home.dial());
-    let pids: Vec<u64> = rows.iter().filter_map(|it| it["pid"].as_u64()).collect();
-    if pids.is_empty() {
-        return;
-    }
-    let Ok(pid) = u32::try_from(pids[dice.index(pids.len())]) else { return };
-    let guard = procs::parent(pid).filter(|_| dice.chance(10));
-    let victim = guard.unwrap_or(pid);
-    // It may have ended since, and its pid may be anybody's now.
-    if procs::carries(victim, world.home.mark()) {
-        procs::kill_9(victim);
-        world.count(if guard.is_some() { "guards killed" } else { "agents killed" });
+    let is_agent = |it: &[String]| it[0].ends_with("/fake-agent") && it[1] != "--stray";
+    let is_guard = |it: &[String]| it[1] == "guard";
+    let guards = dice.chance(10);
+    let is_it = |pid: &u32| {
+        let words = procs::words(*pid);
+        1 < words.len() && if guards { is_guard(&words) } else { is_agent(&words) }
+    };
+    // From the daemon's lists, a slow daemon would be a daemon whose agents live.
+    let victims: Vec<u32> = procs::marked(world.home.mark()).into_iter().filter(is_it).collect();
+    if !victims.is_empty() {
+        procs::kill_9(victims[dice.index(victims.len())]);
+        world.count(if guards { "guards killed" } else { "agents killed" });
     }
 }
 

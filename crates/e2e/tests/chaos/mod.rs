@@ -33,7 +33,6 @@ const ACTS: &[&str] = &[
     "daemons killed",
     "prompts",
     "prompts answered by the agent",
-    "prompts answered with an error",
     "prompts withdrawn",
 ];
 const KINDS: &[&str] = &[

@@ -101,3 +101,8 @@ pub(super) fn flags(dice: &mut Rng) -> Vec<&'static str> {
 pub(super) fn script(dice: &mut Rng) -> &'static str {
     dice.pick(SCRIPTS)
 }
+
+/// Whether an agent with these flags answers a plain prompt and can be woken.
+pub(super) fn is_reliable(flags: &[&str]) -> bool {
+    !flags.iter().any(|it| ["die", "--die-at", "--caps", "--load", "--resume"].contains(it))
+}

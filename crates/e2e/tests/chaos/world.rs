@@ -41,18 +41,20 @@ impl Plan {
     }
 }
 
+pub(super) type Outcomes = BTreeMap<String, Result<String, String>>;
+
 pub(super) struct World {
     pub(super) home: Home,
     pub(super) plan: Plan,
     pub(super) ear: Ear,
     sessions: Mutex<Vec<String>>,
     prompts: AtomicU64,
-    /// Stop reasons that clients were told, by the prompt's token.
-    outcomes: Mutex<BTreeMap<String, String>>,
-    tally: Mutex<BTreeMap<&'static str, u64>>,
+    /// What clients were told, by the prompt's token: a stop reason, or the code of an error.
+    outcomes: Mutex<Outcomes>,
+    tally: Mutex<BTreeMap<String, u64>>,
     faults: Mutex<Vec<String>>,
     calm_at: Instant,
-    /// Trouble ended before its time.
+    /// Trouble ended, in time or before.
     calm: Mutex<bool>,
     changed: Condvar,
 }
@@ -86,6 +88,11 @@ impl World {
         Instant::now() < self.calm_at && !*locked(&self.calm)
     }
 
+    /// Nobody kills any more.
+    pub(super) fn is_calm(&self) -> bool {
+        *locked(&self.calm)
+    }
+
     /// The pace of the chaos: passes time, less if trouble ends.
     pub(super) fn pass(&self, time: Duration) {
         let calm = locked(&self.calm);
@@ -111,11 +118,11 @@ impl World {
         locked(&self.faults).clone()
     }
 
-    pub(super) fn count(&self, what: &'static str) {
-        *locked(&self.tally).entry(what).or_default() += 1;
+    pub(super) fn count(&self, what: &str) {
+        *locked(&self.tally).entry(what.to_owned()).or_default() += 1;
     }
 
-    pub(super) fn tally(&self) -> BTreeMap<&'static str, u64> {
+    pub(super) fn tally(&self) -> BTreeMap<String, u64> {
         locked(&self.tally).clone()
     }
 
@@ -124,11 +131,15 @@ impl World {
         format!("t-{:06}", self.prompts.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(super) fn told(&self, token: &str, stop_reason: &str) {
-        locked(&self.outcomes).insert(token.to_owned(), stop_reason.to_owned());
+    pub(super) fn told(&self, token: String, outcome: Result<String, String>) {
+        locked(&self.outcomes).insert(token, outcome);
     }
 
-    pub(super) fn outcomes(&self) -> BTreeMap<String, String> {
+    pub(super) fn outcome(&self, token: &str) -> Option<Result<String, String>> {
+        locked(&self.outcomes).get(token).cloned()
+    }
+
+    pub(super) fn outcomes(&self) -> Outcomes {
         locked(&self.outcomes).clone()
     }
 
