@@ -106,3 +106,36 @@ pub(super) fn token(text: &str) -> Option<String> {
     let at = text.rfind("t-")?;
     text.get(at..at + "t-000000".len()).map(str::to_owned)
 }
+
+#[test]
+fn a_log_that_tells_something_twice_or_not_to_its_end_is_seen_through() {
+    use serde_json::json;
+    let prompted = |turn: u64, token: &str| {
+        let prompt = json!([{ "type": "text", "text": format!("{token}\nask") }]);
+        json!({ "is": "prompted", "turn": turn, "frame": { "params": { "prompt": prompt } } })
+    };
+    let ended = |turn: u64| json!({ "is": "ended", "turn": turn, "how": "stopped" });
+    let asked = json!({ "is": "asked", "ask": 1 });
+    let answered = json!({ "is": "answered", "ask": 1, "answer": {} });
+    let queued = json!({ "is": "queued", "prompt": 1 });
+    let withdrawn = json!({ "is": "withdrawn", "prompt": 1 });
+    let one = [prompted(1, "t-000001"), asked.clone(), answered.clone(), ended(1)];
+    let whole = Story::of(&[&one[..], &[queued.clone(), withdrawn.clone()]].concat());
+    assert_eq!(whole.wrong, Vec::<String>::new());
+    assert_eq!(whole.ran["t-000001"], "stopped");
+    let twice = [
+        vec![ended(1)],
+        vec![answered],
+        vec![asked],
+        vec![prompted(2, "t-000001"), ended(2)],
+        vec![prompted(3, "t-000003"), ended(3)],
+        vec![prompted(2, "t-000002")],
+        vec![prompted(2, "t-000002"), prompted(3, "t-000003"), ended(3)],
+        vec![queued.clone()],
+        vec![queued, withdrawn.clone(), withdrawn],
+    ];
+    for more in twice {
+        let story = Story::of(&[&one[..], &more].concat());
+        assert!(!story.wrong.is_empty(), "{more:?}");
+    }
+}
