@@ -41,7 +41,7 @@ pub(super) fn check(world: &World) -> BTreeMap<String, u64> {
 }
 
 /// A failed assertion leaves a dump and a word on stderr.
-fn check_daemons(world: &World) {
+pub(super) fn check_daemons(world: &World) {
     let said = world.home.said();
     for line in said.lines().filter(|it| it.contains("panicked") || it.contains("assertion")) {
         world.fault(format!("a daemon failed: {line}"));

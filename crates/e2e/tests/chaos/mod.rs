@@ -80,7 +80,12 @@ fn trouble(world: &World) -> Daemon {
         for number in 0..world.plan.sessions {
             scope.spawn(move || Actor::new(world, number).live());
         }
-        killer.join().unwrap()
+        killer.join().unwrap_or_else(|_| {
+            check::check_daemons(world);
+            let (again, said) = (world.plan.again(), world.home.said());
+            let faults = world.faults().join("\n");
+            panic!("no daemon; run it again: {again}\n{faults}\nthey said:\n{said}")
+        })
     })
 }
 
