@@ -168,7 +168,7 @@ impl Valve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Redactor;
+    use jackfield_wire::redact::Redactor;
 
     fn read(lines: &[&[u8]]) -> (Batch, Tail) {
         let tail = Tail::new(Redactor::default(), 1 << 14);

@@ -1,7 +1,8 @@
 //! The end of what an agent printed outside the protocol: bounded, redacted, for people.
 
 use crate::chunk;
-use crate::redact::{Redactor, plain};
+use crate::plain::plain;
+use jackfield_wire::redact::Redactor;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::unix::pipe::Receiver;
@@ -142,7 +143,7 @@ mod tests {
     fn noise_is_counted_shortened_and_kept_on_lines_of_its_own() {
         let tail = Tail::new(Redactor::default(), 1000);
         tail.push(b"half");
-        let shown = tail.push_noise(format!("\x1b[31mBearer x {}", "y".repeat(5000)).as_bytes());
+        let shown = tail.push_noise(format!("\x1b[31mBearer x123 {}", "y".repeat(5000)).as_bytes());
         assert!(shown.starts_with("Bearer *** yyy") && shown.len() == NOISE_BYTES_MAX, "{shown}");
         tail.push_note("that was all");
         assert_eq!(tail.noise(), 1);

@@ -63,14 +63,18 @@ impl Hub {
     pub fn new(config: Config, now: Time, recovered: impl IntoIterator<Item = Recovered>) -> Hub {
         let session = |it: Recovered| (it.session, Session::recovered(it.state));
         let names = Names::new(config.seed);
+        let (cut, whole): (Vec<_>, Vec<_>) =
+            recovered.into_iter().partition(|it| it.state.importing);
+        let delete = |it: Recovered| Output::Delete { session: it.session };
         let mut hub = Hub {
             config,
             now,
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
-            sessions: recovered.into_iter().map(session).collect(),
+            sessions: whole.into_iter().map(session).collect(),
             timers: Timers::default(),
-            outputs: VecDeque::new(),
+            // An import that the end of the last daemon cut short: nobody was told of it.
+            outputs: cut.into_iter().map(delete).collect(),
             stopping: false,
             names,
             next_agent: 0,
@@ -165,7 +169,11 @@ impl Hub {
 
     /// Writes a fact down. It is heard when the journal has it.
     pub(crate) fn append(&mut self, id: &SessionId, body: Body) -> Seq {
-        let at = self.now;
+        self.append_at(id, self.now, body)
+    }
+
+    /// The same for a fact that has a time of its own.
+    pub(crate) fn append_at(&mut self, id: &SessionId, at: Time, body: Body) -> Seq {
         let session = self.sessions.get_mut(id).expect("the caller found this session");
         let event = Event { seq: session.gate.head().next(), at, body };
         let seq = event.seq;

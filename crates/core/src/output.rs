@@ -93,6 +93,10 @@ pub enum Note {
     SessionDeleted {
         session: SessionId,
     },
+    SessionImported {
+        session: SessionId,
+        events: u64,
+    },
     TurnStarted {
         session: SessionId,
         turn: u64,

@@ -41,6 +41,9 @@ pub(crate) fn note(note: &Note) {
             tracing::error!(%session, "another hub writes to this session; it is no longer served here");
         }
         Note::SessionDeleted { session } => tracing::info!(%session, "session deleted"),
+        Note::SessionImported { session, events } => {
+            tracing::info!(%session, events, "session imported");
+        }
         Note::TurnStarted { session, turn } => tracing::debug!(%session, turn, "turn started"),
         Note::TurnEnded { session, turn, how, .. } => {
             tracing::debug!(%session, turn, how, "turn ended");

@@ -3,7 +3,7 @@
 //! Read in this order: [`mod@line`] cuts a byte stream into lines, `scan` reads a line once and
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
-//! to the hub. [`sse`] is the other framing, for browsers.
+//! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -24,6 +24,7 @@ pub mod frame;
 pub mod line;
 mod malformed;
 mod quote;
+pub mod redact;
 mod scan;
 pub mod splice;
 pub mod sse;

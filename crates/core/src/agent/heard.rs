@@ -131,7 +131,7 @@ impl Hub {
                     return; // It tells what was said before, and the journal has that.
                 }
             }
-            Stage::Bound | Stage::Asleep => {}
+            Stage::Importing(_) | Stage::Bound | Stage::Asleep => {}
         }
         let frame = self.as_ours(id, frame);
         if journaled {

@@ -150,7 +150,22 @@ impl Hub {
         let Some(subscriber) = session.subscribers.get_mut(&conn) else { return };
         assert_eq!(event.seq, subscriber.heard.next(), "each event once, in order");
         subscriber.heard = event.seq;
-        let observer = subscriber.observer;
+        let (observer, facts) = (subscriber.observer, subscriber.facts);
+        if facts {
+            self.send(conn, render::fact(id, event));
+        } else {
+            self.tell(id, conn, event, observer);
+        }
+        match &event.body {
+            Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
+            Body::Answered { ask, .. } => self.withdraw_ask(id, conn, *ask),
+            _ => {}
+        }
+        self.flush_deferred(id, conn);
+    }
+
+    /// One event as ACP has it, and for those who know of the hub also what ACP has no words for.
+    fn tell(&mut self, id: &SessionId, conn: ConnId, event: &Event, observer: bool) {
         let aware = self.conns.get(&conn).is_some_and(|it| it.aware);
         if aware && let Some(text) = render::notice(id, event) {
             self.send(conn, text);
@@ -164,16 +179,13 @@ impl Hub {
                     self.send(conn, text);
                 }
             }
-            Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
             Body::Asked { ask, frame, .. } if !observer => {
                 if let Some(text) = self.issue_ask(id, conn, *ask, frame.bytes()) {
                     self.send(conn, text);
                 }
             }
-            Body::Answered { ask, .. } => self.withdraw_ask(id, conn, *ask),
             _ => {}
         }
-        self.flush_deferred(id, conn);
     }
 
     pub(crate) fn flush_deferred(&mut self, id: &SessionId, conn: ConnId) {

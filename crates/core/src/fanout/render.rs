@@ -70,6 +70,15 @@ pub(crate) fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
         | Body::Slept { .. }
         | Body::Closed => "_jackfield/session",
     };
+    Some(addressed(method, session, event))
+}
+
+/// Any event, as it stands in the log.
+pub(crate) fn fact(session: &SessionId, event: &Event) -> Bytes {
+    addressed("_jackfield/event", session, event)
+}
+
+fn addressed(method: &str, session: &SessionId, event: &Event) -> Bytes {
     let mut line = Vec::new();
     event.encode(&mut line);
     let fact = std::str::from_utf8(&line).expect("an event encodes as JSON text");
@@ -77,7 +86,7 @@ pub(crate) fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
     // Written out, not made a frame: a peer's words stand deeper here than a frame may nest.
     let (session, seq) = (Value::from(&**session), event.seq.0);
     let head = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"sessionId":{session}"#);
-    Some(format!(r#"{head},"seq":{seq},{}}}"#, &fact[1..]).into())
+    format!(r#"{head},"seq":{seq},{}}}"#, &fact[1..]).into()
 }
 
 /// Tells a client that the request it was sent needs no answer any more.

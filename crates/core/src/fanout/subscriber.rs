@@ -20,6 +20,8 @@ pub(crate) struct Subscriber {
     pub(crate) phase: Phase,
     /// Looks on only: is not asked anything.
     pub(crate) observer: bool,
+    /// Hears every event as the log has it, and nothing else of the session.
+    pub(crate) facts: bool,
     /// Turns this client began, and the request id under which it waits for each.
     pub(crate) owed: BTreeMap<u64, Box<str>>,
     /// Answers that must not overtake the events before them.
@@ -32,6 +34,7 @@ impl Subscriber {
             heard,
             phase,
             observer: false,
+            facts: false,
             owed: BTreeMap::new(),
             deferred: VecDeque::new(),
         }

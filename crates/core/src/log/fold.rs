@@ -4,7 +4,7 @@
 use super::{Body, Event, Json, Rung};
 use crate::{Seq, Time};
 use bytes::Bytes;
-use jackfield_wire::Frame;
+use jackfield_wire::{Frame, redact};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -47,6 +47,9 @@ pub struct State {
     pub opened_at: u64,
     pub updated_at: u64,
     pub closed: bool,
+    /// Its events are still being brought in: after a restart it is not there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub importing: bool,
 }
 
 /// A prompt that waits, as the log has it.
@@ -91,6 +94,7 @@ impl Default for State {
             opened_at: 0,
             updated_at: 0,
             closed: false,
+            importing: false,
         }
     }
 }
@@ -150,7 +154,7 @@ impl State {
                 self.queue.clear();
                 self.closed = false;
             }
-            Body::Imported { .. } => self.closed = false,
+            Body::Imported { .. } => self.fold_import(),
             Body::Bound { rung: Rung::Failed, .. } | Body::Gone { .. } | Body::Slept { .. } => {}
             Body::Bound { setup, agent_session, .. } => {
                 if let Some(agent_session) = agent_session {
@@ -199,6 +203,11 @@ impl State {
         true
     }
 
+    fn fold_import(&mut self) {
+        self.queue.clear();
+        (self.closed, self.importing) = (false, false);
+    }
+
     /// A few updates change what is known of the session; most are text, told apart without parsing.
     fn fold_update(&mut self, frame: &Json) -> bool {
         let may_matter = |name: &str| memmem::find(frame.bytes(), name.as_bytes()).is_some();
@@ -245,6 +254,7 @@ fn first_line(frame: &Json) -> Option<String> {
     let frame: serde_json::Value = serde_json::from_slice(frame.bytes()).ok()?;
     let blocks = frame.get("params")?.get("prompt")?.as_array()?;
     let text = blocks.iter().find_map(|block| block.get("text")?.as_str())?;
-    let line = text.trim().lines().next()?;
+    // Before it is cut: half a secret is no longer recognized.
+    let line = redact::text(text.trim().lines().next()?);
     Some(line.chars().take(80).collect())
 }

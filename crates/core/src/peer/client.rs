@@ -228,6 +228,7 @@ impl Hub {
             self.stop_agent(spare);
         }
         self.abandon_openings(id);
+        self.abandon_imports(id);
     }
 }
 

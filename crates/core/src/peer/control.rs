@@ -4,7 +4,7 @@ use crate::{
     ConnId, Environment, Hub, Launch, Output, SessionId,
     session::{Session, listed, rfc3339},
 };
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{Fault, Frame, redact};
 use serde_json::{Value, json};
 use std::{path::PathBuf, sync::Arc};
 
@@ -31,6 +31,7 @@ impl Hub {
                     listed(&self.sessions).into_iter().map(|it| self.row(it)).collect();
                 self.answer(conn, id, Ok(&json!({ "sessions": rows }).to_string()));
             }
+            "_jackfield/import" => self.on_import(conn, id, frame)?,
             "_jackfield/asks" => {
                 let rows = self.open_asks();
                 self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
@@ -84,9 +85,9 @@ impl Hub {
         json!({
             "sessionId": &**id,
             "agent": &*state.agent,
-            "argv": state.argv,
+            "argv": redact::argv(&state.argv),
             "cwd": state.cwd,
-            "title": state.title.as_ref().or(state.hint.as_ref()),
+            "title": session.title(),
             "state": session.shown(),
             "turns": state.turns,
             "queued": session.queue.len(),

@@ -3,7 +3,7 @@
 
 use super::{Session, ask::Ask, list::rfc3339, listed};
 use crate::{ConnId, Hub, SessionId};
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{Fault, Frame, redact};
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -97,6 +97,8 @@ fn row(id: &SessionId, session: &Session, number: u64, ask: &Ask) -> Value {
             row[*name] = value;
         }
     }
+    // A list is kept and shown; the ask itself, whole, goes to whoever may answer it.
+    redact::json(&mut row["what"]);
     row
 }
 

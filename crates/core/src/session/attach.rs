@@ -16,8 +16,9 @@ pub(crate) enum Attach {
     Load,
     /// ACP's `session/resume`: live from now on.
     Resume,
-    /// Ours: everything after a seq, then the answer, then live; an observer is asked nothing.
-    After { seq: Seq, observer: bool },
+    /// Ours: everything after a seq, then the answer, then live; an observer is asked nothing, and
+    /// one who wants facts hears events and no ACP.
+    After { seq: Seq, observer: bool, facts: bool },
 }
 
 impl Hub {
@@ -36,7 +37,8 @@ impl Hub {
             Attach::Resume => (durable, session.state.setup.as_str().to_owned()),
             Attach::After { seq, .. } => (seq.min(durable), attach_notice(&session_id, head.0)),
         };
-        let observer = matches!(how, Attach::After { observer: true, .. });
+        let facts = matches!(how, Attach::After { facts: true, .. });
+        let observer = facts || matches!(how, Attach::After { observer: true, .. });
         if let Some(subscriber) = session.subscribers.get_mut(&conn) {
             subscriber.rewind(from);
         } else {
@@ -47,7 +49,7 @@ impl Hub {
         self.finish_request(conn, id);
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
         let subscriber = session.subscribers.get_mut(&conn).expect("subscribed above");
-        subscriber.observer = observer;
+        (subscriber.observer, subscriber.facts) = (observer, facts);
         subscriber.defer(head, answer.bytes().clone());
         self.issue_open_asks(&session_id, conn);
         self.read_on(&session_id, conn);
@@ -141,7 +143,8 @@ impl Hub {
         let params: Value =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         let seq = Seq(params.get("after").and_then(Value::as_u64).unwrap_or(0));
-        let observer = params.get("observe").and_then(Value::as_bool).unwrap_or(false);
-        self.on_attach(conn, id, frame, Attach::After { seq, observer })
+        let flag = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
+        let (observer, facts) = (flag("observe"), flag("facts"));
+        self.on_attach(conn, id, frame, Attach::After { seq, observer, facts })
     }
 }

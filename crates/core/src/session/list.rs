@@ -62,7 +62,7 @@ fn info((id, session): (&SessionId, &Session)) -> Value {
         "updatedAt": rfc3339(state.updated_at),
         "_meta": { "jackfield": { "agent": &*state.agent, "state": session.shown() } },
     });
-    if let Some(title) = state.title.as_ref().or(state.hint.as_ref()) {
+    if let Some(title) = session.title() {
         info["title"] = json!(title);
     }
     info

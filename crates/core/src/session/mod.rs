@@ -4,6 +4,7 @@ mod answer;
 mod ask;
 mod attach;
 mod calls;
+mod import;
 mod journal;
 mod list;
 mod open;
@@ -25,7 +26,8 @@ use crate::{
 };
 use ask::Ask;
 use calls::Calls;
-use jackfield_wire::Frame;
+use import::Importing;
+use jackfield_wire::{Frame, redact};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -62,6 +64,8 @@ pub(crate) struct Session {
 pub(crate) enum Stage {
     /// `session/new` is under way; nobody knows the session yet.
     Opening(Opening),
+    /// Its events are being brought from elsewhere; nobody knows the session yet.
+    Importing(Importing),
     /// No agent.
     Asleep,
     /// An agent is being started for it, and asked to take it up again.
@@ -95,7 +99,7 @@ impl Session {
     }
 
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.stage, Stage::Opening(_))
+        matches!(self.stage, Stage::Opening(_) | Stage::Importing(_))
     }
 
     pub(crate) fn is_bound(&self) -> bool {
@@ -105,7 +109,7 @@ impl Session {
     /// One word for people, and whether it needs one.
     pub(crate) fn shown(&self) -> &'static str {
         match &self.stage {
-            Stage::Opening(_) => "opening",
+            Stage::Opening(_) | Stage::Importing(_) => "opening",
             Stage::Waking(_) => "starting",
             Stage::Asleep if self.state.closed => "closed",
             Stage::Asleep => "asleep",
@@ -113,6 +117,12 @@ impl Session {
             Stage::Bound if self.turn.is_some() => "working",
             Stage::Bound => "idle",
         }
+    }
+
+    /// A name for lists: the agent's, or the first line of the first prompt. Without secrets.
+    pub(crate) fn title(&self) -> Option<String> {
+        let title = self.state.title.as_ref().or(self.state.hint.as_ref())?;
+        Some(redact::text(title).into_owned())
     }
 
     /// Whether this client has heard every answer it waits for here.

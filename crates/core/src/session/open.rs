@@ -63,7 +63,7 @@ impl Hub {
         Ok(())
     }
 
-    fn new_name(&mut self) -> SessionId {
+    pub(super) fn new_name(&mut self) -> SessionId {
         loop {
             let name = self.names.session();
             if !self.sessions.contains_key(&name) {
@@ -123,7 +123,7 @@ impl Hub {
                 self.ask_agent(agent, "session/new", &params, Waiting::New(id.clone()));
             }
             Stage::Waking(_) => self.climb(agent, id),
-            Stage::Asleep | Stage::Bound => {}
+            Stage::Importing(_) | Stage::Asleep | Stage::Bound => {}
         }
     }
 

@@ -70,7 +70,7 @@ impl Hub {
                 }
                 self.start_turn(id, agent);
             }
-            (Stage::Bound | Stage::Opening(_) | Stage::Waking(_), _) => {}
+            (Stage::Bound | Stage::Opening(_) | Stage::Importing(_) | Stage::Waking(_), _) => {}
         }
     }
 
@@ -229,19 +229,23 @@ impl Hub {
     pub(crate) fn settle_interrupted(&mut self) {
         let ids: Vec<SessionId> = self.sessions.keys().cloned().collect();
         for id in ids {
-            let state = &self.sessions[&id].state;
-            let turn = state.open_turn;
-            let asks: Vec<u64> = state.open_asks.iter().copied().collect();
-            for ask in asks {
-                let why = "the daemon was restarted";
-                self.remember_settled(&id, ask, why.into());
-                self.append(&id, super::ask::voided(ask, why));
-            }
-            if let Some(turn) = turn {
-                let fault = Fault::Interrupted { why: "the daemon ended during the turn".into() };
-                let outcome = Outcome::Interrupted(Json::trusted(fault.to_json()));
-                self.append(&id, Body::Ended { turn, outcome });
-            }
+            let fault = Fault::Interrupted { why: "the daemon ended during the turn".into() };
+            self.settle(&id, "the daemon was restarted", &fault);
+        }
+    }
+
+    /// Ends what the log has open and nobody serves any more.
+    pub(super) fn settle(&mut self, id: &SessionId, why: &str, fault: &Fault) {
+        let state = &self.sessions[id].state;
+        let turn = state.open_turn;
+        let asks: Vec<u64> = state.open_asks.iter().copied().collect();
+        for ask in asks {
+            self.remember_settled(id, ask, why.into());
+            self.append(id, super::ask::voided(ask, why));
+        }
+        if let Some(turn) = turn {
+            let outcome = Outcome::Interrupted(Json::trusted(fault.to_json()));
+            self.append(id, Body::Ended { turn, outcome });
         }
     }
 

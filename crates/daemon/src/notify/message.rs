@@ -1,7 +1,7 @@
 //! What is told: one JSON object about one event of one session.
 
 use super::settings::Event;
-use jackfield_agents::Redactor;
+use jackfield_wire::redact::Redactor;
 use jackfield_core::{Note, SessionId, Time, log::State, rfc3339};
 use serde_json::{Value, json};
 

@@ -1,0 +1,69 @@
+//! Secrets in values: in any string, and behind any key that says so.
+
+use super::{HIDDEN, is_secret_name, text};
+use serde_json::{Map, Value};
+
+/// Hides what is secret in every string of the value, and all that stands behind a telling key.
+pub fn json(value: &mut Value) {
+    match value {
+        Value::String(it) => hide_in(it),
+        Value::Array(items) => items.iter_mut().for_each(json),
+        Value::Object(members) => object(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn object(members: &mut Map<String, Value>) {
+    // `{"name":"X_API_KEY","value":"…"}`: variables and headers in ACP.
+    let named = members.get("name").and_then(Value::as_str).is_some_and(is_secret_name);
+    for (key, value) in members.iter_mut() {
+        if is_secret_name(key) || named && key == "value" {
+            hide_whole(value);
+        } else if key == "env" {
+            hide_variables(value);
+        } else {
+            json(value);
+        }
+    }
+}
+
+/// The values of an environment, whatever their names: as an object, or as a list of pairs.
+fn hide_variables(env: &mut Value) {
+    match env {
+        Value::Object(members) => members.values_mut().for_each(hide_whole),
+        Value::Array(items) => {
+            for item in items {
+                match item.get_mut("value") {
+                    Some(value) => hide_whole(value),
+                    None => json(item),
+                }
+            }
+        }
+        other => json(other),
+    }
+}
+
+/// A string is hidden whatever it says; numbers and flags are no secrets.
+fn hide_whole(value: &mut Value) {
+    match value {
+        Value::String(it) if !it.is_empty() => HIDDEN.clone_into(it),
+        other => json(other),
+    }
+}
+
+fn hide_in(it: &mut String) {
+    if let std::borrow::Cow::Owned(hidden) = text(it) {
+        *it = hidden;
+    }
+}
+
+/// A command line: also an argument behind a telling flag.
+pub fn argv(args: &[String]) -> Vec<String> {
+    let mut flagged = false;
+    let shown = |arg: &String| {
+        let hide = std::mem::take(&mut flagged) && !arg.starts_with('-');
+        flagged = arg.starts_with("--") && is_secret_name(arg);
+        if hide { HIDDEN.to_owned() } else { text(arg).into_owned() }
+    };
+    args.iter().map(shown).collect()
+}

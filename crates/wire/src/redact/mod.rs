@@ -1,0 +1,85 @@
+//! Taking secrets out of text that is kept or shown: lists, logs, exports, reports. What agents and
+//! clients say to each other is never touched.
+//!
+//! [`text`] does it for a whole text, [`Pieces`] for one that comes in pieces, [`json`] for a value.
+//! A secret is known by its shape (`keys`), by the name it is given (`names`), or because an agent
+//! was started with it ([`Redactor`]).
+//!
+//! **Invariant:** it does not matter how a text is cut into pieces.
+
+mod json;
+mod keys;
+mod names;
+mod pieces;
+mod scanner;
+mod value;
+
+pub use json::{argv, json};
+pub use names::{is_secret_name, is_secret_variable};
+pub use pieces::Pieces;
+
+use std::borrow::Cow;
+
+/// What stands where a secret stood.
+pub const HIDDEN: &str = "***";
+
+/// Shorter values are words like `true`, and hiding them would hide half the text.
+const VALUE_BYTES_MIN: usize = 6;
+
+/// The same text without secrets.
+pub fn text(text: &str) -> Cow<'_, str> {
+    let mut scanner = scanner::Scanner::default();
+    let mut runs = Vec::new();
+    text.chars().for_each(|c| scanner.feed(c, &mut runs));
+    scanner.finish(&mut runs);
+    if runs.iter().all(|run| !run.hidden) {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    let mut before = false;
+    for run in runs {
+        match (run.hidden, before) {
+            (false, _) => out.push_str(&text[at..at + run.bytes]),
+            (true, false) => out.push_str(HIDDEN),
+            (true, true) => {}
+        }
+        (before, at) = (run.hidden, at + run.bytes);
+    }
+    Cow::Owned(out)
+}
+
+/// Knows the secrets that one agent was given, besides all that look like one.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// Longest first, so that a value which contains another is hidden whole.
+    values: Vec<String>,
+}
+
+impl Redactor {
+    pub fn new(env: &[(String, String)]) -> Redactor {
+        let mut values: Vec<String> = env
+            .iter()
+            .filter(|(name, _)| is_secret_variable(name))
+            // A key file in a variable may be printed line by line.
+            .flat_map(|(_, value)| value.lines().map(str::trim))
+            .filter(|value| VALUE_BYTES_MIN <= value.len())
+            .map(str::to_owned)
+            .collect();
+        values.sort_unstable_by_key(|value| std::cmp::Reverse(value.len()));
+        values.dedup();
+        Redactor { values }
+    }
+
+    pub fn redact(&self, it: &str) -> String {
+        let mut known = it.to_owned();
+        for value in &self.values {
+            if known.contains(value) {
+                known = known.replace(value, HIDDEN);
+            }
+        }
+        text(&known).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

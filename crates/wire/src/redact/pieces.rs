@@ -1,0 +1,86 @@
+//! A text that comes in pieces: a secret that is split over them is hidden in all of them.
+
+use super::{
+    HIDDEN,
+    scanner::{Run, Scanner},
+};
+use std::collections::VecDeque;
+
+/// Takes pieces and gives them back in order, none added and none lost, each as soon as nothing in
+/// it can be the beginning of a secret any more: mostly with the next space.
+#[derive(Debug, Default)]
+pub struct Pieces {
+    scanner: Scanner,
+    waiting: VecDeque<Piece>,
+    /// The last byte decided on was hidden.
+    in_hidden: bool,
+}
+
+#[derive(Debug)]
+struct Piece {
+    text: String,
+    decided: usize,
+    out: String,
+}
+
+impl Pieces {
+    /// The next piece; returns what may be shown now.
+    pub fn push(&mut self, piece: &str) -> Vec<String> {
+        self.waiting.push_back(Piece {
+            text: piece.to_owned(),
+            decided: 0,
+            out: String::with_capacity(piece.len()),
+        });
+        let mut runs = Vec::new();
+        piece.chars().for_each(|c| self.scanner.feed(c, &mut runs));
+        self.decide(&runs)
+    }
+
+    /// There are no more: what waited.
+    pub fn finish(&mut self) -> Vec<String> {
+        let mut runs = Vec::new();
+        self.scanner.finish(&mut runs);
+        let shown = self.decide(&runs);
+        self.in_hidden = false;
+        shown
+    }
+
+    /// Nobody can wait any longer: the word that is not whole is hidden, secret or not.
+    pub fn give_up(&mut self) -> Vec<String> {
+        let mut runs = Vec::new();
+        self.scanner.give_up(&mut runs);
+        self.decide(&runs)
+    }
+
+    fn decide(&mut self, runs: &[Run]) -> Vec<String> {
+        let mut shown = self.take_decided();
+        for run in runs {
+            let mut bytes = run.bytes;
+            while 0 < bytes {
+                let piece = self.waiting.front_mut().expect("what is decided on was pushed");
+                let taken = bytes.min(piece.text.len() - piece.decided);
+                match (run.hidden, self.in_hidden) {
+                    (false, _) => {
+                        let from = piece.decided;
+                        piece.out.push_str(&piece.text[from..from + taken]);
+                    }
+                    (true, false) => piece.out.push_str(HIDDEN),
+                    (true, true) => {}
+                }
+                piece.decided += taken;
+                bytes -= taken;
+                self.in_hidden = run.hidden;
+                shown.append(&mut self.take_decided());
+            }
+        }
+        shown
+    }
+
+    fn take_decided(&mut self) -> Vec<String> {
+        let mut shown = Vec::new();
+        while let Some(piece) = self.waiting.pop_front_if(|it| it.decided == it.text.len()) {
+            shown.push(piece.out);
+        }
+        shown
+    }
+}
