@@ -60,6 +60,7 @@ enum Verb {
     Policy(cmd::policy::Policy),
     Trust(cmd::trust::Trust),
     Doctor(cmd::doctor::Doctor),
+    Bugreport(cmd::bugreport::Bugreport),
     Completions(cmd::completions::Completions),
     Man(cmd::man::Man),
 }
@@ -106,6 +107,7 @@ fn dispatch(verb: Option<Verb>, desk: &Desk) -> Result<(), Failure> {
         Some(Verb::Policy(it)) => it.run(desk),
         Some(Verb::Trust(it)) => it.run(desk),
         Some(Verb::Doctor(it)) => it.run(desk),
+        Some(Verb::Bugreport(it)) => it.run(desk),
         Some(Verb::Completions(it)) => it.run(desk),
         Some(Verb::Man(it)) => it.run(desk),
     }

@@ -1,6 +1,7 @@
 //! The flight recorder: the last inputs of the hub, written to a file when an assertion fails.
 
 use jackfield_core::{Input, Time};
+use jackfield_wire::redact;
 use std::{fmt::Write as _, path::PathBuf};
 
 /// Each half; together they hold between one and two of these.
@@ -46,7 +47,8 @@ impl Recorder {
 
     fn dump(&self) -> Option<PathBuf> {
         let path = self.dir.as_ref()?.join(format!("crash-{}.log", std::process::id()));
-        std::fs::write(&path, format!("{}{}", self.older, self.newer)).ok()?;
+        let kept = format!("{}{}", self.older, self.newer);
+        std::fs::write(&path, redact::text(&kept).as_bytes()).ok()?;
         Some(path)
     }
 }

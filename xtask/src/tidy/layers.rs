@@ -9,11 +9,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core", &["wire", "policy"]),
     ("journal", &[]),
     ("catalogue", &[]),
+    ("views", &["wire"]),
     ("agents", &["wire", "catalogue"]),
     ("clients", &["wire"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
     ("daemon", &["wire", "policy", "core", "journal", "catalogue", "agents", "clients"]),
-    ("cli", &["wire", "policy", "daemon", "catalogue", "agents", "adapt", "clients", "journal"]),
+    (
+        "cli",
+        &["wire", "policy", "views", "daemon", "catalogue", "agents", "adapt", "clients", "journal"],
+    ),
     ("testkit", &["wire", "policy", "core"]),
     ("e2e", &["wire", "journal", "catalogue", "testkit"]),
 ];

@@ -6,6 +6,7 @@ use crate::{
     out::{Tool, one_line},
     report::Failure,
 };
+use jackfield_wire::redact;
 use serde_json::{Value, json};
 
 const ID_CHARS_MAX: usize = 80;
@@ -89,7 +90,7 @@ impl OpenAsk {
             if update["toolCallId"] == self.raw["toolCallId"]
                 && let Some(title) = update["title"].as_str()
             {
-                title.clone_into(&mut self.ask.tool.title);
+                self.ask.tool.title = redact::text(title).into_owned();
             }
         }
     }

@@ -8,10 +8,13 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, ValueEnum};
+use jackfield_views::Veil;
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 
 /// Show what was said in a session, and with `-f` what is being said
+///
+/// What looks like a secret is hidden, but not in the acp view: that is the conversation itself.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield log s-7f3
@@ -55,25 +58,23 @@ impl Log {
         let id = conn.ask("_jackfield/attach", &params)?;
         let raw = self.view == View::Acp || self.format == Format::Json;
         let mut transcript = Transcript::new(&desk.out, Side::Stdout);
+        let mut veil = Veil::default();
         loop {
             match conn.next(None)? {
                 Heard::Frame(frame) if is_answer(&frame, id) => {
                     result_of(&frame)?;
                     if !self.follow {
+                        self.tell_all(&mut transcript, veil.finish())?;
                         return transcript.finish();
                     }
                 }
                 Heard::Frame(frame) if frame.kind() != Kind::Notification => {}
                 Heard::Frame(frame) if raw => desk.out.data(&format!("{}\n", frame.text()))?,
-                Heard::Frame(frame) if self.format == Format::Quiet => {
-                    if frame.update().as_deref() == Some("agent_message_chunk") {
-                        tell(&mut transcript, &frame)?;
-                    } else {
-                        transcript.finish()?;
-                    }
+                Heard::Frame(frame) => {
+                    self.tell_all(&mut transcript, veil.push(value_of(&frame)))?;
                 }
-                Heard::Frame(frame) => tell(&mut transcript, &frame)?,
                 Heard::HubGone => {
+                    self.tell_all(&mut transcript, veil.finish())?;
                     transcript.finish()?;
                     return Err(Failure::HubGone { waited_for: "what is said next".into() });
                 }
@@ -83,13 +84,37 @@ impl Log {
     }
 }
 
+impl Log {
+    /// Messages without their secrets, in words.
+    fn tell_all(&self, transcript: &mut Transcript, shown: Vec<Value>) -> Result<(), Failure> {
+        for message in shown {
+            let kind = &message["params"]["update"]["sessionUpdate"];
+            if self.format == Format::Quiet && kind != "agent_message_chunk" {
+                transcript.finish()?;
+            } else {
+                tell_value(transcript, &message)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// One message of the hub, in words.
 pub(super) fn tell(transcript: &mut Transcript, frame: &Frame) -> Result<(), Failure> {
+    tell_value(transcript, &value_of(frame))
+}
+
+fn value_of(frame: &Frame) -> Value {
     let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
-    match frame.method().as_deref() {
+    json!({ "method": frame.method(), "params": params })
+}
+
+fn tell_value(transcript: &mut Transcript, message: &Value) -> Result<(), Failure> {
+    let params = &message["params"];
+    match message["method"].as_str() {
         Some("session/update") => transcript.update(&params["update"]),
         Some("_jackfield/turn" | "_jackfield/ask" | "_jackfield/session") => {
-            transcript.notice(&params)
+            transcript.notice(params)
         }
         _ => Ok(()),
     }

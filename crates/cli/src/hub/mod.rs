@@ -1,6 +1,7 @@
 //! The client side of the control protocol: reaching a daemon, talking to it, waiting for it.
 
 mod conn;
+mod facts;
 mod hello;
 mod host;
 mod rows;
@@ -8,6 +9,7 @@ mod sources;
 mod start;
 
 pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, answer_of, is_answer, result_of};
+pub(crate) use facts::facts;
 pub(crate) use hello::{AgentChoice, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};
 pub(crate) use jackfield_clients::{Address, Socket};

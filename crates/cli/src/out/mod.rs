@@ -10,7 +10,7 @@ pub(crate) use color::{ALERT, BRIGHT, DIM, DONE, NAME, WARNING, paint};
 pub(crate) use json::document;
 pub(crate) use table::{Cell, Table};
 pub(crate) use text::{Side, Tool, Transcript};
-pub(crate) use time::{ago, parse_rfc3339};
+pub(crate) use time::{ago, now_ms, parse_rfc3339, rfc3339_now};
 
 use crate::{exit::Exit, report::Failure};
 use anstream::{AutoStream, ColorChoice};

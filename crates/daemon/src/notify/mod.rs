@@ -10,7 +10,7 @@ mod tell;
 pub use settings::{Event, NotifySettings};
 
 use crate::{clock, effects::Ground, environment};
-use jackfield_agents::Redactor;
+use jackfield_wire::redact::Redactor;
 use jackfield_core::{Hub, Note};
 use message::Message;
 use std::{sync::Arc, time::Duration};

@@ -1,5 +1,12 @@
 //! `jackfield sessions`: every session there is, running or not.
 
+mod export;
+mod import;
+mod prune;
+mod show;
+
+pub(super) use export::private_file;
+
 use crate::{
     app::Desk,
     env,
@@ -14,7 +21,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io;
 
-/// List, show, close and remove sessions, running or not
+/// List, show, close, remove, export and import sessions, running or not
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions list
@@ -28,9 +35,12 @@ pub(crate) struct Sessions {
 #[derive(Debug, Subcommand)]
 enum Command {
     List(List),
-    Show(Show),
+    Show(show::Show),
     Close(Close),
     Rm(Rm),
+    Export(export::Export),
+    Import(import::Import),
+    Prune(prune::Prune),
 }
 
 /// List every session, the latest first
@@ -40,20 +50,6 @@ enum Command {
   $ jackfield sessions list --format json | jq '.sessions | length'")]
 struct List {
     /// How to print the list; `quiet` prints ids
-    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
-}
-
-/// Show what is known of one session
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  $ jackfield sessions show s-7f3
-  $ jackfield sessions show s-7f3 --format json | jq -r .session.cwd")]
-struct Show {
-    /// An id, a unique prefix of one, or a title
-    session: String,
-
-    /// How to print it
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
     format: Format,
 }
@@ -89,6 +85,9 @@ impl Sessions {
             Command::Show(it) => it.run(desk, &mut conn),
             Command::Close(it) => it.run(desk, &mut conn),
             Command::Rm(it) => it.run(desk, &mut conn),
+            Command::Export(it) => it.run(desk, &mut conn),
+            Command::Import(it) => it.run(desk, &mut conn),
+            Command::Prune(it) => it.run(desk, &mut conn),
         }
     }
 }
@@ -155,42 +154,6 @@ pub(super) fn shown_time(desk: &Desk, time: &str) -> String {
     match parse_rfc3339(time).filter(|_| desk.out.has_reader()) {
         Some(then) => ago(then),
         None => time.to_owned(),
-    }
-}
-
-impl Show {
-    fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
-        let row = find(&sessions(conn)?, &self.session)?;
-        match self.format {
-            Format::Json => return document(&desk.out, &json!({ "session": row.raw })),
-            Format::Quiet => return desk.out.line(&row.session_id),
-            Format::Text => {}
-        }
-        let pid = row.pid.map(|it| it.to_string()).unwrap_or_default();
-        let asks = if row.asks == 0 { String::new() } else { row.asks.to_string() };
-        let queued = if row.queued == 0 { String::new() } else { row.queued.to_string() };
-        let fields = [
-            ("session", row.session_id.clone()),
-            ("title", one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
-            ("state", row.state.clone()),
-            ("asks", asks),
-            ("queued", queued),
-            ("policy", row.unheard.clone().unwrap_or_default()),
-            ("agent", row.agent.clone()),
-            ("command", row.argv.join(" ")),
-            ("pid", pid),
-            ("its id", row.agent_session.clone()),
-            ("directory", row.cwd.clone()),
-            ("opened", row.opened_at.clone()),
-            ("last", row.updated_at.clone()),
-            ("turns", row.turns.to_string()),
-            ("events", row.events.to_string()),
-            ("clients", row.clients.to_string()),
-        ];
-        for (name, value) in fields.iter().filter(|it| !it.1.is_empty()) {
-            desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
-        }
-        Ok(())
     }
 }
 

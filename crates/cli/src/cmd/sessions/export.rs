@@ -1,0 +1,139 @@
+//! `jackfield sessions export`: a session in a file, to keep, to send or to import elsewhere.
+
+use crate::{
+    app::Desk,
+    env,
+    hub::{Conn, Row, facts, find, sessions},
+    out::{Out, count, rfc3339_now},
+    report::Failure,
+};
+use clap::Args;
+use jackfield_views::{Archive, Veil, archive::Header};
+use jackfield_wire::redact;
+use serde_json::{Map, Value, json};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{BufWriter, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// Write a session and its whole log to a file, without secrets unless you want them
+///
+/// What looks like a secret is replaced by `***`, also where it is split over several messages.
+/// `--raw` keeps everything byte for byte: whoever has such a file has what was said in the session.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield sessions export s-7f3 -o session.ndjson
+  $ jackfield sessions export s-7f3 | jq -r 'select(.is == \"ended\").turn'
+  $ jackfield sessions export s-7f3 --raw -o backup.ndjson")]
+pub(super) struct Export {
+    /// An id, a unique prefix of one, or a title
+    session: String,
+
+    /// The file to write, readable by you alone [default: stdout]
+    #[arg(short, long, env = env::OUTPUT, hide_env_values = true, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Keep everything as it is, secrets too
+    #[arg(long, env = env::RAW, hide_env_values = true, value_parser = env::flag())]
+    raw: bool,
+}
+
+impl Export {
+    pub(super) fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
+        let row = find(&sessions(conn)?, &self.session)?;
+        let events = match &self.output {
+            None => self.write(conn, &row, &mut Sink::Stdout(desk.out.clone(), String::new()))?,
+            Some(path) => {
+                let file = private_file(path)?;
+                let mut sink = Sink::File(BufWriter::new(file), path.clone());
+                // Half a file would only be refused later.
+                self.write(conn, &row, &mut sink).inspect_err(|_| drop(fs::remove_file(path)))?
+            }
+        };
+        let to = self.output.as_ref().map(|it| format!(" to {}", it.display())).unwrap_or_default();
+        let secrets = if self.raw { "secrets included" } else { "secrets hidden" };
+        let events = count(events, "event");
+        desk.out.note(&format!("exported {}{to} ({events}, {secrets})", row.session_id));
+        Ok(())
+    }
+
+    fn write(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<usize, Failure> {
+        let mut archive = Archive::default();
+        sink.line(&archive.header(&self.header(row)))?;
+        let (mut veil, mut events) = (Veil::default(), 0);
+        facts(conn, &row.session_id, &mut |event| {
+            events += 1;
+            if self.raw {
+                return sink.line(&archive.event(event));
+            }
+            let Ok(fact) = serde_json::from_str(event) else {
+                // Nested too deep to be read as a value: then as text.
+                told(&veil.finish(), &mut archive, sink)?;
+                return sink.line(&archive.event(&redact::text(event)));
+            };
+            told(&veil.push(fact), &mut archive, sink)
+        })?;
+        told(&veil.finish(), &mut archive, sink)?;
+        sink.line(&archive.footer())?;
+        sink.finish()?;
+        Ok(events)
+    }
+
+    fn header(&self, row: &Row) -> Header {
+        let more = json!({
+            "agent": row.agent, "cwd": row.cwd, "title": row.title, "openedAt": row.opened_at,
+            "jackfieldVersion": env!("CARGO_PKG_VERSION"),
+        });
+        Header {
+            session_id: row.session_id.clone(),
+            redacted: !self.raw,
+            exported_at: rfc3339_now(),
+            more: if let Value::Object(more) = more { more } else { Map::new() },
+        }
+    }
+}
+
+fn told(facts: &[Value], archive: &mut Archive, sink: &mut Sink) -> Result<(), Failure> {
+    facts.iter().try_for_each(|it| sink.line(&archive.event(&it.to_string())))
+}
+
+/// A file that only its owner can read, over whatever was there.
+pub(in crate::cmd) fn private_file(path: &Path) -> Result<File, Failure> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    file.map_err(|source| Failure::local(format!("cannot write `{}`", path.display()), source))
+}
+
+/// Where the lines go.
+enum Sink {
+    File(BufWriter<File>, PathBuf),
+    Stdout(Out, String),
+}
+
+const CHUNK_BYTES: usize = 64 * 1024;
+
+impl Sink {
+    fn line(&mut self, line: &str) -> Result<(), Failure> {
+        match self {
+            Sink::File(file, path) => writeln!(file, "{line}").map_err(|it| unwritten(path, it)),
+            Sink::Stdout(out, held) => {
+                held.push_str(line);
+                held.push('\n');
+                let full = CHUNK_BYTES <= held.len();
+                if full { out.data(&std::mem::take(held)) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        match self {
+            Sink::File(file, path) => file.flush().map_err(|it| unwritten(path, it)),
+            Sink::Stdout(out, held) => out.data(&std::mem::take(held)),
+        }
+    }
+}
+
+fn unwritten(path: &Path, source: std::io::Error) -> Failure {
+    Failure::local(format!("cannot write `{}`", path.display()), source)
+}
