@@ -23,5 +23,6 @@ mod notify;
 mod sdk;
 mod sdk_client;
 mod served;
+mod secrets;
 mod slow_client;
 mod transports;

@@ -84,6 +84,12 @@ pub(crate) const WORDS: &[Word] = &[
         let (count, every) = (nth(rest, 0)?, Duration::from_millis(nth(rest, 1)?));
         Some(vec![Step::Slow { next: 1, count, every }])
     }),
+    line("split", |rest| {
+        let (bytes, text) = rest.split_once(' ')?;
+        let bytes = bytes.parse().ok().filter(|it| 0 < *it)?;
+        let chars: Vec<char> = text.chars().collect();
+        Some(chars.chunks(bytes).map(|it| Step::Say(it.iter().collect())).collect())
+    }),
     word("wait", |rest| Some(vec![Step::Wait(Duration::from_millis(nth(rest, 0)?))])),
     word("think", |rest| bare(rest, || Step::Update(chunk("agent_thought_chunk", "thinking")))),
     word("tool", |rest| bare(rest, || Step::Tool)),
