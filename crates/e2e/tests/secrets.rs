@@ -146,7 +146,7 @@ fn a_file_that_was_cut_edited_or_is_foreign_is_refused_and_leaves_nothing() {
     let cases = [
         (good[..good.len() - 1].join("\n"), "it was cut"),
         (good[..5].join("\n"), "line 5: the file ends here"),
-        (edited, "unknown or incomplete event `endod`"),
+        (edited, "the sum is wrong"),
         (good.join("\n").replace("end_turn", "odd_turn"), "the sum is wrong"),
         ("hello".to_owned(), "line 1: this is no session"),
         (String::new(), "line 1: the file is empty"),
