@@ -7,7 +7,7 @@ use crate::{
     limits::Limits,
     log::{Body, Event, State},
     peer::Conn,
-    session::Session,
+    session::{Fork, Session},
     timer::{Timer, Timers},
 };
 use bytes::Bytes;
@@ -47,6 +47,8 @@ pub struct Hub {
     pub(crate) conns: BTreeMap<ConnId, Conn>,
     pub(crate) agents: BTreeMap<AgentId, Agent>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
+    /// Sessions that are being copied, by the name of the copy.
+    pub(crate) forks: BTreeMap<SessionId, Fork>,
     pub(crate) timers: Timers,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) stopping: bool,
@@ -72,6 +74,7 @@ impl Hub {
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
             sessions: whole.into_iter().map(session).collect(),
+            forks: BTreeMap::new(),
             timers: Timers::default(),
             // An import that the end of the last daemon cut short: nobody was told of it.
             outputs: cut.into_iter().map(delete).collect(),
@@ -118,11 +121,9 @@ impl Hub {
                 let at = self.now.plus(crate::limits::APPEND_RETRY_MS);
                 self.timers.set(at, Timer::ReadRetry(session, conn));
             }
-            Input::Recalled { .. }
-            | Input::RecallFailed { .. }
-            | Input::Copied { .. }
-            | Input::CopyFailed { .. }
-            | Input::Pressure => {}
+            Input::Recalled { .. } | Input::RecallFailed { .. } | Input::Pressure => {}
+            Input::Copied { to, state } => self.on_copied(&to, *state),
+            Input::CopyFailed { to, why } => self.on_copy_failed(&to, &why),
             Input::PolicyChanged { policies } => self.config.policies = policies,
             Input::Served { agent, frame } => self.on_served(agent, &frame),
             Input::Tick => self.on_tick(),
@@ -209,7 +210,7 @@ impl Hub {
         self.stopping = true;
         let running: Vec<SessionId> = self.running().collect();
         for session in &running {
-            self.cancel_turn(session);
+            self.stop_turn(session);
         }
         let sessions: Vec<SessionId> = self.sessions.keys().cloned().collect();
         for session in &sessions {
@@ -240,7 +241,8 @@ impl Hub {
             return;
         }
         if self.agents.is_empty() {
-            if self.sessions.values().all(|it| it.gate.is_clear()) {
+            let written = self.sessions.values().all(|it| it.gate.is_clear());
+            if written && self.forks.is_empty() {
                 self.stopped = true;
                 self.outputs.push_back(Output::Stopped);
             }

@@ -41,7 +41,7 @@ pub enum Input {
     Recalled { session: SessionId, after: Seq, events: Vec<Event> },
     /// The journal could not answer [`crate::Output::Recall`].
     RecallFailed { session: SessionId, why: String },
-    /// [`crate::Output::Copy`] is done: what the fold over the copy gives.
+    /// [`crate::Output::Copy`] is done: what the fold over the copy gives, its last event included.
     Copied { to: SessionId, state: Box<State> },
     /// [`crate::Output::Copy`] failed; nothing of the copy is left.
     CopyFailed { to: SessionId, why: String },

@@ -18,9 +18,10 @@ pub enum Output {
     Read { conn: ConnId, session: SessionId, after: Seq },
     /// Read events after `after` for the hub itself; answer with [`crate::Input::Recalled`].
     Recall { session: SessionId, after: Seq },
-    /// Copy the events up to `upto` into a new stream, each [`Event::moved_to`] it; answer with
-    /// [`crate::Input::Copied`].
-    Copy { from: SessionId, upto: Seq, to: SessionId },
+    /// Copy the events up to `upto` into a new stream, each [`Event::moved_to`] it, and put `last`
+    /// behind them; answer with [`crate::Input::Copied`]. A copy without `last` is none: the next
+    /// start forgets it.
+    Copy { from: SessionId, upto: Seq, to: SessionId, last: Event },
     /// Remove the session's stream.
     Delete { session: SessionId },
     /// A message for a client.
@@ -86,6 +87,10 @@ pub enum Note {
         session: SessionId,
         agent: AgentId,
         rung: &'static str,
+    },
+    SessionForked {
+        session: SessionId,
+        from: SessionId,
     },
     SessionFenced {
         session: SessionId,

@@ -37,6 +37,7 @@ pub(crate) fn note(note: &Note) {
         Note::SessionWoke { session, agent, rung } => {
             tracing::info!(%session, %agent, rung, "session woke");
         }
+        Note::SessionForked { session, from } => tracing::info!(%session, %from, "session forked"),
         Note::SessionFenced { session } => {
             tracing::error!(%session, "another hub writes to this session; it is no longer served here");
         }

@@ -48,6 +48,8 @@ pub enum Fault {
     /// Somebody else's answer counts, or nobody's any more.
     #[error("ask {ask} of `{session}` is settled: {how}")]
     AskSettled { session: String, ask: String, how: String },
+    #[error("no prompt {prompt} waits in session `{session}`")]
+    PromptNotWaiting { session: String, prompt: String },
 }
 
 impl Fault {
@@ -71,6 +73,7 @@ impl Fault {
             Fault::Stopping => -31007,
             Fault::AskNotFound { .. } => -31008,
             Fault::AskSettled { .. } => -31009,
+            Fault::PromptNotWaiting { .. } => -31010,
         }
     }
 
@@ -96,6 +99,7 @@ impl Fault {
             Fault::Stopping => "stopping",
             Fault::AskNotFound { .. } => "ask_not_found",
             Fault::AskSettled { .. } => "ask_settled",
+            Fault::PromptNotWaiting { .. } => "prompt_not_waiting",
         }
     }
 
@@ -142,6 +146,9 @@ impl Fault {
             Fault::AskSettled { session, ask, how } => {
                 vec![("session", session), ("ask", ask), ("how", how)]
             }
+            Fault::PromptNotWaiting { session, prompt } => {
+                vec![("session", session), ("prompt", prompt)]
+            }
         }
     }
 }
@@ -175,6 +182,7 @@ mod tests {
             Fault::Stopping,
             Fault::AskNotFound { session: odd(), ask: odd() },
             Fault::AskSettled { session: odd(), ask: odd(), how: odd() },
+            Fault::PromptNotWaiting { session: odd(), prompt: odd() },
         ]
     }
 
@@ -206,7 +214,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 10, "one code each");
+        assert_eq!(codes.len(), 11, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

@@ -21,8 +21,16 @@ pub(crate) fn said(event: &Event, frame: &Bytes, aware: bool) -> Bytes {
     }
 }
 
+/// The seq, and for words that came after their turn's end, which turn that was.
 fn with_seq(frame: &Frame, event: &Event) -> Bytes {
-    frame.with_meta(&format!(r#"{{"seq":{}}}"#, event.seq.0)).bytes().clone()
+    let seq = event.seq.0;
+    let meta = match event.body {
+        Body::Said { turn, late: true, .. } => {
+            format!(r#"{{"seq":{seq},"turn":{turn},"late":true}}"#)
+        }
+        _ => format!(r#"{{"seq":{seq}}}"#),
+    };
+    frame.with_meta(&meta).bytes().clone()
 }
 
 /// Another client's prompt, as ACP shows a user's words: one chunk a content block.

@@ -74,6 +74,7 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
+    #[expect(clippy::too_many_lines, reason = "one arm an event, and nothing but")]
     fn body(&self, line: &Bytes) -> Option<Body> {
         let slice = |raw: Option<&RawValue>| {
             raw.map(|raw| Json::trusted(line.slice_ref(raw.get().as_bytes())))
@@ -88,7 +89,12 @@ impl Fields<'_> {
                 agent_session: self.agent_session.clone()?,
                 setup: slice(self.setup)?,
             },
-            "forked" => Body::Forked { from: self.from.clone()?, seq: Seq(self.seq_there?) },
+            "forked" => Body::Forked {
+                from: self.from.clone()?,
+                seq: Seq(self.seq_there?),
+                cwd: self.cwd.clone()?,
+                params: slice(self.params)?,
+            },
             "imported" => Body::Imported { from: self.from.clone()? },
             "bound" => Body::Bound {
                 rung: Rung::named(self.rung.as_deref()?)?,
@@ -176,7 +182,8 @@ mod tests {
             agent_session: "7".into(),
             setup: Json::null(),
         });
-        round_trip(Body::Forked { from: "s-1".into(), seq: Seq(9) });
+        let params = json(r#"{"cwd":"/y"}"#);
+        round_trip(Body::Forked { from: "s-1".into(), seq: Seq(9), cwd: "/y".into(), params });
         round_trip(Body::Imported { from: "s-1".into() });
         let tried = json(r#"[{"rung":"resumed","why":"no"}]"#);
         let (rung, setup) = (Rung::Reseeded, json("{}"));

@@ -27,8 +27,9 @@ impl Line<'_> {
                 self.text("cwd", cwd).json("params", params);
                 self.text("agentSession", agent_session).json("setup", setup);
             }
-            Body::Forked { from, seq } => {
+            Body::Forked { from, seq, cwd, params } => {
                 self.is("forked").text("from", from).number("seqThere", seq.0);
+                self.text("cwd", cwd).json("params", params);
             }
             Body::Imported { from } => {
                 self.is("imported").text("from", from);

@@ -24,8 +24,9 @@ pub enum Body {
         agent_session: Arc<str>,
         setup: Json,
     },
-    /// These events are a copy: the session branched off another after that one's `seq`.
-    Forked { from: SessionId, seq: Seq },
+    /// These events are a copy: the session branched off another after that one's `seq`, and is
+    /// opened with these params from now on.
+    Forked { from: SessionId, seq: Seq, cwd: String, params: Json },
     /// These events were brought from elsewhere, where the session had this name.
     Imported { from: SessionId },
     /// A new agent process took the session over, or could not. `agent_session` is there where the
@@ -166,8 +167,8 @@ impl Body {
             Body::Configured { frame, result } => frame.bytes().len() + result.bytes().len(),
             Body::Ended { outcome, .. } => outcome.json().bytes().len(),
             Body::Gone { stderr, .. } => stderr.len(),
-            Body::Forked { .. }
-            | Body::Imported { .. }
+            Body::Forked { params, .. } => params.bytes().len(),
+            Body::Imported { .. }
             | Body::Withdrawn { .. }
             | Body::Cancelled { .. }
             | Body::Quiet { .. }

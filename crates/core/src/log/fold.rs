@@ -55,6 +55,9 @@ pub struct State {
 /// A prompt that waits, as the log has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
+    /// The event that says so, and when that was.
+    pub seq: u64,
+    pub at: u64,
     pub by: Arc<str>,
     pub frame: Json,
 }
@@ -147,12 +150,10 @@ impl State {
                 self.setup = setup.clone();
                 self.opened_at = at;
             }
-            Body::Forked { from, seq } => {
-                let agent_session = std::mem::replace(&mut self.agent_session, "".into());
-                let (session, seq) = (from.clone(), seq.0);
-                self.forked = Some(Origin { session, seq, agent_session });
-                self.queue.clear();
-                self.closed = false;
+            Body::Forked { from, seq, cwd, params } => {
+                self.fold_fork(from, *seq);
+                self.cwd.clone_from(cwd);
+                self.params = params.clone();
             }
             Body::Imported { .. } => self.fold_import(),
             Body::Bound { rung: Rung::Failed, .. } | Body::Gone { .. } | Body::Slept { .. } => {}
@@ -168,7 +169,8 @@ impl State {
             Body::Said { frame, .. } => return self.fold_update(frame),
             Body::Queued { prompt, by, frame } => {
                 self.prompts = *prompt;
-                let queued = Queued { by: by.clone(), frame: frame.clone() };
+                let (seq, by, frame) = (event.seq.0, by.clone(), frame.clone());
+                let queued = Queued { seq, at, by, frame };
                 self.queue.insert(*prompt, queued);
             }
             Body::Withdrawn { prompt, .. } => drop(self.queue.remove(prompt)),
@@ -206,6 +208,18 @@ impl State {
     fn fold_import(&mut self) {
         self.queue.clear();
         (self.closed, self.importing) = (false, false);
+    }
+
+    /// From here on it is another session: with no agent, nothing waiting, and a past.
+    fn fold_fork(&mut self, from: &Arc<str>, seq: Seq) {
+        let mut agent_session = std::mem::replace(&mut self.agent_session, "".into());
+        if let (true, Some(origin)) = (agent_session.is_empty(), &self.forked) {
+            // A copy of a copy that never had an agent.
+            agent_session = origin.agent_session.clone();
+        }
+        self.forked = Some(Origin { session: from.clone(), seq: seq.0, agent_session });
+        self.queue.clear();
+        self.closed = false;
     }
 
     /// A few updates change what is known of the session; most are text, told apart without parsing.
@@ -250,7 +264,7 @@ impl State {
 }
 
 /// The first line of a prompt's first text block, cut to the width of a list.
-fn first_line(frame: &Json) -> Option<String> {
+pub(crate) fn first_line(frame: &Json) -> Option<String> {
     let frame: serde_json::Value = serde_json::from_slice(frame.bytes()).ok()?;
     let blocks = frame.get("params")?.get("prompt")?.as_array()?;
     let text = blocks.iter().find_map(|block| block.get("text")?.as_str())?;

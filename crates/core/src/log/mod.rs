@@ -9,6 +9,7 @@ mod json;
 
 pub use decode::BadLine;
 pub use event::{Body, Event, Outcome, Rung};
+pub(crate) use fold::first_line;
 pub use fold::{Origin, Queued, State};
 pub use gate::{Effect, Gate, Released};
 pub use json::Json;

@@ -47,6 +47,7 @@ impl Hub {
             "session/close" => self.on_close(conn, id, frame),
             "session/delete" => self.on_delete(conn, id, frame),
             "session/prompt" => self.on_prompt(conn, id, frame),
+            "session/fork" => self.on_fork(conn, id, frame),
             control if control.starts_with("_jackfield/") => {
                 self.on_control(conn, id, control, frame)
             }
@@ -166,7 +167,7 @@ impl Hub {
             }
             Some(Route::Turn(session)) => {
                 let request = request.to_owned();
-                self.withdraw_prompt(&session, conn, &request);
+                self.withdraw_own(&session, conn, &request);
             }
             Some(Route::Hub) | None => {}
         }
@@ -232,7 +233,7 @@ impl Hub {
     }
 }
 
-/// A method that only the hub could serve for every agent alike, and does not yet.
+/// A method that only the hub could serve for every agent alike, and does not.
 fn is_ours(method: &str) -> bool {
     acp::method(method).is_some_and(|row| row.audience == acp::Audience::Hub)
 }

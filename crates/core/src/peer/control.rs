@@ -37,6 +37,9 @@ impl Hub {
                 self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
             }
             "_jackfield/answer" => self.on_control_answer(conn, id, frame)?,
+            "_jackfield/queue" => self.on_queue(conn, id, frame)?,
+            "_jackfield/withdraw" => self.on_withdraw(conn, id, frame)?,
+            "_jackfield/release" => self.on_release(conn, id, frame)?,
             "_jackfield/status" => {
                 let status = self.status().to_string();
                 self.answer(conn, id, Ok(&status));
@@ -90,7 +93,7 @@ impl Hub {
             "title": session.title(),
             "state": session.shown(),
             "turns": state.turns,
-            "queued": session.queue.len(),
+            "queued": state.queue.len(),
             "asks": session.asks.len(),
             "clients": session.subscribers.len(),
             "unheard": self.unheard(session),

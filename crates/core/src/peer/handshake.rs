@@ -64,7 +64,7 @@ pub(crate) fn hub_capabilities(agent: Option<&str>) -> String {
     let capabilities = object(&mut result, "agentCapabilities");
     capabilities.insert("loadSession".into(), true.into());
     let sessions = object(capabilities, "sessionCapabilities");
-    for ability in ["list", "resume", "close", "delete"] {
+    for ability in ["list", "resume", "close", "delete", "fork"] {
         sessions.entry(ability).or_insert_with(|| json!({}));
     }
     object(&mut result, "_meta").insert("jackfield".into(), json!({ "attach": true }));

@@ -96,8 +96,10 @@ impl Hub {
         for (conn, frame) in session.parked {
             self.answer(conn, frame.id().expect("parked requests have ids"), Err(fault));
         }
-        for prompt in session.queue {
-            self.answer(prompt.conn, &prompt.request, Err(fault));
+        for (conn, request) in
+            session.queue.into_iter().filter_map(|it| Some((it.conn, it.request?)))
+        {
+            self.answer(conn, &request, Err(fault));
         }
         if let Some(agent) = session.agent {
             self.stop_agent(agent);

@@ -93,7 +93,7 @@ impl Hub {
             unreachable!("import_of found it importing");
         };
         let why = "the session was brought here from elsewhere";
-        self.settle(id, why, &Fault::Interrupted { why: why.into() });
+        self.settle(id, why, why);
         if let Some(title) = title {
             let update = json!({ "sessionUpdate": "session_info_update", "title": title });
             let params = json!({ "sessionId": &**id, "update": update }).to_string();

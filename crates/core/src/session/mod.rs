@@ -4,15 +4,18 @@ mod answer;
 mod ask;
 mod attach;
 mod calls;
+mod fork;
 mod import;
 mod journal;
 mod list;
 mod open;
+mod queue;
 mod rules;
 mod turn;
 mod wake;
 
 pub(crate) use attach::Attach;
+pub(crate) use fork::Fork;
 pub use list::rfc3339;
 pub(crate) use open::Opening;
 pub use rules::{AskRule, Unanswered};
@@ -28,11 +31,12 @@ use ask::Ask;
 use calls::Calls;
 use import::Importing;
 use jackfield_wire::{Frame, redact};
+use queue::Prompt;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
-use turn::{Prompt, Turn};
+use turn::Turn;
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -47,6 +51,7 @@ pub(crate) struct Session {
     pub(crate) stage: Stage,
     pub(crate) agent: Option<AgentId>,
     pub(crate) turn: Option<Turn>,
+    /// Prompts that run as soon as they can. What waits only in the log is held.
     pub(crate) queue: VecDeque<Prompt>,
     /// Requests of clients that wait for the agent to wake.
     pub(crate) parked: VecDeque<(ConnId, Frame)>,

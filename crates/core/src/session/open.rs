@@ -66,7 +66,7 @@ impl Hub {
     pub(super) fn new_name(&mut self) -> SessionId {
         loop {
             let name = self.names.session();
-            if !self.sessions.contains_key(&name) {
+            if !self.sessions.contains_key(&name) && !self.forks.contains_key(&name) {
                 return name;
             }
         }

@@ -1,25 +1,16 @@
 //! Turns: one at a time, in the order asked, each with exactly one outcome in the log.
 
-use super::Stage;
+use super::{Session, Stage};
 use crate::{
     AgentId, ConnId, Hub, Note, Output, SessionId, Time,
     agent::Waiting,
     fanout::{Phase, Subscriber},
     limits,
     log::{Body, Effect, Json, Outcome},
-    peer::Route,
     timer::Timer,
 };
 use jackfield_wire::{Fault, Frame, Splice};
 use std::collections::BTreeSet;
-
-/// A prompt that waits for its turn.
-#[derive(Debug)]
-pub(crate) struct Prompt {
-    pub(crate) conn: ConnId,
-    pub(crate) request: Box<str>,
-    frame: Frame,
-}
 
 /// The turn that runs.
 #[derive(Debug)]
@@ -38,80 +29,47 @@ pub(crate) struct Turn {
     pub(super) unasked: bool,
 }
 
+impl Session {
+    /// Whether the running turn is this client's, begun with that request.
+    pub(super) fn runs_for(&self, conn: ConnId, request: &str) -> bool {
+        let owed = self
+            .turn
+            .as_ref()
+            .and_then(|turn| self.subscribers.get(&conn).and_then(|it| it.owed.get(&turn.number)));
+        owed.is_some_and(|it| &**it == request)
+    }
+}
+
 impl Hub {
-    pub(crate) fn on_prompt(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        let session_id = self.session_of(frame)?;
-        let session = self.sessions.get_mut(&session_id).expect("named by session_of");
-        if self.config.limits.queue_max <= session.queue.len() {
-            return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
-        }
-        session.queue.push_back(Prompt { conn, request: id.into(), frame: frame.clone() });
-        if let Some(it) = self.conns.get_mut(&conn) {
-            it.requests.insert(id.into(), Route::Turn(session_id.clone()));
-        }
-        self.pump(&session_id);
-        Ok(())
-    }
-
-    /// Does what can be done next for a session: wake its agent, serve what is parked, start a turn.
-    pub(crate) fn pump(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        match (&session.stage, session.agent) {
-            (Stage::Asleep, _) => {
-                if !session.queue.is_empty() || !session.parked.is_empty() {
-                    self.wake(id);
-                }
-            }
-            (Stage::Bound, Some(agent)) => {
-                while let Some((conn, frame)) =
-                    self.sessions.get_mut(id).and_then(|it| it.parked.pop_front())
-                {
-                    self.forward(agent, Some(id), conn, &frame);
-                }
-                self.start_turn(id, agent);
-            }
-            (Stage::Bound | Stage::Opening(_) | Stage::Importing(_) | Stage::Waking(_), _) => {}
-        }
-    }
-
-    fn start_turn(&mut self, id: &SessionId, agent: AgentId) {
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
-        if session.turn.is_some() {
+    pub(super) fn start_turn(&mut self, id: &SessionId, agent: AgentId) {
+        if self.sessions[id].turn.is_some() {
             return;
         }
-        let Some(prompt) = session.queue.pop_front() else { return };
-        let number = session.state.turns + 1;
+        let Some(prompt) = self.next_prompt(id) else { return };
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let turn = session.state.turns + 1;
         let theirs = session.state.agent_session.clone();
         let durable = session.gate.durable();
-        let waiting = Waiting::Prompt(id.clone(), number);
+        let waiting = Waiting::Prompt(id.clone(), turn);
         let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
         let (driver, began) = (prompt.conn, self.now);
-        session.turn = Some(Turn {
-            number,
-            driver,
-            our_id,
-            cancelled: 0,
-            began,
-            asked: BTreeSet::new(),
-            unasked: false,
-        });
-        if !session.subscribers.contains_key(&prompt.conn) {
-            self.subscribe(id, prompt.conn, Subscriber::new(durable, Phase::Live));
+        let (asked, unasked) = (BTreeSet::new(), false);
+        session.turn =
+            Some(Turn { number: turn, driver, our_id, cancelled: 0, began, asked, unasked });
+        if !session.subscribers.contains_key(&driver) {
+            self.subscribe(id, driver, Subscriber::new(durable, Phase::Live));
         }
-        let subscriber =
-            self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&prompt.conn));
-        if let Some(subscriber) = subscriber {
-            subscriber.owed.insert(number, prompt.request);
+        let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&driver));
+        if let (Some(subscriber), Some(request)) = (subscriber, prompt.request) {
+            subscriber.owed.insert(turn, request);
         }
-        let by =
-            self.conns.get(&prompt.conn).map_or_else(|| "gone".into(), |it| it.shown(prompt.conn));
-        let frame = Json::trusted(prompt.frame.bytes().clone());
-        self.append(id, Body::Prompted { turn: number, by, prompt: None, frame });
+        let (by, frame) = (prompt.by, Json::trusted(prompt.frame.bytes().clone()));
+        self.append(id, Body::Prompted { turn, by, prompt: prompt.number, frame });
         let our_id = our_id.to_string();
         let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
         let text = prompt.frame.spliced(splice).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
-        self.note(Note::TurnStarted { session: id.clone(), turn: number });
+        self.note(Note::TurnStarted { session: id.clone(), turn });
     }
 
     /// The turn is over. Its client is answered when the event reaches it.
@@ -136,18 +94,8 @@ impl Hub {
         self.pump(id);
     }
 
-    /// Someone wants the turn to stop: it, and every prompt behind it.
-    pub(crate) fn cancel_turn(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let cancelled = r#"{"stopReason":"cancelled"}"#;
-        for prompt in std::mem::take(&mut session.queue) {
-            self.answer_in(id, prompt.conn, &Frame::result_for(&prompt.request, cancelled));
-        }
-        self.stop_turn(id);
-    }
-
     /// Asks the running turn to stop, politely at first.
-    fn stop_turn(&mut self, id: &SessionId) {
+    pub(crate) fn stop_turn(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
         if turn.cancelled != 0 {
@@ -187,22 +135,6 @@ impl Hub {
         }
     }
 
-    /// A client withdraws a prompt: out of the queue, or off the agent.
-    pub(crate) fn withdraw_prompt(&mut self, id: &SessionId, conn: ConnId, request: &str) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let queued = |it: &Prompt| it.conn == conn && &*it.request == request;
-        if session.queue.iter().any(queued) {
-            session.queue.retain(|it| !queued(it));
-            return self.answer_in(id, conn, &Frame::error_for(request, &Fault::Cancelled));
-        }
-        let running = session.subscribers.get(&conn).and_then(|it| {
-            it.owed.iter().find(|(_, owed)| &***owed == request).map(|(&turn, _)| turn)
-        });
-        if running.is_some() && session.turn.as_ref().map(|it| it.number) == running {
-            self.stop_turn(id);
-        }
-    }
-
     /// Lets go of the session's agent: its process ends, the session sleeps.
     pub(crate) fn release_agent(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -219,6 +151,7 @@ impl Hub {
         let turn = session.turn.as_ref().map(|it| it.number);
         self.release_agent(id);
         self.refuse_waiting(id, fault);
+        self.withdraw_held(id, &fault.to_string());
         if let Some(turn) = turn {
             self.end_turn(id, turn, Outcome::Interrupted(Json::trusted(fault.to_json())));
         }
@@ -229,21 +162,21 @@ impl Hub {
     pub(crate) fn settle_interrupted(&mut self) {
         let ids: Vec<SessionId> = self.sessions.keys().cloned().collect();
         for id in ids {
-            let fault = Fault::Interrupted { why: "the daemon ended during the turn".into() };
-            self.settle(&id, "the daemon was restarted", &fault);
+            self.settle(&id, "the daemon was restarted", "the daemon ended during the turn");
         }
     }
 
-    /// Ends what the log has open and nobody serves any more.
-    pub(super) fn settle(&mut self, id: &SessionId, why: &str, fault: &Fault) {
+    /// The log says that something is open, and no agent will ever end it.
+    pub(super) fn settle(&mut self, id: &SessionId, asks_why: &str, turn_why: &str) {
         let state = &self.sessions[id].state;
         let turn = state.open_turn;
         let asks: Vec<u64> = state.open_asks.iter().copied().collect();
         for ask in asks {
-            self.remember_settled(id, ask, why.into());
-            self.append(id, super::ask::voided(ask, why));
+            self.remember_settled(id, ask, asks_why.into());
+            self.append(id, super::ask::voided(ask, asks_why));
         }
         if let Some(turn) = turn {
+            let fault = Fault::Interrupted { why: turn_why.into() };
             let outcome = Outcome::Interrupted(Json::trusted(fault.to_json()));
             self.append(id, Body::Ended { turn, outcome });
         }
@@ -267,19 +200,5 @@ impl Hub {
         session.parked.push_back((conn, frame));
         self.pump(id);
         Ok(())
-    }
-
-    /// Everyone who waits for an agent that cannot be had is told why.
-    pub(crate) fn refuse_waiting(&mut self, id: &SessionId, fault: &Fault) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let queue = std::mem::take(&mut session.queue);
-        let parked = std::mem::take(&mut session.parked);
-        for prompt in queue {
-            self.answer_in(id, prompt.conn, &Frame::error_for(&prompt.request, fault));
-        }
-        for (conn, frame) in parked {
-            let request = frame.id().expect("parked requests have ids");
-            self.answer_in(id, conn, &Frame::error_for(request, fault));
-        }
     }
 }

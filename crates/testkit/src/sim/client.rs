@@ -74,7 +74,7 @@ impl Connection {
 
     /// Whether it has asked for a session and not heard which it is.
     pub(super) fn opens(&self) -> bool {
-        self.open.values().any(|it| it.kind == Kind::New && it.delivered)
+        self.open.values().any(|it| matches!(it.kind, Kind::New | Kind::Fork) && it.delivered)
     }
 }
 
@@ -137,10 +137,11 @@ impl World {
         let named = session.map(|it| format!(r#""sessionId":"{it}","#)).unwrap_or_default();
         let params = match kind {
             Kind::Prompt => {
+                let params = format!("{params}{}", comma(params));
                 self.facts.prompts.insert(token, Prompt::default());
                 let block = format!(r#"{{"type":"text","text":"p#{token}"}}"#);
                 let more = if self.rng.chance(20) { format!(",{block}") } else { String::new() };
-                format!(r#"{named}"prompt":[{block}{more}]"#)
+                format!(r#"{named}{params}"prompt":[{block}{more}]"#)
             }
             // The result tells whose it is.
             Kind::Answer => {
@@ -223,7 +224,9 @@ impl World {
     fn act_in(&mut self, conn: ConnId, client: usize, session: &SessionId) {
         let some = Some(session);
         match self.rng.below(100) {
-            0..=39 => self.request(conn, Kind::Prompt, some, "session/prompt", ""),
+            0..=33 => self.prompt(conn, session),
+            34..=38 => self.act_on_the_queue(conn, session),
+            39 => self.fork(conn, session),
             40..=47 => self.say_in(conn, session, "session/cancel"),
             48..=52 => self.withdraw_request(conn),
             53..=57 => {

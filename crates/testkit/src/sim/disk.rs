@@ -1,7 +1,7 @@
 //! A disk that is slow, fails, answers late and forgets: streams of lines, one append in flight per
 //! session, reads that may be behind.
 
-use super::rng::Rng;
+use super::{copy::Copying, rng::Rng};
 use bytes::Bytes;
 use jackfield_core::{
     AppendFailure, ConnId, Input, Seq, SessionId,
@@ -19,6 +19,9 @@ pub(super) const FOR_THE_HUB: ConnId = ConnId(0);
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     pub(super) streams: BTreeMap<SessionId, Stream>,
+    pub(super) copies: Vec<Copying>,
+    /// Copies made or failed, on their way to the hub.
+    pub(super) copied: VecDeque<Input>,
 }
 
 /// One session's log and everything that is on its way to it or from it.
@@ -78,6 +81,13 @@ pub(super) struct Crashed {
 }
 
 impl Stream {
+    /// A log that is there from its first event to its last.
+    pub(super) fn whole(lines: Vec<Bytes>, events: Vec<Event>, summary: Bytes) -> Stream {
+        let head = lines.len() as u64;
+        let summary = Some(summary);
+        Stream { lines, events, summary, acked: head, head, ..Stream::default() }
+    }
+
     pub(super) fn collect(&mut self, event: Event, summary: Option<Bytes>) {
         self.head = self.head.max(event.seq.0);
         self.collected.push((event, summary));

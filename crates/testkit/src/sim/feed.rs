@@ -4,11 +4,15 @@ use super::{
     World,
     check::{self, Answer, Hearing, Kind, Listener, Rendered, hold},
     client::Means,
+    copy::Copying,
     disk::FOR_THE_HUB,
     peek,
 };
 use bytes::Bytes;
-use jackfield_core::{AgentId, ConnId, Input, Note, Output, SessionId, log::Event};
+use jackfield_core::{
+    AgentId, ConnId, Input, Note, Output, SessionId,
+    log::{Body, Event},
+};
 use jackfield_wire::{self as wire, Frame};
 
 impl World {
@@ -77,6 +81,13 @@ impl World {
         let Some(session) = request.session.clone() else { return };
         if request.kind == Kind::Prompt {
             it.prompted.insert(session.clone());
+        }
+        if request.kind == Kind::Release {
+            it.prompted.insert(session.clone());
+            let only = peek::number_after(frame.bytes(), "\"prompt\":");
+            if 0 < self.queues.on_release(&session, request.token, only) {
+                self.tally.count("prompts released");
+            }
         }
         let prompts = it.prompts_in(&session) || it.opens();
         let request = it.open.get_mut(&id).expect("found above");
@@ -196,7 +207,10 @@ impl World {
                 }
             }
             Output::Serve { agent, frame, .. } => self.serve(agent, &frame),
-            Output::StopAsked | Output::Copy { .. } => {}
+            Output::Copy { from, upto, to, last } => {
+                self.disk.copies.push(Copying::new(from, upto, to, last));
+            }
+            Output::StopAsked => {}
             Output::Stopped => self.on_stopped(),
         }
     }
@@ -210,6 +224,21 @@ impl World {
         if let Some(process) = self.procs.get_mut(&agent).filter(|it| !it.dead) {
             process.outbox.push_back(Input::Served { agent, frame });
         }
+    }
+
+    fn tally_waiting(&mut self, event: &Event) {
+        self.tally.count(match &event.body {
+            Body::Queued { .. } => "prompts queued",
+            Body::Withdrawn { .. } => "prompts withdrawn",
+            Body::Prompted { prompt: Some(_), frame, .. } => {
+                if peek::contains(frame.bytes(), "\"steer\":true") {
+                    "prompts steered"
+                } else {
+                    "prompts run after a wait"
+                }
+            }
+            _ => return,
+        });
     }
 
     fn on_note(&mut self, note: &Note) {
@@ -229,6 +258,7 @@ impl World {
     /// A session is deleted or another's: nobody hears of it any more.
     fn forget_session(&mut self, session: &SessionId) {
         self.facts.forget(session);
+        self.queues.forget(session);
         self.disk.streams.remove(session);
         for it in self.conns.values_mut() {
             it.hearings.remove(session);
@@ -279,6 +309,16 @@ impl World {
             it.hearings.entry(session.clone()).or_insert(Hearing::new(0));
             return Means::Opened(session);
         }
+        if request.kind == Kind::Fork
+            && answer.is_result
+            && let Some(fork) = frame.session_id()
+        {
+            return self.on_forked(conn, fork.into());
+        }
+        if request.kind == Kind::Release && !answer.is_result {
+            let session = request.session.as_ref().expect("released in a session");
+            self.queues.on_release_refused(session, request.token);
+        }
         if request.kind == Kind::Answer && answer.is_result {
             self.tally.count("asks answered from outside");
             self.asks.an_answer_that_counts_is_in_the_log(request.token);
@@ -292,6 +332,16 @@ impl World {
             self.was_refused(conn, request);
         }
         Means::Nothing
+    }
+
+    /// The fork is there, and says what it is.
+    fn on_forked(&mut self, conn: ConnId, session: SessionId) -> Means {
+        self.a_session_is_written_before_it_is_heard_of(&session);
+        let branch = self.branch(&session);
+        hold("a_fork_says_what_it_is", branch.is_some(), || format!("{conn} heard of {session}"));
+        let it = self.conns.get_mut(&conn).expect("held by the caller");
+        it.hearings.entry(session.clone()).or_insert(Hearing::new(branch.unwrap_or(0)));
+        Means::Opened(session)
     }
 
     /// It hears on as it did before it asked.
@@ -377,10 +427,14 @@ impl World {
         let prompts = it.prompts_in(session);
         let opens = it.opens();
         let known = it.hearings.contains_key(session);
-        hold("only_who_asked_hears", exists && (known || prompts || (opens && seq == 1)), || {
+        let branch = self.branch(session);
+        let begins = seq == 1 || branch.is_some_and(|it| it < seq);
+        hold("only_who_asked_hears", exists && (known || prompts || (opens && begins)), || {
             format!("{conn} heard event {seq} of {session} and never asked for it")
         });
-        let from = Hearing::new(if prompts { seq.saturating_sub(1) } else { 0 });
+        let first = branch.unwrap_or(0);
+        let from = Hearing::new(if prompts { seq.saturating_sub(1) } else { first });
+        let it = self.conns.get_mut(&conn).expect("held by the caller");
         it.hearings.entry(session.clone()).or_insert(from);
     }
 
@@ -411,6 +465,8 @@ impl World {
     pub(super) fn landed(&mut self, session: &SessionId, events: &[Event]) {
         for event in events {
             self.facts.on_landed(session, event);
+            self.queues.on_landed(session, event);
+            self.tally_waiting(event);
             match self.asks.on_landed(session, &event.body) {
                 Some(check::Ended::Chosen) => self.tally.count("asks answered"),
                 Some(check::Ended::Void) => self.tally.count("asks voided"),

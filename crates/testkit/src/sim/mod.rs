@@ -12,6 +12,7 @@ mod agent;
 mod answer;
 mod check;
 mod client;
+mod copy;
 mod disk;
 mod feed;
 mod peek;
@@ -20,6 +21,7 @@ mod settle;
 mod tally;
 mod temper;
 mod trace;
+mod waiting;
 mod world;
 
 pub use rng::Rng;

@@ -2,7 +2,7 @@
 
 use super::{
     agent::{PROGRAMS, Process},
-    check::{self, Asks, Facts},
+    check::{self, Asks, Facts, Queues},
     client::{Client, Connection},
     disk::{Crashed, Disk, Luck},
     rng::Rng,
@@ -39,6 +39,7 @@ pub(super) struct World {
     pub(super) known: Vec<SessionId>,
     pub(super) facts: Facts,
     pub(super) asks: Asks,
+    pub(super) queues: Queues,
     /// Marks of notifications that are not written down.
     pub(super) passing: BTreeSet<u64>,
     pub(super) tally: Tally,
@@ -59,6 +60,7 @@ enum Source {
     Agent(AgentId),
     Writer(SessionId),
     Reader(SessionId),
+    Copier,
 }
 
 /// So small that every bound is met.
@@ -97,6 +99,7 @@ impl World {
             known: Vec::new(),
             facts: Facts::default(),
             asks: Asks::default(),
+            queues: Queues::default(),
             passing: BTreeSet::new(),
             tally: Tally::default(),
             trace: Trace::new(traced),
@@ -191,6 +194,10 @@ impl World {
             }
         }
         streams.retain(|_, it| 0 < it.durable());
+        if !std::mem::take(&mut self.disk.copies).is_empty() {
+            self.tally.count("forks cut by a crash");
+        }
+        self.disk.copied.clear();
         let mut recovered = Vec::new();
         for (session, stream) in &mut streams {
             let state = stream.recovered();
@@ -200,6 +207,9 @@ impl World {
             recovered.push(Recovered { session: session.clone(), state });
         }
         self.disk.streams = streams;
+        if 0 < self.queues.on_restart() {
+            self.tally.count("prompts held");
+        }
         self.stopping = false;
         self.stopped = false;
         self.lives += 1;
@@ -230,6 +240,7 @@ impl World {
                 stream.answered(matches!(input, Some(Input::AppendFailed { .. })));
                 input
             }
+            Source::Copier => self.disk.copied.pop_front(),
             Source::Reader(session) => {
                 self.disk.streams.get_mut(session).and_then(|it| it.answers.pop_front())
             }
@@ -253,6 +264,9 @@ impl World {
                 sources.push(Source::Agent(agent));
             }
         }
+        if !self.disk.copied.is_empty() {
+            sources.push(Source::Copier);
+        }
         for (session, stream) in &self.disk.streams {
             if !stream.done.is_empty() {
                 sources.push(Source::Writer(session.clone()));
@@ -269,11 +283,15 @@ impl World {
         if self.rng.chance(self.temper.slow_disk) {
             return false;
         }
+        if !self.disk.copies.is_empty() && self.rng.chance(30) {
+            self.copy_on();
+            return true;
+        }
         let busy = |it: &super::disk::Stream| it.can_append() || it.has_reads();
         let busy: Vec<SessionId> =
             self.disk.streams.iter().filter(|(_, it)| busy(it)).map(|(id, _)| id.clone()).collect();
         if busy.is_empty() {
-            return false;
+            return !self.disk.copies.is_empty();
         }
         let session = busy[self.rng.index(busy.len())].clone();
         let luck = self.luck(&session);

@@ -284,10 +284,10 @@ impl Stage {
                 let events = log.filter(|it| after < it.seq).take(limits::READ_EVENTS_MAX).cloned();
                 return Some(Input::Recalled { session, after, events: events.collect() });
             }
-            Output::Copy { from, upto, to } => {
+            Output::Copy { from, upto, to, last } => {
                 let log = self.journal.get(&from).into_iter().flatten();
                 let events = log.take_while(|it| it.seq <= upto).map(|it| it.moved_to(&to));
-                let events: Vec<Event> = events.collect();
+                let events: Vec<Event> = events.chain([last]).collect();
                 let mut state = State::default();
                 for event in &events {
                     state.fold(event);

@@ -113,7 +113,11 @@ fn what_is_heard_is_what_was_written(
 ) {
     let same = match (how, &event.body) {
         (Rendered::Said, Body::Said { frame, .. }) if who.aware => {
-            let member = format!("\"jackfield\":{{\"seq\":{}}}", event.seq.0);
+            let late = match &event.body {
+                Body::Said { turn, late: true, .. } => format!(",\"turn\":{turn},\"late\":true"),
+                _ => String::new(),
+            };
+            let member = format!("\"jackfield\":{{\"seq\":{}{late}}}", event.seq.0);
             let whole = format!("\"_meta\":{{{member}}},");
             let text = String::from_utf8_lossy(text);
             let bare = text.replacen(&whole, "", 1);

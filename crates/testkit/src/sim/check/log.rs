@@ -92,6 +92,14 @@ impl Facts {
         }
     }
 
+    /// A session begins as a copy of another: what that one was told is not told again.
+    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &State) {
+        let open = state.open_turn.map(|it| (it, None));
+        let (turns, asks, open_asks) = (state.turns, state.asks, state.open_asks.clone());
+        let tale = Tale { turns, open, asks, open_asks, last_heard: 0 };
+        self.tales.insert(session.clone(), tale);
+    }
+
     /// A session is gone for good: nothing of it needs to be written any more.
     pub(in crate::sim) fn forget(&mut self, session: &SessionId) {
         let Some(theirs) = self.theirs.get(session).cloned() else { return };

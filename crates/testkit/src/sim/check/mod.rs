@@ -2,14 +2,18 @@
 //! on the disk. Each invariant is a function with a name.
 
 mod asks;
+mod fork;
 mod hearing;
 mod log;
+mod queue;
 mod requests;
 mod rest;
 
 pub(super) use asks::{Asks, Ended};
+pub(super) use fork::a_fork_is_a_copy_of_its_source;
 pub(super) use hearing::{Hearing, Listener, Rendered};
 pub(super) use log::{Facts, Prompt, Word, summary_and_tail_give_the_whole};
+pub(super) use queue::Queues;
 pub(super) use requests::{Answer, Kind, Request};
 pub(super) use rest::names_stay_on_their_side;
 

@@ -30,6 +30,11 @@ pub(in crate::sim) enum Kind {
     Resume,
     Attach,
     Prompt,
+    Fork,
+    /// What waits in a session.
+    Queue,
+    Withdraw,
+    Release,
     /// Changes a setting; the agent's yes is written down.
     Setting,
     /// A method nobody knows, in a session or for the agent as a whole.
@@ -72,7 +77,7 @@ impl Answer<'_> {
 
     /// Agents put the mark of the request into their answer.
     pub(in crate::sim) fn an_answer_reaches_who_asked(&self, request: &Request) {
-        if request.kind.attaches() || request.kind == Kind::Initialize {
+        if request.kind.attaches() || matches!(request.kind, Kind::Initialize | Kind::Fork) {
             return;
         }
         let token = peek::token(self.text);

@@ -83,7 +83,14 @@ impl World {
         let mut follows = request.follows;
         if request.kind == Kind::Prompt {
             let prompt = self.facts.prompts.get_mut(&request.token).expect("noted when sent");
-            prompt.refused = prompt.prompted.is_none();
+            // What waits when the hub stops is kept; all else that is refused is over.
+            let stops = peek::contains(frame.bytes(), "\"code\":\"stopping\"");
+            let waits = self.queues.waits(session, request.token);
+            prompt.refused = prompt.prompted.is_none() && !(stops && waits);
+            let over = !waits || stops || !self.disk.streams.contains_key(session);
+            hold("a_prompt_is_withdrawn_before_that_is_heard", over, || {
+                format!("{conn} heard {frame:?} of a prompt that waits")
+            });
             follows = prompt.ended.unwrap_or(0);
             let ended = prompt.prompted.is_none() || prompt.ended.is_some();
             let there = self.disk.streams.contains_key(session);
@@ -167,6 +174,7 @@ impl World {
                 });
             }
         }
+        self.queues.nothing_waits_for_ever();
         let unwritten = self.facts.owed.first();
         hold("no_word_is_lost", unwritten.is_none(), || {
             let text = unwritten.map(|it| &self.facts.words[it].text);
