@@ -2,6 +2,7 @@
 
 use crate::{
     chunks::{Chunks, follows},
+    copy::Fork,
     environment, observe,
     roster::Roster,
     served::{Answer, Served},
@@ -12,7 +13,7 @@ use jackfield_agents::{
 };
 use jackfield_clients::ConnHandle;
 use jackfield_core::{
-    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits,
+    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits, log::State,
 };
 use jackfield_journal::{AppendError, Done, Journal, Port, ReadError};
 use std::{
@@ -106,9 +107,11 @@ impl Effects {
                     self.on_done(refused);
                 }
             }
-            Output::Copy { to, .. } => {
-                let why = "this journal cannot copy".to_owned();
-                self.inputs.push_back(Input::CopyFailed { to, why });
+            Output::Copy { from, upto, to, last } => {
+                let fork = Box::new(Fork::new(to.clone(), last));
+                if let Some(refused) = self.port.copy(from, upto.0, to, fork) {
+                    self.on_done(refused);
+                }
             }
             Output::Serve { agent, frame, dirs } => {
                 let answer = self.served.serve(agent, &frame, dirs);
@@ -258,6 +261,15 @@ impl Effects {
                 let damaged = matches!(error, ReadError::Damaged { .. });
                 let failed = Input::ReadFailed { conn, session: stream, after, why, damaged };
                 self.inputs.push_back(failed);
+            }
+            Done::Copied { stream: to, summary } => {
+                let state = State::from_summary(&summary).expect("it was made of a state");
+                self.inputs.push_back(Input::Copied { to, state: Box::new(state) });
+            }
+            Done::CopyFailed { stream: to, error } => {
+                let why = chain(&error);
+                tracing::error!(session = %to, why, "a session could not be copied");
+                self.inputs.push_back(Input::CopyFailed { to, why });
             }
             Done::Deleted { .. } => {}
             Done::DeleteFailed { stream, error } => {

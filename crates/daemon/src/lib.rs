@@ -16,6 +16,7 @@ mod boot;
 mod chunks;
 mod clock;
 pub mod config;
+mod copy;
 mod effects;
 pub mod environment;
 mod main_loop;

@@ -1,5 +1,6 @@
 //! From the journal to the hub's memory: each session's summary, and the events after it folded in.
 
+use crate::copy::UNFINISHED;
 use jackfield_core::{
     Recovered, Seq,
     log::{Event, State},
@@ -16,6 +17,11 @@ pub(crate) fn recover(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
         if stream.head == 0 {
             continue;
         }
+        if *stream.summary == *UNFINISHED {
+            // The last daemon died over it, and nobody was told that it is there.
+            forget(journal, &stream);
+            continue;
+        }
         match state(journal, &stream) {
             Ok(state) => recovered.push(Recovered { session: stream.name, state }),
             Err(why) => {
@@ -24,6 +30,16 @@ pub(crate) fn recover(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
         }
     }
     Ok(recovered)
+}
+
+fn forget(journal: &Journal, stream: &Stream) {
+    let session = &stream.name;
+    match journal.delete(session) {
+        Ok(()) => tracing::info!(%session, "a copy that was never finished is gone"),
+        Err(error) => {
+            tracing::warn!(%session, %error, "a copy that was never finished is still there");
+        }
+    }
 }
 
 fn state(journal: &Journal, stream: &Stream) -> Result<State, String> {
@@ -42,4 +58,101 @@ fn state(journal: &Journal, stream: &Stream) -> Result<State, String> {
         }
     }
     Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::Fork;
+    use jackfield_core::{
+        SessionId, Time,
+        log::{Body, Json},
+    };
+    use jackfield_journal::{Append, Done, Port, Translate};
+    use std::{sync::mpsc, time::Duration};
+
+    fn event(seq: u64, body: Body) -> Event {
+        Event { seq: Seq(seq), at: Time(seq), body }
+    }
+
+    fn said(session: &str, text: &str) -> Body {
+        let frame = format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{session}","t":"{text}"}}}}"#
+        );
+        Body::Said { turn: 0, late: false, frame: Json::trusted(frame) }
+    }
+
+    fn opened() -> Body {
+        Body::Opened {
+            agent: "claude".into(),
+            argv: Vec::new(),
+            cwd: "/x".into(),
+            params: Json::trusted("{}"),
+            agent_session: "a1".into(),
+            setup: Json::null(),
+        }
+    }
+
+    fn forked() -> Body {
+        let (from, cwd) = ("s-1".into(), "/y".into());
+        Body::Forked { from, seq: Seq(2), cwd, params: Json::trusted("{}") }
+    }
+
+    /// A session of three events.
+    fn journal() -> Journal {
+        let journal = Journal::memory();
+        let mut state = State::default();
+        let (mut body, mut count) = (Vec::new(), 0);
+        for fact in [opened(), said("s-1", "one"), said("s-1", "two")] {
+            count += 1;
+            let event = event(count, fact);
+            if count != 1 {
+                body.push(b'\n');
+            }
+            event.encode(&mut body);
+            state.fold(&event);
+        }
+        let epoch = journal.claim("s-1").unwrap().epoch;
+        let (stream, body, summary) = ("s-1".into(), body.into(), Some(state.to_summary()));
+        let append = Append { stream, epoch, first: 1, count: 3, body, summary };
+        journal.append(&[append]).remove(0).unwrap();
+        journal
+    }
+
+    #[test]
+    fn a_fork_is_recovered_as_the_hub_was_told() {
+        let journal = journal();
+        let (tx, done) = mpsc::channel();
+        let port = Port::start(journal.clone(), move |it| tx.send(it).unwrap());
+        let to: SessionId = "s-2".into();
+        let fork = Box::new(Fork::new(to.clone(), event(3, forked())));
+        assert!(port.copy("s-1".into(), 2, to, fork).is_none());
+        let done = done.recv_timeout(Duration::from_secs(30)).unwrap();
+        let Done::Copied { summary, .. } = done else { panic!("{done:?}") };
+        port.stop();
+        let mut recovered = recover(&journal).unwrap();
+        let fork = recovered.remove(1);
+        assert_eq!((&*fork.session, fork.state.upto()), ("s-2", Seq(3)));
+        assert_eq!(fork.state, State::from_summary(&summary).unwrap());
+        assert_eq!((&*fork.state.agent_session, &*fork.state.cwd), ("", "/y"));
+        assert_eq!(&*fork.state.forked.unwrap().agent_session, "a1");
+        let lines = journal.read("s-2", 0, 10, 10_000).unwrap();
+        let second = Event::decode(Seq(2), &lines[1].line).unwrap();
+        assert_eq!(second.body, said("s-2", "one"));
+    }
+
+    #[test]
+    fn a_copy_that_a_crash_cut_is_no_session_and_is_gone() {
+        let journal = journal();
+        let unfinished = Fork::new("s-2".into(), event(3, forked())).unfinished();
+        let epoch = journal.claim("s-2").unwrap().epoch;
+        let mut body = Vec::new();
+        event(1, opened()).encode(&mut body);
+        let (stream, body, summary) = ("s-2".into(), body.into(), Some(unfinished));
+        let append = Append { stream, epoch, first: 1, count: 1, body, summary };
+        journal.append(&[append]).remove(0).unwrap();
+        let recovered = recover(&journal).unwrap();
+        assert_eq!(recovered.len(), 1);
+        assert_eq!(journal.streams().unwrap().len(), 1);
+    }
 }

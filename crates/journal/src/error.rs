@@ -121,6 +121,33 @@ pub enum ReadError {
     },
 }
 
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CopyError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    #[error(transparent)]
+    Append(#[from] AppendError),
+
+    #[error("stream `{stream}` ends at event {head}, before {upto}")]
+    Short { stream: Arc<str>, head: u64, upto: u64 },
+
+    /// The caller cannot translate this line.
+    #[error("event {seq} of stream `{stream}` cannot be told again: {why}")]
+    Untold { stream: Arc<str>, seq: u64, why: String },
+
+    #[error("stream `{stream}` is there already")]
+    Taken { stream: Arc<str> },
+
+    /// Only from a [`Port`](crate::Port): it is being closed.
+    #[error("the copy of stream `{stream}` was cut short")]
+    Closing { stream: Arc<str> },
+
+    /// Only from a [`Port`](crate::Port): too many copies wait already.
+    #[error("too many copies wait before the one of stream `{stream}`")]
+    Overloaded { stream: Arc<str> },
+}
+
 /// In what way a record is not what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {

@@ -33,9 +33,11 @@ mod sqlite;
 #[cfg(test)]
 mod contract;
 
-pub use error::{AppendError, Cause, Damage, Invalid, OpenError, ReadError, UpkeepError};
+pub use error::{
+    AppendError, Cause, CopyError, Damage, Invalid, OpenError, ReadError, UpkeepError,
+};
 pub use journal::{Claim, Durability, Journal, Stream};
-pub use port::{Done, Port};
+pub use port::{Done, Port, Translate};
 pub use record::{
     APPEND_BYTES_MAX, Append, Event, NAME_BYTES_MAX, RECORD_BYTES_MAX, SEQ_MAX, STREAMS_MAX,
 };

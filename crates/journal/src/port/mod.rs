@@ -1,23 +1,29 @@
 //! The journal's threads, and the value through which a loop that must not wait talks to them.
 //!
-//! One thread writes, one reads, one keeps the journal in shape. A small append does not travel
+//! One thread writes, one reads, one copies, one keeps the journal in shape. A small append does not travel
 //! at all: with nothing queued before it, it is committed on the calling thread, which costs less
 //! than waking another one.
 
+mod copy;
 mod queue;
 #[cfg(test)]
 mod tests;
 
 use crate::{
-    error::{AppendError, ReadError, UpkeepError},
+    error::{AppendError, CopyError, ReadError, UpkeepError},
     journal::Journal,
     record::{Append, Event},
 };
+pub use copy::Translate;
+
+use bytes::Bytes;
+use copy::Copy;
 use queue::{Group, Op, Queue, size};
 use std::{
     panic,
     sync::{
         Arc,
+        atomic::{AtomicBool, Ordering},
         mpsc::{self, Receiver, SyncSender},
     },
     thread::{self, JoinHandle},
@@ -39,6 +45,9 @@ const WAITING_BYTES_MAX: usize = if cfg!(test) { 1024 * 1024 } else { 256 * 1024
 
 /// Reads that may wait for the reader thread: more than there are clients.
 const READS_MAX: usize = if cfg!(test) { 8 } else { 16 * 1024 };
+
+/// Copies that may wait for the copier thread: a person asks for one at a time.
+const COPIES_MAX: usize = 64;
 
 /// How long upkeep that failed is left alone: the cause will not go away faster.
 const UPKEEP_PAUSE: Duration = Duration::from_secs(5);
@@ -68,6 +77,16 @@ pub enum Done {
         after: u64,
         error: ReadError,
     },
+    /// The copy is whole and durable; the summary is that of the whole.
+    Copied {
+        stream: Arc<str>,
+        summary: Bytes,
+    },
+    /// Nothing is left of the copy, or it says itself that it is unfinished.
+    CopyFailed {
+        stream: Arc<str>,
+        error: CopyError,
+    },
     Deleted {
         stream: Arc<str>,
     },
@@ -88,6 +107,9 @@ pub struct Port {
     queue: Arc<Queue>,
     /// Gone once it is told to stop.
     reads: Option<SyncSender<Read>>,
+    copies: Option<SyncSender<Copy>>,
+    /// A copy under way gives up.
+    closing: Arc<AtomicBool>,
     upkeep: Option<SyncSender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -106,6 +128,8 @@ impl Port {
         let on_done = Arc::new(on_done);
         let queue = Arc::new(Queue::default());
         let (reads, reads_in) = mpsc::sync_channel(READS_MAX);
+        let (copies, copies_in) = mpsc::sync_channel(COPIES_MAX);
+        let closing = Arc::new(AtomicBool::new(false));
         let (upkeep, upkeep_in) = mpsc::sync_channel(1);
         let writer = {
             let (journal, queue, on_done) = (journal.clone(), queue.clone(), on_done.clone());
@@ -116,6 +140,10 @@ impl Port {
             let (journal, on_done) = (journal.clone(), on_done.clone());
             move || read(&journal, &reads_in, &*on_done)
         };
+        let duplicator = {
+            let (journal, closing, on_done) = (journal.clone(), closing.clone(), on_done.clone());
+            move || copy::copy(&journal, &copies_in, &closing, &*on_done)
+        };
         let keeper = {
             let journal = journal.clone();
             move || keep(&journal, &upkeep_in, &*on_done)
@@ -123,10 +151,12 @@ impl Port {
         let threads = vec![
             spawn("journal-writer", writer),
             spawn("journal-reader", reader),
+            spawn("journal-copier", duplicator),
             spawn("journal-keeper", keeper),
         ];
         call_for_upkeep(&journal, &upkeep);
-        Port { journal, queue, reads: Some(reads), upkeep: Some(upkeep), threads }
+        let (reads, copies, upkeep) = (Some(reads), Some(copies), Some(upkeep));
+        Port { journal, queue, reads, copies, closing, upkeep, threads }
     }
 
     /// Appends a batch. What is returned is done; the rest is queued for the writer thread, which
@@ -185,6 +215,24 @@ impl Port {
         Some(Done::ReadFailed { token, stream: read.stream, after, error })
     }
 
+    /// Copies the events of a stream up to `upto` into a new one, line by line as `translate` wants
+    /// them; the copier thread tells through `on_done`. If too many copies wait already, the refusal
+    /// is returned.
+    #[must_use]
+    pub fn copy(
+        &self,
+        from: Arc<str>,
+        upto: u64,
+        to: Arc<str>,
+        translate: Box<dyn Translate>,
+    ) -> Option<Done> {
+        let copies = self.copies.as_ref().expect("only the end takes it");
+        let refused = copies.try_send(Copy { from, upto, to, translate }).err()?;
+        let (mpsc::TrySendError::Full(copy) | mpsc::TrySendError::Disconnected(copy)) = refused;
+        let error = CopyError::Overloaded { stream: copy.from };
+        Some(Done::CopyFailed { stream: copy.to, error })
+    }
+
     /// Deletes a stream, after what was queued for it; `on_done` tells.
     pub fn delete(&mut self, stream: Arc<str>) {
         self.queue.push([Op::Delete(stream)]);
@@ -199,7 +247,9 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         self.queue.close();
+        self.closing.store(true, Ordering::Relaxed);
         self.reads = None;
+        self.copies = None;
         self.upkeep = None;
         for thread in self.threads.drain(..) {
             if let Err(panic) = thread.join()
@@ -213,7 +263,7 @@ impl Drop for Port {
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     let thread = thread::Builder::new().name(name.into());
-    thread.spawn(work).expect("a process that cannot start three threads cannot start")
+    thread.spawn(work).expect("a process that cannot start a few threads cannot start")
 }
 
 fn write(
