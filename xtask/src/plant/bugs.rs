@@ -23,6 +23,8 @@ const DELIVER: &str = "crates/core/src/fanout/deliver.rs";
 const SUBSCRIBER: &str = "crates/core/src/fanout/subscriber.rs";
 const ATTACH: &str = "crates/core/src/session/attach.rs";
 const TURN: &str = "crates/core/src/session/turn.rs";
+const QUEUE: &str = "crates/core/src/session/queue.rs";
+const FORK: &str = "crates/core/src/session/fork.rs";
 const ANSWER: &str = "crates/core/src/session/answer.rs";
 const ASK: &str = "crates/core/src/session/ask.rs";
 const OPEN: &str = "crates/core/src/session/open.rs";
@@ -31,6 +33,9 @@ const GONE: &str = "crates/core/src/agent/gone.rs";
 const CLIENT: &str = "crates/core/src/peer/client.rs";
 const GATE: &str = "crates/core/src/log/gate.rs";
 const FOLD: &str = "crates/core/src/log/fold.rs";
+const EVENT: &str = "crates/core/src/log/event.rs";
+
+const NEXT_PROMPT: &str = "        self.sessions.get_mut(id)?.queue.pop_front()";
 
 pub(super) const BUGS: &[Bug] = &[
     Bug {
@@ -128,7 +133,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "forget-interrupted-turns",
         breaks: "after a restart a turn has no outcome",
-        edits: &[edit(TURN, "            let turn = state.open_turn;", "            let turn = state.open_turn.filter(|_| false);")],
+        edits: &[edit(TURN, "        let turn = state.open_turn;", "        let turn = state.open_turn.filter(|_| false);")],
     },
     Bug {
         name: "lose-what-was-held-at-a-retry",
@@ -216,14 +221,16 @@ pub(super) const BUGS: &[Bug] = &[
         name: "run-a-prompt-twice",
         breaks: "a prompt stays in the queue while its turn runs",
         edits: &[edit(
-            TURN,
-            "let Some(prompt) = session.queue.pop_front() else { return };",
-            "let Some(it) = session.queue.front() else { return };
-        let (conn, request, frame) = (it.conn, it.request.clone(), it.frame.clone());
-        let prompt = Prompt { conn, request, frame };
+            QUEUE,
+            NEXT_PROMPT,
+            "        let session = self.sessions.get_mut(id)?;
         if session.state.turns != 0 {
-            session.queue.pop_front();
-        }",
+            return session.queue.pop_front();
+        }
+        let it = session.queue.front()?;
+        let (conn, request, by) = (it.conn, it.request.clone(), it.by.clone());
+        let (frame, number, steers) = (it.frame.clone(), it.number, it.steers);
+        Some(Prompt { conn, request, by, frame, number, steers })",
         )],
     },
     Bug {
@@ -334,5 +341,88 @@ pub(super) const BUGS: &[Bug] = &[
         name: "tell-plain-clients-everything",
         breaks: "an editor hears notifications it does not know",
         edits: &[edit(DELIVER, "        if aware && let Some(text)", "        if let Some(text)")],
+    },
+    Bug {
+        name: "run-what-is-held",
+        breaks: "after a restart, what waited runs by itself",
+        edits: &[edit(
+            QUEUE,
+            NEXT_PROMPT,
+            "        let session = self.sessions.get_mut(id)?;
+        if let Some(prompt) = session.queue.pop_front() {
+            return Some(prompt);
+        }
+        let (&number, it) = session.state.queue.first_key_value()?;
+        let frame = Frame::parse(it.frame.bytes().clone()).ok()?;
+        let (number, by) = (Some(number), it.by.clone());
+        Some(Prompt { conn: ConnId(0), request: None, by, frame, number, steers: false })",
+        )],
+    },
+    Bug {
+        name: "run-what-is-held-in-any-order",
+        breaks: "prompts that are released run the last first",
+        edits: &[edit(
+            QUEUE,
+            "        for (number, Queued { by, frame, .. }) in held {",
+            "        for (number, Queued { by, frame, .. }) in held.into_iter().rev() {",
+        )],
+    },
+    Bug {
+        name: "cancel-without-a-word",
+        breaks: "the log does not say that a cancelled prompt will not run",
+        edits: &[edit(
+            QUEUE,
+            "            self.withdraw(id, &prompt, \"the session was cancelled\", answer.as_ref());",
+            "            if let Some(answer) = answer {
+                self.answer_in(id, prompt.conn, &answer);
+            }",
+        )],
+    },
+    Bug {
+        name: "withdraw-twice",
+        breaks: "a prompt leaves the queue of a closed session twice",
+        edits: &[edit(
+            TURN,
+            "        self.refuse_waiting(id, fault);
+        self.withdraw_held(id, &fault.to_string());",
+            "        let all: Vec<u64> = session.state.queue.keys().copied().collect();
+        self.refuse_waiting(id, fault);
+        for prompt in all {
+            self.append(id, Body::Withdrawn { prompt, why: fault.to_string().into() });
+        }",
+        )],
+    },
+    Bug {
+        name: "steer-behind-the-queue",
+        breaks: "a prompt that steers runs after what waits",
+        edits: &[edit(
+            QUEUE,
+            "            queue.insert(behind, prompt);",
+            "            queue.insert(behind.max(queue.len()), prompt);",
+        )],
+    },
+    Bug {
+        name: "fork-under-the-old-name",
+        breaks: "a setting in a fork's log names the session it came from",
+        edits: &[edit(
+            EVENT,
+            "        | Body::Asked { frame, .. }
+        | Body::Configured { frame, .. } = &mut event.body",
+            "        | Body::Asked { frame, .. } = &mut event.body",
+        )],
+    },
+    Bug {
+        name: "fork-what-waits",
+        breaks: "a prompt that waits in a session waits in its fork, too",
+        edits: &[edit(FOLD, "        self.queue.clear();\n", "")],
+    },
+    Bug {
+        name: "fork-an-open-turn",
+        breaks: "a turn that a fork cut never ends there",
+        edits: &[edit(
+            FORK,
+            "        self.settle(id, \"the session was forked before it was answered\", why);\n",
+            "        let _ = why;\n",
+        )],
     },
 ];

@@ -20,8 +20,9 @@ use std::{
 
 /// Follow a session live: type prompts, answer what the agent asks
 ///
-/// Lines you type are prompts. `/cancel` stops the running turn, `/detach` (or `/quit`, or Ctrl-D)
-/// leaves; the session goes on without you.
+/// Lines you type are prompts. `/steer TEXT` stops the running turn and says that instead, `/cancel`
+/// stops it and withdraws what waits, `/detach` (or `/quit`, or Ctrl-D) leaves; the session goes on
+/// without you.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield attach
@@ -271,6 +272,10 @@ impl View {
         match line {
             "/detach" | "/quit" => return Ok(Next::Leave),
             "/cancel" => self.cancel()?,
+            "/steer" => self.out.note("say what instead: `/steer TEXT`"),
+            _ if line.starts_with("/steer ") => {
+                self.prompt(line["/steer ".len()..].trim_start(), true)?;
+            }
             _ => {
                 if let Some(ask) = self.open.front() {
                     let (answer, id) = (ask.typed(line), ask.id.clone());
@@ -280,19 +285,27 @@ impl View {
                     }
                     self.show_question();
                 } else if !line.is_empty() {
-                    self.prompt(line)?;
+                    self.prompt(line, false)?;
                 }
             }
         }
         Ok(Next::Stay)
     }
 
-    fn prompt(&mut self, line: &str) -> Result<(), Failure> {
+    fn prompt(&mut self, line: &str, steers: bool) -> Result<(), Failure> {
         let blocks = json!([{ "type": "text", "text": line }]);
-        let params = json!({ "sessionId": self.row.session_id, "prompt": blocks });
+        let mut params = json!({ "sessionId": self.row.session_id, "prompt": blocks });
+        if steers {
+            params["_meta"] = json!({ "jackfield": { "steer": true } });
+        }
         let id = self.conn.ask("session/prompt", &params)?;
         self.prompts.insert(id);
-        if self.turn != Turn::None {
+        if steers && self.turn == Turn::Running {
+            self.turn = Turn::Cancelled;
+            // The hub settles the asks of a turn that it stops.
+            self.open.clear();
+            self.out.note(&paint(DIM, "stopping the running turn"));
+        } else if self.turn != Turn::None {
             self.out.note(&paint(DIM, "queued behind the running turn"));
         }
         Ok(())

@@ -17,6 +17,7 @@ pub(crate) mod man;
 pub(crate) mod models;
 pub(crate) mod policy;
 pub(crate) mod ps;
+pub(crate) mod queue;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;

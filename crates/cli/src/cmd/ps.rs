@@ -11,7 +11,7 @@ use crate::{
 use clap::Args;
 use serde_json::json;
 
-/// List the sessions whose agents are running
+/// List the sessions whose agents are running, or where prompts wait
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield ps
@@ -30,7 +30,7 @@ impl Ps {
             Some(mut conn) => sessions(&mut conn)?,
             None => Vec::new(),
         };
-        let live: Vec<&Row> = all.iter().filter(|it| it.is_live()).collect();
+        let live: Vec<&Row> = all.iter().filter(|it| it.is_live() || 0 < it.queued).collect();
         match self.format {
             Format::Text => table(desk, &all, &live),
             Format::Quiet => live.iter().try_for_each(|it| desk.out.line(&it.session_id)),
@@ -49,12 +49,13 @@ pub(super) fn table(desk: &Desk, all: &[Row], live: &[&Row]) -> Result<(), Failu
         return Ok(());
     }
     let chars = unique_chars(all);
-    let mut table = Table::new(&["SESSION", "AGENT", "STATE", "CLIENTS", "LAST"]);
+    let mut table = Table::new(&["SESSION", "AGENT", "STATE", "QUEUED", "CLIENTS", "LAST"]);
     for row in live {
         table.row(vec![
             id_cell(desk, row, chars),
             Cell::styled(row.agent.clone(), NAME),
             state_cell(row),
+            Cell::new(row.queued.to_string()),
             Cell::new(row.clients.to_string()),
             time_cell(desk, &row.updated_at),
         ]);

@@ -21,11 +21,13 @@ use std::{ffi::OsString, io::Read as _, path::PathBuf};
 /// The agent's words go to stdout, what it does to stderr. On a terminal you are asked before a tool
 /// runs; elsewhere `--approve` and `--on-ask` answer for you.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, each of which stands alone")]
 #[command(after_help = "Examples:
   $ jackfield run \"What does this project do?\" -- goose acp
   $ jackfield run -a claude --approve reads \"Find the bug in parse.rs\"
   $ git diff | jackfield run -a codex --format quiet --timeout 300 -
-  $ jackfield run -s s-7f3 \"Go on\"")]
+  $ jackfield run -s s-7f3 \"Go on\"
+  $ jackfield run -s s-7f3 --steer \"No, the other file\"")]
 pub(crate) struct Run {
     /// What to say to the agent; `-` reads it from stdin
     prompt: Option<String>,
@@ -37,6 +39,10 @@ pub(crate) struct Run {
     /// Go on with this session: an id, a unique prefix of one, or a title
     #[arg(short, long, env = env::SESSION, hide_env_values = true)]
     session: Option<String>,
+
+    /// Stop what the session does and say this instead, before whatever waits
+    #[arg(long, env = env::STEER, hide_env_values = true, value_parser = env::flag(), requires = "session")]
+    steer: bool,
 
     /// The directory the agent works in [default: this one]
     #[arg(long, env = env::CWD, hide_env_values = true, value_name = "DIR")]
@@ -118,7 +124,10 @@ impl Run {
             desk.out.note(&paint(DIM, format!("session {}", goal.session)));
         }
         let blocks = json!([{ "type": "text", "text": prompt }]);
-        let params = json!({ "sessionId": goal.session, "prompt": blocks });
+        let mut params = json!({ "sessionId": goal.session, "prompt": blocks });
+        if self.steer {
+            params["_meta"] = json!({ "jackfield": { "steer": true } });
+        }
         let id = conn.ask("session/prompt", &params)?;
         if self.no_wait {
             return self.leave(&mut conn, &goal, id, desk);

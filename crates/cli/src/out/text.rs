@@ -203,6 +203,14 @@ impl Transcript {
             "answered" => self.answered(fact),
             "gone" => self.gone(fact),
             "closed" => self.remark("session closed"),
+            "forked" => {
+                let (from, seq) = (text(fact, "from"), fact["seqThere"].as_u64().unwrap_or(0));
+                self.remark(&format!("session forked from {from} after event {seq}"))
+            }
+            "withdrawn" => {
+                let (number, why) = (fact["prompt"].as_u64().unwrap_or(0), text(fact, "why"));
+                self.remark(&format!("prompt {number} did not run: {why}"))
+            }
             "prompted" => {
                 self.begin();
                 Ok(())

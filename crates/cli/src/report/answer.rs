@@ -104,7 +104,12 @@ impl Answer {
             ("interrupted", _) => {
                 "send the prompt again: what was said is in `jackfield log`".into()
             }
-            ("overloaded", _) => "try again when fewer prompts wait".into(),
+            ("overloaded", _) => {
+                "try again when fewer prompts wait; `jackfield queue SESSION` lists them".into()
+            }
+            ("prompt_not_waiting", _) => {
+                format!("`jackfield queue {}` lists what waits", self.ours("session"))
+            }
             ("stopping", _) => "try again: the next command starts a new daemon".into(),
             (_, -32000) => "log in with the agent's own command, then try again".into(),
             _ => String::new(),

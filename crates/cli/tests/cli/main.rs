@@ -16,5 +16,6 @@ mod home;
 mod lists;
 mod log;
 mod policy;
+mod queue;
 mod run;
 mod terminal;

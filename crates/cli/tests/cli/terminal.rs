@@ -121,8 +121,8 @@ fn ids_are_short_and_times_relative() {
     let (text, code) = Screen::start(&home, &["ps"]).finish();
     assert_eq!(code, 0);
     let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
-    assert_eq!(row[..4], ["s-7f3", "goose", "idle", "1"]);
-    assert!(row[4] == "now" || row[4].ends_with(['s', 'm', 'h', 'd']), "{}", row[4]);
+    assert_eq!(row[..5], ["s-7f3", "goose", "idle", "0", "1"]);
+    assert!(row[5] == "now" || row[5].ends_with(['s', 'm', 'h', 'd']), "{}", row[5]);
 }
 
 #[test]

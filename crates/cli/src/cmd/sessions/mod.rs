@@ -1,6 +1,7 @@
 //! `jackfield sessions`: every session there is, running or not.
 
 mod export;
+mod fork;
 mod import;
 mod prune;
 mod show;
@@ -21,11 +22,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io;
 
-/// List, show, close, remove, export and import sessions, running or not
+/// List, show, fork, close, remove, export and import sessions, running or not
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions list
   $ jackfield sessions show s-7f3
+  $ jackfield sessions fork s-7f3 --at 120
   $ jackfield sessions rm s-7f3 --yes")]
 pub(crate) struct Sessions {
     #[command(subcommand)]
@@ -36,6 +38,7 @@ pub(crate) struct Sessions {
 enum Command {
     List(List),
     Show(show::Show),
+    Fork(fork::Fork),
     Close(Close),
     Rm(Rm),
     Export(export::Export),
@@ -83,6 +86,7 @@ impl Sessions {
         match self.command {
             Command::List(it) => it.run(desk, &mut conn),
             Command::Show(it) => it.run(desk, &mut conn),
+            Command::Fork(it) => it.run(desk, &mut conn),
             Command::Close(it) => it.run(desk, &mut conn),
             Command::Rm(it) => it.run(desk, &mut conn),
             Command::Export(it) => it.run(desk, &mut conn),
