@@ -2,12 +2,12 @@
 
 use crate::{
     AgentId, AskRule, ConnId, Input, Launch, Note, Output, Policies, Seq, SessionId, Time,
-    agent::Agent,
+    agent::{Agent, Shape, Start},
     id::Names,
     limits::Limits,
     log::{Body, Event, State},
     peer::Conn,
-    session::{Fork, Session},
+    session::{Fork, Liveness, Session, Sleep},
     timer::{Timer, Timers},
 };
 use bytes::Bytes;
@@ -31,6 +31,10 @@ pub struct Config {
     pub policies: Arc<Policies>,
     /// What happens to asks nobody answers, in sessions that do not say.
     pub ask_rule: Option<AskRule>,
+    pub sleep: Sleep,
+    pub liveness: Liveness,
+    /// How many processes of an agent wait for the next session, by name.
+    pub warm: BTreeMap<Arc<str>, usize>,
 }
 
 /// A session as the journal holds it: the state at its last durable event.
@@ -50,6 +54,10 @@ pub struct Hub {
     /// Sessions that are being copied, by the name of the copy.
     pub(crate) forks: BTreeMap<SessionId, Fork>,
     pub(crate) timers: Timers,
+    /// Starts that wait for a place, in order.
+    pub(crate) starts: VecDeque<Start>,
+    /// What warm processes are kept for.
+    pub(crate) warm: Vec<Shape>,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) stopping: bool,
     pub(crate) names: Names,
@@ -76,6 +84,8 @@ impl Hub {
             sessions: whole.into_iter().map(session).collect(),
             forks: BTreeMap::new(),
             timers: Timers::default(),
+            starts: VecDeque::new(),
+            warm: Vec::new(),
             // An import that the end of the last daemon cut short: nobody was told of it.
             outputs: cut.into_iter().map(delete).collect(),
             stopping: false,
@@ -108,7 +118,10 @@ impl Hub {
             }
             Input::AgentSpoke { agent, frame } => self.on_agent(agent, frame),
             Input::AgentGone { agent, exit } => self.on_agent_gone(agent, &exit),
-            Input::AgentsChanged { agents } => self.config.agents = agents,
+            Input::AgentsChanged { agents } => {
+                self.config.agents = agents;
+                self.forget_shapes();
+            }
             Input::Durable { session, upto } => self.on_durable(&session, upto),
             Input::AppendFailed { session, why } => self.on_append_failed(&session, why),
             Input::Read { conn, session, after, events } => {
@@ -121,13 +134,17 @@ impl Hub {
                 let at = self.now.plus(crate::limits::APPEND_RETRY_MS);
                 self.timers.set(at, Timer::ReadRetry(session, conn));
             }
-            Input::Recalled { .. } | Input::RecallFailed { .. } | Input::Pressure => {}
+            Input::Recalled { .. } | Input::RecallFailed { .. } => {}
             Input::Copied { to, state } => self.on_copied(&to, *state),
             Input::CopyFailed { to, why } => self.on_copy_failed(&to, &why),
             Input::PolicyChanged { policies } => self.config.policies = policies,
+            Input::Pressure => self.on_pressure(),
             Input::Served { agent, frame } => self.on_served(agent, &frame),
             Input::Tick => self.on_tick(),
             Input::Stop => self.on_stop(),
+        }
+        if !self.starts.is_empty() {
+            self.admit();
         }
         if 0 < self.finished {
             self.close_finished();
@@ -145,7 +162,7 @@ impl Hub {
 
     /// Nothing runs and nobody is connected: the daemon may end itself when that lasts.
     pub fn is_idle(&self) -> bool {
-        self.conns.is_empty() && self.agents.is_empty()
+        self.conns.is_empty() && self.agents.is_empty() && self.starts.is_empty()
     }
 
     /// What is known of a session, for whoever tells people about it.
@@ -197,6 +214,9 @@ impl Hub {
                 Timer::AskRule(session, ask) => self.on_ask_unanswered(&session, ask),
                 Timer::AppendRetry(session) => self.append_again(&session),
                 Timer::ReadRetry(session, conn) => self.read_on(&session, conn),
+                Timer::Silence(agent) => self.on_silence(agent),
+                Timer::Idle(agent) => self.on_idle(agent),
+                Timer::Warm => self.warm_up(),
                 Timer::StopGrace => self.stop_agents(),
             }
         }
@@ -216,6 +236,7 @@ impl Hub {
         for session in &sessions {
             self.refuse_waiting(session, &Fault::Stopping);
         }
+        self.refuse_starts();
         if running.is_empty() {
             self.stop_agents();
         } else {

@@ -29,5 +29,4 @@ pub use input::{AppendFailure, Exit, Input};
 pub use jackfield_policy::Policies;
 pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
-pub use session::{AskRule, Unanswered};
-pub use session::rfc3339;
+pub use session::{AskRule, Liveness, Sleep, Unanswered, rfc3339};

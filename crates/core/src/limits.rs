@@ -49,6 +49,18 @@ pub const START_MS_MAX: u64 = 300_000;
 pub const LOAD_QUIET_MS: u64 = 100;
 pub const LOAD_QUIET_MS_MAX: u64 = 5_000;
 
+/// How long a phase may be silent before that is said. A process is there in milliseconds, an answer
+/// to `initialize` after a cold `npx` start of a minute, and a session is loaded in as much; a model
+/// that thinks hard says nothing for a minute; a tool is a build or a test run, and many take five.
+pub const STARTING_QUIET_MS: u64 = 10_000;
+pub const INITIALIZING_QUIET_MS: u64 = 60_000;
+pub const OPENING_QUIET_MS: u64 = 60_000;
+pub const THINKING_QUIET_MS: u64 = 120_000;
+pub const TOOL_QUIET_MS: u64 = 300_000;
+
+/// Shapes of sessions that warm processes are kept for: a few projects at a time.
+pub const WARM_SHAPES_MAX: usize = 8;
+
 /// Between the rungs of the cancel ladder: most agents stop within 250 ms.
 pub const CANCEL_GRACE_MS: u64 = 3_000;
 

@@ -20,6 +20,12 @@ pub(crate) enum Timer {
     AppendRetry(SessionId),
     /// A journal read failed; this client's reading of this session goes on.
     ReadRetry(SessionId, crate::ConnId),
+    /// This agent may have been silent for too long.
+    Silence(AgentId),
+    /// This agent may not have been used for long.
+    Idle(AgentId),
+    /// The pause before a warm process is started again is over.
+    Warm,
     /// The turns that still run when the daemon stops have had their time.
     StopGrace,
 }

@@ -25,6 +25,7 @@ impl Hub {
                     it.spare = None;
                 }
             }
+            Purpose::Warm => self.on_warm_gone(&agent),
             Purpose::Session(session) => self.bury_in(&session.clone(), id, &agent, exit, &fault),
         }
         self.answer_all(agent, &fault);

@@ -12,8 +12,9 @@ use serde_json::Value;
 
 impl Hub {
     pub(crate) fn on_agent(&mut self, agent: AgentId, frame: Frame) {
-        if !self.agents.contains_key(&agent) {
-            return;
+        let Some(it) = self.agents.get_mut(&agent) else { return };
+        if it.pulse.beat(self.now) {
+            self.watch(agent);
         }
         match frame.kind() {
             Kind::Response => self.on_agent_answer(agent, &frame),
@@ -49,7 +50,7 @@ impl Hub {
                 }
                 let answer = match &self.agents[&id].purpose {
                     Purpose::Session(session) => self.as_ours(session, answer),
-                    Purpose::Spare { .. } => answer,
+                    Purpose::Spare(_) | Purpose::Warm => answer,
                 };
                 let Some(session) = session else {
                     self.finish_request(conn, &theirs);
@@ -75,6 +76,7 @@ impl Hub {
         let told: Value = serde_json::from_str(result).unwrap_or_default();
         let agent = self.agents.get_mut(&id).expect("the caller found this agent");
         agent.phase = Phase::Ready;
+        agent.told = Some(result.into());
         agent.can.load = told.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
         agent.can.resume = told
             .pointer("/agentCapabilities/sessionCapabilities/resume")
@@ -92,6 +94,7 @@ impl Hub {
         let agent = self.agents.get(&id).expect("the caller found this agent");
         let session = match &agent.purpose {
             Purpose::Session(session) => session.clone(),
+            Purpose::Warm => return, // There is nobody it could mean.
             Purpose::Spare(conn) => {
                 let conn = *conn;
                 if frame.method().as_deref() == Some("$/cancel_request") {
@@ -173,7 +176,7 @@ impl Hub {
                     let frame = self.as_ours(&session, frame);
                     self.issue_passing(id, Some(&session), conn, &frame);
                 }
-                Purpose::Spare { .. } => self.issue_passing(id, None, conn, &frame),
+                Purpose::Spare(_) | Purpose::Warm => self.issue_passing(id, None, conn, &frame),
             };
         }
         let Purpose::Session(session) = purpose else {

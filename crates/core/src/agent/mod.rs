@@ -3,10 +3,16 @@
 
 mod gone;
 mod heard;
+mod places;
+mod pulse;
 mod restart;
+mod warm;
 
 pub(crate) use heard::error_of;
+pub(crate) use places::Start;
+pub(crate) use pulse::Pulse;
 pub(crate) use restart::{Restarts, Verdict};
+pub(crate) use warm::Shape;
 
 use crate::{
     AgentId, ConnId, Hub, Launch, Output, SessionId, limits, peer::agent_hello, timer::Timer,
@@ -23,6 +29,11 @@ pub(crate) struct Agent {
     /// The client whose `initialize` is answered with what this agent can do, and its request.
     pub(crate) introduces: Option<(ConnId, Box<str>)>,
     pub(crate) can: Abilities,
+    /// What the client it was started for had sent with `initialize`.
+    pub(crate) hello: Option<Box<str>>,
+    /// What it answered to `initialize`.
+    pub(crate) told: Option<Box<str>>,
+    pub(crate) pulse: Pulse,
     /// Asked to stop; its end is no surprise.
     pub(crate) stopping: bool,
     /// Its pipe is not read because the journal is behind.
@@ -45,6 +56,8 @@ pub(crate) enum Purpose {
     Spare(ConnId),
     /// Serves this session, or is about to.
     Session(SessionId),
+    /// Waits for the next session of its shape.
+    Warm,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -102,7 +115,19 @@ impl Hub {
         client: Option<ConnId>,
         purpose: Purpose,
     ) -> AgentId {
+        let hello = client.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.clone());
+        self.spawn_told(launch, hello, purpose)
+    }
+
+    /// Starts a process and tells it what a client said.
+    pub(crate) fn spawn_told(
+        &mut self,
+        launch: Launch,
+        hello: Option<Box<str>>,
+        purpose: Purpose,
+    ) -> AgentId {
         let id = self.next_agent();
+        let params = agent_hello(hello.as_deref());
         let mut agent = Agent {
             launch: launch.clone(),
             pid: None,
@@ -110,6 +135,9 @@ impl Hub {
             purpose,
             introduces: None,
             can: Abilities::default(),
+            hello,
+            told: None,
+            pulse: Pulse::new(self.now),
             stopping: false,
             paused: false,
             waiting: BTreeMap::new(),
@@ -117,11 +145,11 @@ impl Hub {
         };
         let our_id = agent.expect(Waiting::Initialize);
         self.agents.insert(id, agent);
-        let hello = client.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.as_deref());
-        let frame = Frame::request(&our_id.to_string(), "initialize", &agent_hello(hello));
+        let frame = Frame::request(&our_id.to_string(), "initialize", &params);
         self.outputs.push_back(Output::Spawn { agent: id, launch });
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
         self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));
+        self.watch(id);
         id
     }
 
@@ -140,6 +168,7 @@ impl Hub {
         if starts {
             self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));
         }
+        self.told(id, starts);
         let frame = Frame::request(&our_id.to_string(), method, params);
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
     }

@@ -85,13 +85,13 @@ impl Hub {
     /// One session, for `ps` and `sessions`.
     fn row(&self, (id, session): (&SessionId, &Session)) -> Value {
         let state = &session.state;
-        json!({
+        let mut row = json!({
             "sessionId": &**id,
             "agent": &*state.agent,
             "argv": redact::argv(&state.argv),
             "cwd": state.cwd,
             "title": session.title(),
-            "state": session.shown(),
+            "state": self.shown(id, session),
             "turns": state.turns,
             "queued": state.queue.len(),
             "asks": session.asks.len(),
@@ -102,7 +102,9 @@ impl Hub {
             "openedAt": rfc3339(state.opened_at),
             "updatedAt": rfc3339(state.updated_at),
             "agentSession": &*state.agent_session,
-        })
+        });
+        self.tell_doing(id, session, &mut row);
+        row
     }
 
     fn status(&self) -> Value {

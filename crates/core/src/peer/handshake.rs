@@ -1,7 +1,10 @@
 //! `initialize` on both sides: what the hub tells clients, and what it tells agents.
 
 use super::conn::Abilities;
-use crate::{ConnId, Hub, agent::Purpose};
+use crate::{
+    ConnId, Hub,
+    agent::{Purpose, Start},
+};
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Map, Value, json};
 
@@ -26,21 +29,38 @@ impl Hub {
             it.name = params.pointer("/clientInfo/name").and_then(Value::as_str).map(Into::into);
             it.aware = params.pointer("/clientCapabilities/_meta/jackfield").is_some();
             it.can = abilities(&params);
-            it.launch.clone()
+            it.launch.as_ref()
         };
         match launch {
             // The agent's capabilities are the client's answer, so the agent starts first.
-            Some(launch) => {
-                let agent = self.spawn(launch, Some(conn), Purpose::Spare(conn));
-                let spare = self.agents.get_mut(&agent).expect("spawned above");
-                spare.introduces = Some((conn, id.into()));
-                if let Some(it) = self.conns.get_mut(&conn) {
-                    it.spare = Some(agent);
-                }
-            }
+            Some(_) => self.introduce(conn, id),
             None => self.answer(conn, id, Ok(&hub_capabilities(None))),
         }
         Ok(())
+    }
+}
+
+impl Hub {
+    /// Finds or starts the agent of a connection, which answers its `initialize`.
+    pub(crate) fn introduce(&mut self, conn: ConnId, request: &str) {
+        let Some(it) = self.conns.get(&conn) else { return };
+        let (Some(launch), hello) = (it.launch.clone(), it.hello.clone()) else { return };
+        let warm = self.take_warm(&launch, hello.as_deref(), Purpose::Spare(conn));
+        let agent = match warm {
+            Some(agent) => agent,
+            None if self.has_place(&Start::Hello(conn, request.into())) => {
+                self.spawn_told(launch, hello, Purpose::Spare(conn))
+            }
+            None => return,
+        };
+        if let Some(it) = self.conns.get_mut(&conn) {
+            it.spare = Some(agent);
+        }
+        let spare = self.agents.get_mut(&agent).expect("found above");
+        match spare.told.as_deref().map(|it| hub_capabilities(Some(it))) {
+            Some(told) => self.answer(conn, request, Ok(&told)),
+            None => spare.introduces = Some((conn, request.into())),
+        }
     }
 }
 

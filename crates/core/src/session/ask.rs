@@ -221,6 +221,7 @@ impl Hub {
         self.append(id, Body::Answered { ask: number, by, answer: Json::trusted(answer) });
         let text = frame.with_id(&ask.theirs).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
+        self.told(ask.agent, true);
     }
 
     /// The event that an ask is settled goes by: who was asked and did not answer need not.
@@ -280,6 +281,7 @@ impl Hub {
                 };
                 let text = Frame::result_for(&ask.theirs, result).bytes().clone();
                 self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
+                self.told(ask.agent, true);
             }
         }
     }

@@ -24,7 +24,6 @@ pub(crate) struct Call {
     pub(crate) known: Map<String, Value>,
     /// A member was too large to be kept: what is not known of it may have been told.
     pub(crate) cut: bool,
-    #[cfg_attr(not(test), expect(dead_code, reason = "liveness shows it"))]
     pub(crate) began: Time,
     pub(crate) changed: Time,
     bytes: usize,
@@ -92,7 +91,6 @@ impl Calls {
         self.known.get(id)
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "liveness shows what runs"))]
     /// Those that have not ended, as far as the agent has said.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Call> {
         self.known.values().filter(|it| !it.has_ended())

@@ -24,12 +24,27 @@ impl Hub {
         let more = page < rows.len();
         rows.truncate(page);
         let mut result =
-            json!({ "sessions": rows.iter().map(|row| info(*row)).collect::<Vec<_>>() });
+            json!({ "sessions": rows.iter().map(|row| self.info(*row)).collect::<Vec<_>>() });
         if more && let Some(last) = rows.last() {
             result["nextCursor"] = json!(Place::of(*last).to_string());
         }
         self.answer(conn, id, Ok(&result.to_string()));
         Ok(())
+    }
+
+    fn info(&self, (id, session): (&SessionId, &Session)) -> Value {
+        let state = &session.state;
+        let shown = self.shown(id, session);
+        let mut info = json!({
+            "sessionId": &**id,
+            "cwd": state.cwd,
+            "updatedAt": rfc3339(state.updated_at),
+            "_meta": { "jackfield": { "agent": &*state.agent, "state": shown } },
+        });
+        if let Some(title) = session.title() {
+            info["title"] = json!(title);
+        }
+        info
     }
 }
 
@@ -52,20 +67,6 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:x}.{}", self.0.0, self.1)
     }
-}
-
-fn info((id, session): (&SessionId, &Session)) -> Value {
-    let state = &session.state;
-    let mut info = json!({
-        "sessionId": &**id,
-        "cwd": state.cwd,
-        "updatedAt": rfc3339(state.updated_at),
-        "_meta": { "jackfield": { "agent": &*state.agent, "state": session.shown() } },
-    });
-    if let Some(title) = session.title() {
-        info["title"] = json!(title);
-    }
-    info
 }
 
 /// Milliseconds since the epoch as `2026-11-15T08:30:00.123Z` (civil-from-days).

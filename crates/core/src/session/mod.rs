@@ -8,17 +8,22 @@ mod fork;
 mod import;
 mod journal;
 mod list;
+mod liveness;
 mod open;
 mod queue;
 mod rules;
+mod sentence;
+mod sleep;
 mod turn;
 mod wake;
 
 pub(crate) use attach::Attach;
 pub(crate) use fork::Fork;
 pub use list::rfc3339;
+pub use liveness::Liveness;
 pub(crate) use open::Opening;
 pub use rules::{AskRule, Unanswered};
+pub use sleep::Sleep;
 pub(crate) use wake::Waking;
 
 use crate::{

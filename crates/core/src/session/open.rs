@@ -3,7 +3,7 @@
 use super::{Session, Stage};
 use crate::{
     AgentId, ConnId, Hub, Launch, Note, SessionId,
-    agent::{Purpose, Waiting},
+    agent::{Purpose, Start, Waiting},
     fanout::{Phase, Subscriber},
     log::{Body, Json, State},
     peer::error_frame,
@@ -19,6 +19,8 @@ pub(crate) struct Opening {
     pub(crate) request: Box<str>,
     frame: Frame,
     cwd: String,
+    /// Which agent is to serve it.
+    launch: Launch,
     /// What the agent said before it answered.
     early: Vec<Frame>,
 }
@@ -49,18 +51,38 @@ impl Hub {
             request: id.into(),
             frame: frame.clone(),
             cwd: cwd.to_owned(),
+            launch,
             early: Vec::new(),
         };
         let state = State::default();
         self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
-        let agent = self
-            .take_spare(conn, &launch, &session)
-            .unwrap_or_else(|| self.spawn(launch, Some(conn), Purpose::Session(session.clone())));
-        self.sessions.get_mut(&session).expect("inserted above").agent = Some(agent);
-        if self.agents[&agent].is_ready() {
-            self.on_agent_ready(agent, &session);
-        }
+        self.find_agent(&session);
         Ok(())
+    }
+
+    /// Gives a session that is being opened a process that waits for it, or a new one; if there is
+    /// no place for one, the session waits in line.
+    pub(crate) fn find_agent(&mut self, id: &SessionId) {
+        let Some(Stage::Opening(opening)) = self.sessions.get(id).map(|it| &it.stage) else {
+            return;
+        };
+        let (conn, launch) = (opening.conn, opening.launch.clone());
+        let hello = self.conns.get(&conn).and_then(|it| it.hello.clone());
+        let purpose = Purpose::Session(id.clone());
+        let waits = self
+            .take_spare(conn, &launch, id)
+            .or_else(|| self.take_warm(&launch, hello.as_deref(), purpose.clone()));
+        let agent = match waits {
+            Some(agent) => agent,
+            None if self.has_place(&Start::Session(id.clone())) => {
+                self.spawn_told(launch, hello, purpose)
+            }
+            None => return,
+        };
+        self.sessions.get_mut(id).expect("found above").agent = Some(agent);
+        if self.agents[&agent].is_ready() {
+            self.on_agent_ready(agent, id);
+        }
     }
 
     pub(super) fn new_name(&mut self) -> SessionId {
@@ -158,6 +180,7 @@ impl Hub {
             self.on_agent(agent, early);
         }
         self.note(Note::SessionOpened { session: id.clone(), agent });
+        self.keep_warm(agent);
     }
 
     /// Refused, for instance because a login comes first: the process stays for the next try.

@@ -27,6 +27,8 @@ pub(crate) struct Turn {
     pub(super) asked: BTreeSet<Box<str>>,
     /// The agent did something in it without asking that a rule wants asked.
     pub(super) unasked: bool,
+    /// Why the hub itself wants it to stop.
+    overdue: Option<String>,
 }
 
 impl Session {
@@ -53,9 +55,18 @@ impl Hub {
         let waiting = Waiting::Prompt(id.clone(), turn);
         let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
         let (driver, began) = (prompt.conn, self.now);
-        let (asked, unasked) = (BTreeSet::new(), false);
-        session.turn =
-            Some(Turn { number: turn, driver, our_id, cancelled: 0, began, asked, unasked });
+        session.turn = Some(Turn {
+            number: turn,
+            driver,
+            our_id,
+            cancelled: 0,
+            began,
+            asked: BTreeSet::new(),
+            unasked: false,
+            overdue: None,
+        });
+        self.told(agent, true);
+        let session = self.sessions.get_mut(id).expect("found above");
         if !session.subscribers.contains_key(&driver) {
             self.subscribe(id, driver, Subscriber::new(durable, Phase::Live));
         }
@@ -84,6 +95,10 @@ impl Hub {
             let age_ms = self.now.since(turn.began);
             self.outputs.push_back(Output::EndTools { agent, age_ms });
         }
+        let outcome = match turn.overdue {
+            Some(why) => Outcome::Interrupted(Json::trusted(Fault::Interrupted { why }.to_json())),
+            None => outcome,
+        };
         if matches!(outcome, Outcome::Stopped(_)) {
             session.restarts.forgive();
         }
@@ -110,6 +125,15 @@ impl Hub {
         self.void_asks(id, "the turn was cancelled");
         let at = self.now.plus(limits::CANCEL_GRACE_MS);
         self.timers.set(at, Timer::Cancel(id.clone(), number, 1));
+    }
+
+    /// The turn was silent for longer than it may be.
+    pub(crate) fn stop_overdue(&mut self, id: &SessionId, why: String) {
+        let turn = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut());
+        if let Some(turn) = turn.filter(|it| it.cancelled == 0) {
+            turn.overdue = Some(why);
+            self.stop_turn(id);
+        }
     }
 
     /// The agent did not stop: ask harder, then end its process. The next prompt wakes a new one.

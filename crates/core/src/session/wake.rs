@@ -4,7 +4,7 @@
 use super::{Stage, open::without_session_id};
 use crate::{
     AgentId, Hub, Launch, Note, SessionId, Time,
-    agent::{Agent, Purpose, Verdict, Waiting, error_of},
+    agent::{Agent, Purpose, Start, Verdict, Waiting, error_of},
     limits,
     log::{Body, Json, Rung},
     timer::Timer,
@@ -67,6 +67,10 @@ impl Hub {
                 return self.refuse_waiting(id, &Fault::CannotResume { session, why });
             }
         }
+        if !self.has_place(&Start::Session(id.clone())) {
+            return;
+        }
+        let session = self.sessions.get_mut(id).expect("found above");
         let asker = session.queue.front().map(|it| it.conn);
         let asker = asker.or_else(|| session.parked.front().map(|it| it.0));
         session.stage = Stage::Waking(Waking::default());

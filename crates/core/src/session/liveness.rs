@@ -1,0 +1,196 @@
+//! Liveness: what a session waits for, since when, and whether that is longer than usual. Only what
+//! the agent says counts as progress; a human who is asked may take all the time there is.
+
+use super::{Session, list::rfc3339, sentence};
+use crate::{
+    AgentId, Hub, SessionId, Time,
+    agent::{Agent, Phase as Stand, Purpose, Start, Waiting},
+    limits,
+    log::Body,
+};
+use serde_json::{Value, json};
+
+/// What a session with an agent waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// For the process.
+    Starting,
+    /// For its answer to `initialize`.
+    Initializing,
+    /// For the session to be opened, or taken up again.
+    Opening,
+    /// For the agent's next word.
+    Thinking,
+    /// The same, and it has said that it runs a tool.
+    Tool,
+    /// For a person.
+    Human,
+}
+
+impl Phase {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Phase::Starting => "starting",
+            Phase::Initializing => "initializing",
+            Phase::Opening => "opening",
+            Phase::Thinking => "thinking",
+            Phase::Tool => "tool",
+            Phase::Human => "human",
+        }
+    }
+}
+
+/// How long each phase may be silent: until that is said, and until the turn is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Liveness {
+    pub starting_ms: u64,
+    pub initializing_ms: u64,
+    pub opening_ms: u64,
+    pub thinking_ms: u64,
+    pub tool_ms: u64,
+    /// Without one, a turn is never ended for its silence.
+    pub thinking_ms_max: Option<u64>,
+    pub tool_ms_max: Option<u64>,
+}
+
+impl Default for Liveness {
+    fn default() -> Liveness {
+        Liveness {
+            starting_ms: limits::STARTING_QUIET_MS,
+            initializing_ms: limits::INITIALIZING_QUIET_MS,
+            opening_ms: limits::OPENING_QUIET_MS,
+            thinking_ms: limits::THINKING_QUIET_MS,
+            tool_ms: limits::TOOL_QUIET_MS,
+            thinking_ms_max: None,
+            tool_ms_max: None,
+        }
+    }
+}
+
+impl Liveness {
+    fn of(&self, phase: Phase) -> Option<(u64, Option<u64>)> {
+        match phase {
+            Phase::Starting => Some((self.starting_ms, None)),
+            Phase::Initializing => Some((self.initializing_ms, None)),
+            Phase::Opening => Some((self.opening_ms, None)),
+            Phase::Thinking => Some((self.thinking_ms, self.thinking_ms_max)),
+            Phase::Tool => Some((self.tool_ms, self.tool_ms_max)),
+            Phase::Human => None,
+        }
+    }
+
+    /// The first moment at which a silence can matter.
+    pub(crate) fn soonest_ms(&self) -> u64 {
+        let soft = [self.starting_ms, self.initializing_ms, self.opening_ms];
+        let turn = [self.thinking_ms, self.tool_ms];
+        let hard = self.thinking_ms_max.into_iter().chain(self.tool_ms_max);
+        soft.into_iter().chain(turn).chain(hard).min().unwrap_or(0)
+    }
+}
+
+impl Hub {
+    /// What an agent's session waits for; nothing if it is at rest.
+    fn phase(&self, agent: &Agent) -> Option<Phase> {
+        let Purpose::Session(id) = &agent.purpose else { return None };
+        let session = self.sessions.get(id)?;
+        if !session.asks.is_empty() {
+            return Some(Phase::Human);
+        }
+        if agent.phase == Stand::Initializing {
+            let starts = agent.pid.is_none();
+            return Some(if starts { Phase::Starting } else { Phase::Initializing });
+        }
+        if agent.waiting.values().any(Waiting::is_start) {
+            return Some(Phase::Opening);
+        }
+        session.turn.as_ref()?;
+        let runs = session.calls.running().next().is_some();
+        Some(if runs { Phase::Tool } else { Phase::Thinking })
+    }
+
+    /// Time has passed since an agent was last looked at.
+    pub(crate) fn on_silence(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get_mut(&id).filter(|it| !it.stopping) else { return };
+        agent.pulse.looked();
+        let (since, paused) = (agent.pulse.since, agent.paused);
+        let said = agent.pulse.quiet.is_some();
+        let Some(phase) = self.phase(&self.agents[&id]) else { return };
+        let Some((soft, hard)) = self.config.liveness.of(phase) else { return };
+        if paused {
+            // It may say a lot: nobody reads it until the journal has caught up.
+            return self.look_again(id, self.now.plus(soft));
+        }
+        let over = hard.map(|it| since.plus(it));
+        if over.is_some_and(|it| it <= self.now) {
+            return self.end_overdue(id, phase);
+        }
+        if self.now < since.plus(soft) {
+            let due = since.plus(soft);
+            return self.look_again(id, over.map_or(due, |it| it.min(due)));
+        }
+        if !said {
+            self.say_quiet(id, phase, since);
+        }
+        if let Some(over) = over {
+            self.look_again(id, over);
+        }
+    }
+
+    /// The silence is a fact, said once.
+    fn say_quiet(&mut self, id: AgentId, phase: Phase, since: Time) {
+        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
+        agent.pulse.quiet = Some(since);
+        let Purpose::Session(session) = agent.purpose.clone() else { return };
+        let Some(it) = self.sessions.get(&session).filter(|it| !it.is_opening()) else { return };
+        let turn = it.turn.as_ref().map_or(0, |it| it.number);
+        let waits = self.sentence(it, &self.agents[&id], phase).into();
+        let phase = phase.as_str().into();
+        self.append(&session, Body::Quiet { turn, phase, since, waits });
+    }
+
+    /// The silence was longer than the configuration allows: the turn is cancelled, and says why.
+    fn end_overdue(&mut self, id: AgentId, phase: Phase) {
+        let Purpose::Session(session) = self.agents[&id].purpose.clone() else { return };
+        let Some(it) = self.sessions.get(&session) else { return };
+        let why = self.sentence(it, &self.agents[&id], phase);
+        let why = format!("the limit of `[liveness]` was reached: {why}");
+        self.stop_overdue(&session, why);
+    }
+
+    fn sentence(&self, session: &Session, agent: &Agent, phase: Phase) -> String {
+        let silent = self.now.since(agent.pulse.since);
+        let ask = session.asks.iter().next().map(|(number, it)| (*number, it.at));
+        sentence::of(phase, silent, &session.calls, ask, self.now)
+    }
+
+    /// One word for where a session stands.
+    pub(crate) fn shown(&self, id: &SessionId, session: &Session) -> &'static str {
+        let agent = session.agent.and_then(|it| self.agents.get(&it));
+        if agent.is_some_and(|it| it.pulse.quiet.is_some()) {
+            return "quiet";
+        }
+        if self.place_in_line(id).is_some() { "waiting" } else { session.shown() }
+    }
+
+    /// How many are ahead of a session that waits for an agent to become free.
+    fn place_in_line(&self, id: &SessionId) -> Option<usize> {
+        self.starts.iter().position(|it| matches!(it, Start::Session(it) if it == id))
+    }
+
+    /// What a session does, for its row: `phase`, `doing`, `quietSince`.
+    pub(crate) fn tell_doing(&self, id: &SessionId, session: &Session, row: &mut Value) {
+        if self.place_in_line(id).is_some() {
+            let places = self.config.sleep.max_live.unwrap_or(0).max(1);
+            row["phase"] = json!("waiting");
+            row["doing"] = json!(sentence::in_line(places));
+            return;
+        }
+        let Some(agent) = session.agent.and_then(|it| self.agents.get(&it)) else { return };
+        let Some(phase) = self.phase(agent) else { return };
+        row["phase"] = json!(phase.as_str());
+        row["doing"] = json!(self.sentence(session, agent, phase));
+        if let Some(since) = agent.pulse.quiet {
+            row["quietSince"] = json!(rfc3339(since.0));
+        }
+    }
+}
