@@ -4,7 +4,6 @@
 //! take is left to a task, and until that task is done nobody else writes: order is kept.
 
 use crate::event::AgentEvent;
-use crate::stop::{Control, Order, Stop};
 use bytes::{Buf as _, Bytes};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -32,7 +31,8 @@ pub(crate) struct Outbox {
     state: Arc<Mutex<State>>,
     /// Wakes the task: there is something it must write, or it must let go of the pipe.
     wake: Arc<Notify>,
-    control: Arc<Control>,
+    /// Tells that nobody reads stdin any more.
+    broken: Arc<Notify>,
     limit: usize,
 }
 
@@ -57,12 +57,12 @@ enum Round {
 }
 
 impl Outbox {
-    pub(crate) fn new(pipe: Sender, control: Arc<Control>, limit: usize) -> Outbox {
+    pub(crate) fn new(pipe: Sender, limit: usize) -> Outbox {
         let queue = VecDeque::new();
         let pipe = Some(Arc::new(pipe));
         let state = State { pipe, queue, backlog: 0, blocked: false, closing: false };
         let state = Arc::new(Mutex::new(state));
-        Outbox { state, wake: Arc::default(), control, limit }
+        Outbox { state, wake: Arc::default(), broken: Arc::default(), limit }
     }
 
     pub(crate) fn send(&self, text: Bytes) -> Result<(), Full> {
@@ -103,6 +103,11 @@ impl Outbox {
     pub(crate) fn abandon(&self) {
         self.lock().abandon();
         self.wake.notify_one();
+    }
+
+    /// Until a write finds that the agent has closed its stdin.
+    pub(crate) async fn broken(&self) {
+        self.broken.notified().await;
     }
 
     /// The task that writes when `flush` could not. Ends with stdin.
@@ -159,8 +164,7 @@ impl Outbox {
             Round::More => state.blocked = true,
             Round::Broken => {
                 state.abandon();
-                // It may have closed stdin and live on, deaf: that serves nobody.
-                self.control.order(Order::Stop(Stop::Polite));
+                self.broken.notify_one();
             }
         }
         if state.blocked || state.pipe.is_none() {

@@ -96,7 +96,7 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
     };
 
     let control = Arc::new(Control { socket: ours.socket });
-    let outbox = Outbox::new(ours.stdin, Arc::clone(&control), limits.backlog_bytes_max);
+    let outbox = Outbox::new(ours.stdin, limits.backlog_bytes_max);
     let valve = Arc::new(Valve::default());
     let tail = Tail::new(Redactor::new(&launch.env), limits.stderr_bytes_max);
     let pump = Pump {

@@ -18,9 +18,15 @@ use std::time::Duration;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// More than the longest fact: thousands of survivors.
 const FACT_BYTES_MAX: usize = 1 << 20;
+/// An agent that has closed a pipe usually ends in the same moment. If not, it serves nobody: it is
+/// asked to end after the first figure and killed after the second, so that whoever waits for it
+/// knows within two seconds.
+const DEAD_PIPE_WAIT: Duration = Duration::from_millis(200);
+const DEAD_PIPE_GRACE: Duration = Duration::from_secs(1);
 const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(1);
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(50);
 
@@ -86,21 +92,35 @@ impl<K: Clone + Send + Sync + 'static> Tend<K> {
     }
 
     async fn hear_end(&mut self, facts: &mut Facts, output: &mut Output) -> Exit {
+        let outbox = self.outbox.clone();
         let fact = tokio::select! {
             biased;
             fact = facts.next() => fact,
             () = output.stdout_ended(), if self.needs_stdout => {
-                // It ended, and the news is on its way; or it will never answer again.
-                self.control.order(Order::Stop(Stop::Polite));
-                self.outbox.close();
-                facts.next().await
+                self.end_mute(facts, "stdout").await
             }
+            () = outbox.broken(), if self.needs_stdout => self.end_mute(facts, "stdin").await,
         };
         if let Some(Fact::Exited { code, signal }) = fact {
             return Exit { code, signal, ..Exit::default() };
         }
         self.tail.push_note("the guard of this agent was lost, and the agent with it");
         Exit::default()
+    }
+
+    /// It ended, and the news is on its way; or it lives on and will never hear or answer again.
+    async fn end_mute(&mut self, facts: &mut Facts, pipe: &str) -> Option<Fact> {
+        self.outbox.close();
+        if let Ok(fact) = timeout(DEAD_PIPE_WAIT, facts.next()).await {
+            return fact;
+        }
+        self.tail.push_note(&format!("the agent closed its {pipe} and lived on, so it was ended"));
+        self.control.order(Order::Stop(Stop::Soon));
+        if let Ok(fact) = timeout(DEAD_PIPE_GRACE, facts.next()).await {
+            return fact;
+        }
+        self.control.order(Order::Stop(Stop::Now));
+        facts.next().await
     }
 
     /// The guard closed its socket, so it is about to end: no zombie may stay.

@@ -23,6 +23,7 @@ mod main_loop;
 pub mod notify;
 mod observe;
 pub mod paths;
+mod pressure;
 mod recorder;
 mod recover;
 mod roster;

@@ -4,6 +4,7 @@ use crate::{
     clock,
     effects::{Effects, FOR_THE_HUB},
     notify::Notify,
+    pressure::Gauge,
     recorder::Recorder,
     rulebook::Rulebook,
     served::{self, TerminalId},
@@ -43,6 +44,7 @@ pub(crate) struct MainLoop {
     pub(crate) next_conn: u64,
     /// Ends by itself when nothing was alive for this long.
     pub(crate) idle_after: Option<Duration>,
+    pub(crate) gauge: Gauge,
     /// How often it was asked to stop by signal.
     pub(crate) signals: u32,
 }
@@ -57,6 +59,7 @@ enum Woken {
     Accepted(Stream),
     Signal,
     Tick,
+    Look,
     Idle,
 }
 
@@ -97,6 +100,7 @@ impl MainLoop {
     async fn next(&mut self, mail: &mut Mailboxes) -> Woken {
         let timeout = self.hub.poll_timeout().map(clock::until);
         let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.has_no_process());
+        let look = (!self.effects.agents.is_empty()).then(|| self.gauge.pause());
         // What is already durable is heard before anything new is taken in.
         tokio::select! {
             biased;
@@ -109,6 +113,7 @@ impl MainLoop {
             Some(()) = mail.signals.recv() => Woken::Signal,
             () = elapsed(timeout) => Woken::Tick,
             () = elapsed(idle) => Woken::Idle,
+            () = elapsed(look) => Woken::Look,
         }
     }
 
@@ -133,6 +138,11 @@ impl MainLoop {
             Woken::Accepted(accepted) => self.on_accepted(accepted),
             Woken::Signal => self.on_signal(),
             Woken::Tick => self.feed(Input::Tick),
+            Woken::Look => {
+                if self.gauge.is_high() {
+                    self.feed(Input::Pressure);
+                }
+            }
             Woken::Idle => {
                 tracing::info!("nothing was alive for a while; the daemon ends");
                 self.feed(Input::Stop);

@@ -8,6 +8,7 @@ use crate::{
     notify::Notify,
     observe::{self, LogTarget},
     paths::Paths,
+    pressure::Gauge,
     recorder::Recorder,
     recover::recover,
     roster::{self, Roster},
@@ -202,12 +203,13 @@ fn assemble(
     let seed = seed()?;
     let recovered = recover(&journal).map_err(BootError::Recover)?;
     let sessions = recovered.len();
-    let default_agent = options.settings.default_agent.clone();
+    let config = hub_config(&options.settings, seed);
     let notify = options.settings.notify.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
     let roster = Roster::new(options.settings, paths, program);
     let rulebook = Rulebook::open(&options.paths, roster.catalogue()).map_err(BootError::Rules)?;
-    let config = hub_config(&roster, &rulebook, default_agent.as_deref(), seed);
+    let (agents, policies) = (roster.launches(), rulebook.policies());
+    let config = Config { agents, policies, ..config };
     let hub = Hub::new(config, clock::now(), recovered);
     let (journal_done, journal_mail) = mpsc::channel(1024);
     let (agent_events, agent_mail) = mpsc::channel(64);
@@ -233,6 +235,7 @@ fn assemble(
         client_events,
         next_conn: 0,
         idle_after: options.idle_after,
+        gauge: Gauge::new(),
         signals: 0,
     };
     let mail = Mailboxes {
@@ -247,15 +250,16 @@ fn assemble(
     Ok((main_loop, mail, sessions))
 }
 
-fn hub_config(
-    roster: &Roster,
-    rulebook: &Rulebook,
-    default_agent: Option<&str>,
-    seed: u64,
-) -> Config {
-    let default_agent = default_agent.map(Into::into);
-    let (agents, policies) = (roster.launches(), rulebook.policies());
-    Config { agents, default_agent, seed, policies, ..Config::default() }
+/// Everything but the agents and the rules.
+fn hub_config(settings: &Settings, seed: u64) -> Config {
+    Config {
+        default_agent: settings.default_agent.as_deref().map(Into::into),
+        seed,
+        sleep: settings.sleep(),
+        liveness: settings.liveness(),
+        warm: settings.warm(),
+        ..Config::default()
+    }
 }
 
 /// Lets clients in until the loop is gone. A client that is refused is its own concern.

@@ -33,6 +33,9 @@ const GONE: &str = "crates/core/src/agent/gone.rs";
 const CLIENT: &str = "crates/core/src/peer/client.rs";
 const GATE: &str = "crates/core/src/log/gate.rs";
 const FOLD: &str = "crates/core/src/log/fold.rs";
+const SLEEP: &str = "crates/core/src/session/sleep.rs";
+const LIVENESS: &str = "crates/core/src/session/liveness.rs";
+const PLACES: &str = "crates/core/src/agent/places.rs";
 const EVENT: &str = "crates/core/src/log/event.rs";
 
 const NEXT_PROMPT: &str = "        self.sessions.get_mut(id)?.queue.pop_front()";
@@ -423,6 +426,59 @@ pub(super) const BUGS: &[Bug] = &[
             FORK,
             "        self.settle(id, \"the session was forked before it was answered\", why);\n",
             "        let _ = why;\n",
+        )],
+    },
+    Bug {
+        name: "sleep-while-somebody-is-asked",
+        breaks: "a session is put to sleep while its agent waits for an answer",
+        edits: &[edit(
+            SLEEP,
+            "let waits = !session.parked.is_empty() || !session.asks.is_empty();",
+            "let waits = !session.parked.is_empty();",
+        )],
+    },
+    Bug {
+        name: "sleep-with-a-request-in-flight",
+        breaks: "an agent is stopped although a client waits for its answer",
+        edits: &[edit(SLEEP, "let idle = !works && !waits && !owes &&", "let idle = !waits &&")],
+    },
+    Bug {
+        name: "one-agent-too-many",
+        breaks: "more agents are alive than may be",
+        edits: &[edit(PLACES, "|max| alive < max.max(1)", "|max| alive <= max.max(1)")],
+    },
+    Bug {
+        name: "forget-who-waits-for-a-place",
+        breaks: "a start that found no place is never tried again",
+        edits: &[edit(
+            PLACES,
+            "        if !self.starts.contains(start) {
+            self.starts.push_back(start.clone());
+        }
+",
+            "",
+        )],
+    },
+    Bug {
+        name: "call-a-session-quiet-that-asks",
+        breaks: "a session is called quiet while a person is asked",
+        edits: &[edit(
+            LIVENESS,
+            "        if !session.asks.is_empty() {
+            return Some(Phase::Human);
+        }
+",
+            "",
+        )],
+    },
+    Bug {
+        name: "count-silence-from-the-last-word",
+        breaks: "an agent is called quiet at once when a prompt reaches it after a pause",
+        edits: &[edit(
+            "crates/core/src/agent/pulse.rs",
+            "        if owes {
+            agent.pulse.since = now;",
+            "        if owes {",
         )],
     },
 ];

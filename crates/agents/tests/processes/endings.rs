@@ -164,8 +164,7 @@ async fn a_grandchild_that_writes_for_ever_does_not_keep_the_end_back() {
 
 #[tokio::test]
 async fn an_agent_that_closed_stdout_or_stdin_serves_nobody_and_is_ended() {
-    let graces = Graces { eof: Duration::from_millis(50), ..Graces::default() };
-    let world = World::new().graces(graces);
+    let world = World::new();
     let mut mute = world.sh("exec >&-; exec sleep 60");
     mute.started().await;
     assert_eq!(mute.gone().await.signal, Some(15));
@@ -177,6 +176,19 @@ async fn an_agent_that_closed_stdout_or_stdin_serves_nobody_and_is_ended() {
     deaf.say(&note(1));
     assert_eq!(deaf.gone().await.signal, Some(15));
     deaf.swept().await;
+}
+
+#[tokio::test]
+async fn a_dead_pipe_is_noticed_within_two_seconds_even_if_the_agent_will_not_go() {
+    let world = World::new();
+    let mut mute = world.sh("trap '' TERM; exec >&-; while :; do sleep 1; done");
+    mute.started().await;
+    let started = Instant::now();
+    let exit = mute.gone().await;
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert_eq!(exit.signal, Some(9));
+    assert!(exit.stderr_tail.contains("closed its stdout"), "{}", exit.stderr_tail);
+    mute.swept().await;
 }
 
 #[tokio::test]

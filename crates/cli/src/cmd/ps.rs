@@ -49,16 +49,22 @@ pub(super) fn table(desk: &Desk, all: &[Row], live: &[&Row]) -> Result<(), Failu
         return Ok(());
     }
     let chars = unique_chars(all);
-    let mut table = Table::new(&["SESSION", "AGENT", "STATE", "QUEUED", "CLIENTS", "LAST"]);
+    let says = live.iter().any(|it| it.doing.is_some());
+    let heads = ["SESSION", "AGENT", "STATE", "QUEUED", "CLIENTS", "LAST", "DOING"];
+    let mut table = Table::new(if says { &heads } else { &heads[..6] });
     for row in live {
-        table.row(vec![
+        let mut cells = vec![
             id_cell(desk, row, chars),
             Cell::styled(row.agent.clone(), NAME),
             state_cell(row),
             Cell::new(row.queued.to_string()),
             Cell::new(row.clients.to_string()),
             time_cell(desk, &row.updated_at),
-        ]);
+        ];
+        if says {
+            cells.push(Cell::new(row.doing.clone().unwrap_or_default()));
+        }
+        table.row(cells);
     }
     table.print(&desk.out)?;
     for row in live {

@@ -156,7 +156,7 @@ impl<'a> Turn<'a> {
     /// The outcome is ours to report, and what we did ourselves is no news.
     fn on_fact(&mut self, fact: &Value) -> Result<(), Failure> {
         match fact["is"].as_str() {
-            Some("bound") => self.transcript.notice(fact),
+            Some("bound" | "quiet") => self.transcript.notice(fact),
             Some("cancelled") if fact["step"].as_u64() != Some(1) => self.transcript.notice(fact),
             _ => Ok(()),
         }

@@ -41,6 +41,8 @@ pub(crate) struct Row {
     pub(crate) agent_session: String,
     /// Why rules about what it may do are not heard, if they are not.
     pub(crate) unheard: Option<String>,
+    /// What it waits for, in a sentence.
+    pub(crate) doing: Option<String>,
     /// As it came, for programs.
     #[serde(skip)]
     pub(crate) raw: Value,

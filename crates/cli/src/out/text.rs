@@ -202,6 +202,8 @@ impl Transcript {
             }
             "answered" => self.answered(fact),
             "gone" => self.gone(fact),
+            "quiet" => self.remark(&format!("quiet: {}", text(fact, "waits"))),
+            "slept" => self.remark(&format!("asleep: {}", text(fact, "why"))),
             "closed" => self.remark("session closed"),
             "forked" => {
                 let (from, seq) = (text(fact, "from"), fact["seqThere"].as_u64().unwrap_or(0));

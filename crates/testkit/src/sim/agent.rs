@@ -21,7 +21,7 @@ pub(super) const PROGRAMS: &[(&str, bool, bool)] = &[
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each can be so or not, whatever the others are")]
 pub(super) struct Process {
-    program: usize,
+    pub(super) program: usize,
     /// Said to it and not yet read by it.
     pub(super) inbox: VecDeque<Frame>,
     /// Said by it and not yet read by the hub; ends with its death.
@@ -325,6 +325,11 @@ impl World {
         let update = match self.rng.below(12) {
             0 => format!(r#""sessionUpdate":"session_info_update","title":"title {mark}""#),
             1 => format!(r#""sessionUpdate":"current_mode_update","currentModeId":"m{mark}""#),
+            3 => {
+                let status = self.rng.pick(&["pending", "in_progress", "completed"]);
+                let call = self.rng.below(3);
+                format!(r#""sessionUpdate":"tool_call","toolCallId":"t{call}","status":"{status}""#)
+            }
             2 => r#""sessionUpdate":"never_heard_of","odd":[1.50, {"deep":null}]"#.to_owned(),
             _ => format!(
                 r#""sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{padding}"}}"#

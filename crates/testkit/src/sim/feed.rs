@@ -163,6 +163,7 @@ impl World {
         match output {
             Output::Append { session, event, summary } => {
                 self.facts.on_appended(&session, &event);
+                self.check_rest(&session, &event);
                 let stream = self.disk.streams.entry(session).or_default();
                 stream.collect(event, summary);
             }
@@ -449,7 +450,11 @@ impl World {
                 let id = frame.id().expect("a response has an id");
                 self.asks.the_agent_hears_one_answer(agent, id, text);
             }
-            (_, Some("session/prompt")) => self.a_prompt_reaches_an_agent_once(agent, &frame),
+            (_, Some("session/prompt")) => {
+                self.a_prompt_reaches_an_agent_once(agent, &frame);
+                self.who_wakes_is_who_slept(agent);
+            }
+            (_, Some("session/set_mode")) => self.note_mode(agent, &frame),
             (_, Some("$/cancel_request")) => self.a_cancel_follows_its_request(agent, &frame),
             (_, Some("session/cancel")) => self.a_cancel_is_written_before_it_is_heard(&frame),
             _ => {}

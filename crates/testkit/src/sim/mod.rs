@@ -15,6 +15,7 @@ mod client;
 mod copy;
 mod disk;
 mod feed;
+mod habits;
 mod peek;
 mod rng;
 mod settle;

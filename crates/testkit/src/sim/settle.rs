@@ -82,7 +82,7 @@ impl World {
             if self.round() {
                 continue;
             }
-            if self.shake_the_deaf() {
+            if self.shake_the_deaf() || self.make_room() {
                 continue;
             }
             return;

@@ -2,9 +2,10 @@
 
 use super::{
     agent::{PROGRAMS, Process},
-    check::{self, Asks, Facts, Queues},
+    check::{self, Asks, Facts, Queues, Rest},
     client::{Client, Connection},
     disk::{Crashed, Disk, Luck},
+    habits::Habits,
     rng::Rng,
     tally::Tally,
     temper::Temper,
@@ -23,6 +24,7 @@ use std::{
 pub(super) struct World {
     pub(super) rng: Rng,
     pub(super) temper: Temper,
+    pub(super) habits: Habits,
     pub(super) limits: Limits,
     pub(super) now: Time,
     pub(super) hub: Hub,
@@ -40,6 +42,7 @@ pub(super) struct World {
     pub(super) facts: Facts,
     pub(super) asks: Asks,
     pub(super) queues: Queues,
+    pub(super) rest: Rest,
     /// Marks of notifications that are not written down.
     pub(super) passing: BTreeSet<u64>,
     pub(super) tally: Tally,
@@ -81,14 +84,16 @@ impl World {
     pub(super) fn new(seed: u64, traced: bool) -> World {
         let mut rng = Rng::new(seed);
         let temper = Temper::new(&mut rng);
+        let habits = Habits::new(&mut rng);
         let clients = 2 + rng.index(3);
         let client =
             |n: usize| Client { aware: n.is_multiple_of(2), conn: None, cursors: BTreeMap::new() };
         World {
             temper,
+            habits,
             limits: LIMITS,
             now: Time(1_000_000),
-            hub: Hub::new(config(seed, 0), Time(1_000_000), []),
+            hub: Hub::new(habits.configure(config(seed, 0)), Time(1_000_000), []),
             lives: 0,
             seed,
             disk: Disk::default(),
@@ -100,6 +105,7 @@ impl World {
             facts: Facts::default(),
             asks: Asks::default(),
             queues: Queues::default(),
+            rest: Rest::default(),
             passing: BTreeSet::new(),
             tally: Tally::default(),
             trace: Trace::new(traced),
@@ -148,6 +154,10 @@ impl World {
         }
         if self.rng.rarely(25 * self.temper.stop) && !self.stopping {
             return self.stop();
+        }
+        if self.rng.rarely(25 * self.habits.pressure) {
+            self.tally.count("short of memory");
+            return self.feed(Input::Pressure);
         }
         if self.rng.rarely(25 * self.temper.leave) {
             let client = self.rng.index(self.clients.len());
@@ -214,7 +224,9 @@ impl World {
         self.stopped = false;
         self.lives += 1;
         self.trace.say(self.now, || "-- a new daemon starts".into());
-        self.hub = Hub::new(config(self.seed, self.lives), self.now, recovered);
+        self.forget_rest();
+        let config = self.habits.configure(config(self.seed, self.lives));
+        self.hub = Hub::new(config, self.now, recovered);
         self.drain();
     }
 

@@ -141,7 +141,7 @@ pub(super) fn short_id(desk: &Desk, id: &str, chars: usize) -> String {
 
 pub(super) fn state_cell(row: &Row) -> Cell {
     let style = match row.state.as_str() {
-        "asks" => WARNING,
+        "asks" | "quiet" | "waiting" => WARNING,
         "working" | "starting" | "opening" => DONE,
         "asleep" | "closed" => DIM,
         _ => anstyle::Style::new(),

@@ -61,6 +61,7 @@ fn tell_row(desk: &Desk, row: &Row) -> Result<(), Failure> {
         ("title", one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
         ("state", row.state.clone()),
         ("asks", number(row.asks)),
+        ("doing", row.doing.clone().unwrap_or_default()),
         ("queued", number(row.queued)),
         ("policy", row.unheard.clone().unwrap_or_default()),
         ("agent", row.agent.clone()),

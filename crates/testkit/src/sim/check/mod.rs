@@ -8,6 +8,7 @@ mod log;
 mod queue;
 mod requests;
 mod rest;
+mod sleep;
 
 pub(super) use asks::{Asks, Ended};
 pub(super) use fork::a_fork_is_a_copy_of_its_source;
@@ -16,6 +17,7 @@ pub(super) use log::{Facts, Prompt, Word, summary_and_tail_give_the_whole};
 pub(super) use queue::Queues;
 pub(super) use requests::{Answer, Kind, Request};
 pub(super) use rest::names_stay_on_their_side;
+pub(super) use sleep::Rest;
 
 use bytes::Bytes;
 use jackfield_core::Seq;

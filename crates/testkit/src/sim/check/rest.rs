@@ -117,6 +117,7 @@ impl World {
     }
 
     pub(in crate::sim) fn after_each_step(&mut self) {
+        self.places_are_limited();
         // The last frame may have been large, and clients' requests are written down as well.
         let slack = 8 * 1024;
         for stream in self.disk.streams.values() {

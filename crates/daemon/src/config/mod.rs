@@ -22,6 +22,8 @@ pub struct Settings {
     pub idle_after: Option<u64>,
     /// Who is told when an agent needs somebody, is done or failed.
     pub notify: Option<NotifySettings>,
+    pub sessions: SessionSettings,
+    pub liveness: LivenessSettings,
     pub agents: BTreeMap<String, AgentSettings>,
 }
 
@@ -39,6 +41,9 @@ pub struct AgentSettings {
     /// Variables of the daemon's environment that this agent may see; `*` at the end matches a prefix.
     #[serde(default)]
     pub pass_env: Vec<String>,
+    /// So many processes wait, started and introduced, for the next session.
+    #[serde(default)]
+    pub warm: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -113,6 +118,12 @@ impl Settings {
         }
     }
 }
+
+mod duration;
+mod sessions;
+
+pub use duration::Span;
+pub use sessions::{LivenessSettings, SessionSettings};
 
 #[cfg(test)]
 mod tests {

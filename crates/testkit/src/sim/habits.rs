@@ -1,0 +1,41 @@
+//! How the hub of a world is told to keep house: who sleeps when, how many live, what is too long.
+
+use super::rng::Rng;
+use jackfield_core::{Config, Liveness, Sleep};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Habits {
+    pub(super) sleep: Sleep,
+    pub(super) liveness: Liveness,
+    warm: usize,
+    /// Of ten thousand steps: the machine is short of memory.
+    pub(super) pressure: u64,
+}
+
+impl Habits {
+    pub(super) fn new(rng: &mut Rng) -> Habits {
+        let idle_after_ms = rng.pick(&[None, None, Some(60), Some(400), Some(4_000)]);
+        let max_live = rng.pick(&[None, None, Some(1), Some(2), Some(3)]);
+        // Without the first, warm processes would stay for ever, and the world would not rest.
+        let warm = if idle_after_ms.is_some() { rng.pick(&[0, 0, 1, 2]) } else { 0 };
+        let (soft, hard) = rng.pick(&[(0, 0), (0, 0), (100, 0), (300, 0), (100, 600)]);
+        let mut liveness = Liveness::default();
+        if soft != 0 {
+            liveness.thinking_ms = soft;
+            liveness.tool_ms = 2 * soft;
+            liveness.opening_ms = soft;
+            liveness.initializing_ms = soft;
+        }
+        if hard != 0 {
+            liveness.thinking_ms_max = Some(hard);
+            liveness.tool_ms_max = Some(2 * hard);
+        }
+        let pressure = rng.pick(&[0, 0, 100]);
+        Habits { sleep: Sleep { idle_after_ms, max_live }, liveness, warm, pressure }
+    }
+
+    pub(super) fn configure(&self, config: Config) -> Config {
+        let warm = config.agents.keys().map(|it| (it.clone(), self.warm)).collect();
+        Config { sleep: self.sleep, liveness: self.liveness, warm, ..config }
+    }
+}
