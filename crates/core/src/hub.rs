@@ -5,7 +5,7 @@ use crate::{
     agent::{Agent, Shape, Start},
     id::Names,
     limits::Limits,
-    log::{Body, Event, State},
+    log::{Body, Event, State, Texts},
     peer::Conn,
     session::{Fork, Liveness, Session, Sleep},
     timer::{Timer, Timers},
@@ -61,6 +61,8 @@ pub struct Hub {
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) stopping: bool,
     pub(crate) names: Names,
+    /// What sleeping sessions have in common.
+    pub(crate) texts: Texts,
     next_agent: u64,
     stopped: bool,
     /// Clients that have said all they will say and still wait for answers.
@@ -71,17 +73,22 @@ impl Hub {
     /// Starts from what the journal holds. Turns that were running and asks that were open belong
     /// to agents that are gone: they are ended here, in the log, exactly once.
     pub fn new(config: Config, now: Time, recovered: impl IntoIterator<Item = Recovered>) -> Hub {
-        let session = |it: Recovered| (it.session, Session::recovered(it.state));
-        let names = Names::new(config.seed);
+        let mut texts = Texts::default();
+        let session = |mut it: Recovered| {
+            texts.share_all(&mut it.state);
+            (it.session, Session::recovered(it.state))
+        };
         let (cut, whole): (Vec<_>, Vec<_>) =
             recovered.into_iter().partition(|it| it.state.importing);
+        let sessions = whole.into_iter().map(session).collect();
+        let names = Names::new(config.seed);
         let delete = |it: Recovered| Output::Delete { session: it.session };
         let mut hub = Hub {
             config,
             now,
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
-            sessions: whole.into_iter().map(session).collect(),
+            sessions,
             forks: BTreeMap::new(),
             timers: Timers::default(),
             starts: VecDeque::new(),
@@ -90,6 +97,7 @@ impl Hub {
             outputs: cut.into_iter().map(delete).collect(),
             stopping: false,
             names,
+            texts,
             next_agent: 0,
             stopped: false,
             finished: 0,

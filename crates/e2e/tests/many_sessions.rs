@@ -1,4 +1,5 @@
-//! Ten thousand sessions in the journal: the daemon is up within a second and stays small.
+//! Ten thousand sessions in the journal, as real agents leave them: the daemon is up within a second
+//! and stays small.
 
 use jackfield_e2e::{Home, procs};
 use jackfield_journal::{Append, Durability, Journal};
@@ -12,7 +13,7 @@ use std::{
 const SESSIONS: usize = 10_000;
 
 #[test]
-fn ten_thousand_sleeping_sessions_cost_a_second_and_sixty_megabytes_at_most() {
+fn ten_thousand_sleeping_sessions_cost_a_second_and_a_hundred_megabytes_at_most() {
     let home = Home::new();
     fill(&home);
     let begin = Instant::now();
@@ -34,9 +35,18 @@ fn ten_thousand_sleeping_sessions_cost_a_second_and_sixty_megabytes_at_most() {
     assert_eq!(listed, SESSIONS);
     assert!(took < Duration::from_secs(1), "up after {took:?}");
     let after = procs::resident(daemon.pid()) >> 20;
-    assert!(resident < 60 && after < 60, "{resident} MB, {after} MB after listing");
+    assert!(resident < 100 && after < 100, "{resident} MB, {after} MB after listing");
     drop(client);
     daemon.stop();
+}
+
+/// Each session has a title, a hint and a directory of its own.
+fn summary_of(model: &serde_json::Value, number: usize) -> bytes::Bytes {
+    let mut summary = model.clone();
+    summary["title"] = json!(format!("make the parser of file {number} understand comments"));
+    summary["hint"] = json!(format!("the parser of file {number} does not know comments"));
+    summary["cwd"] = json!(format!("/home/user/projects/number-{number}"));
+    summary.to_string().into()
 }
 
 /// Makes one session with the real daemon and copies its log under other names.
@@ -57,17 +67,21 @@ fn fill(home: &Home) {
     let lines: Vec<&[u8]> = events.iter().map(|it| it.line.as_ref()).collect();
     let body: bytes::Bytes = lines.join(&b'\n').into();
     let count = u32::try_from(lines.len()).unwrap();
+    // The fake agent offers little; a real one sends its models, modes, options and commands.
+    let mut summary: serde_json::Value = serde_json::from_slice(&model.summary).unwrap();
+    summary["setup"]["configOptions"] = json!("x".repeat(6 * 1024));
     let names: Vec<Arc<str>> = (1..SESSIONS).map(|it| format!("s-copy{it:08}").into()).collect();
     for names in names.chunks(500) {
         let batch: Vec<Append> = names
             .iter()
-            .map(|name| Append {
+            .enumerate()
+            .map(|(number, name)| Append {
                 stream: name.clone(),
                 epoch: journal.claim(name).unwrap().epoch,
                 first: 1,
                 count,
                 body: body.clone(),
-                summary: Some(model.summary.clone()),
+                summary: Some(summary_of(&summary, number)),
             })
             .collect();
         assert!(journal.append(&batch).iter().all(Result::is_ok));

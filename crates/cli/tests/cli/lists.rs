@@ -106,3 +106,16 @@ fn color_is_only_there_when_it_is_wanted() {
     assert!(!home.run(&["ps"]).stdout.contains('\u{1b}'));
     assert!(home.run(&["ps", "--color", "always"]).stdout.contains('\u{1b}'));
 }
+
+#[test]
+fn ps_says_what_a_quiet_session_waits_for() {
+    let home = Home::new();
+    let mut quiet = row("s-7f3abcdefghi", "goose", "quiet", "fix the parser");
+    let doing = "no output for 9 min; shell command `npm test` running 9 min 12 s; process alive";
+    quiet["doing"] = json!(doing);
+    FakeHub::new().rows(&[quiet]).start(&home);
+    for args in [&["ps"][..], &["sessions", "show", "s-7f3"]] {
+        let told = home.run(args).stdout;
+        assert!(told.contains("quiet") && told.contains(doing), "{told}");
+    }
+}

@@ -6,6 +6,7 @@ mod event;
 mod fold;
 mod gate;
 mod json;
+mod texts;
 
 pub use decode::BadLine;
 pub use event::{Body, Event, Outcome, Rung};
@@ -13,3 +14,4 @@ pub(crate) use fold::first_line;
 pub use fold::{Origin, Queued, State};
 pub use gate::{Effect, Gate, Released};
 pub use json::Json;
+pub(crate) use texts::Texts;

@@ -58,6 +58,9 @@ impl Hub {
     pub(crate) fn put_to_sleep(&mut self, id: &SessionId, why: &str) {
         self.append(id, Body::Slept { why: why.into() });
         self.release_agent(id);
+        if let Some(session) = self.sessions.get_mut(id) {
+            self.texts.share_all(&mut session.state);
+        }
     }
 
     /// The machine is short of memory: the session that was not used for the longest time sleeps.

@@ -25,6 +25,7 @@
 //! is that many bytes of text. When a scenario ends, nobody may have heard anything it does not
 //! mention.
 
+mod house;
 mod matching;
 mod stage;
 

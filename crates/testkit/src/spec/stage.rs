@@ -1,7 +1,10 @@
 //! Where a scenario is played: the hub in a perfect world. Appends are durable at once, reads are
 //! answered at once, and nothing happens that the text does not say.
 
-use super::matching::Names;
+use super::{
+    house::{House, milliseconds},
+    matching::Names,
+};
 use bytes::Bytes;
 use jackfield_core::{
     AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, Policies, Recovered, Seq, SessionId,
@@ -33,6 +36,7 @@ pub(super) struct Stage {
     next_conn: u64,
     names: Names,
     stopped: bool,
+    house: House,
 }
 
 #[derive(Default)]
@@ -66,6 +70,7 @@ impl Stage {
             next_conn: 0,
             names: Names::default(),
             stopped: false,
+            house: House::default(),
         }
     }
 
@@ -89,11 +94,18 @@ impl Stage {
             let policies = Arc::new(Policies { user, ..Policies::default() });
             return self.feed(Input::PolicyChanged { policies });
         }
+        if let Some(rule) = line.strip_prefix("daemon keeps house: ") {
+            assert!(self.conns.is_empty(), "{place}: the house is kept from the beginning");
+            self.house.read(rule).unwrap_or_else(|| panic!("{place}: `{rule}` is no rule"));
+            self.hub = Hub::new(self.house.configure(config(self.lives)), self.now, []);
+            return;
+        }
         if let Some(time) = line.strip_prefix("after ") {
             return self.pass(time, place);
         }
         match line {
             "daemon restarts" => self.restart(),
+            "machine is short of memory" => self.feed(Input::Pressure),
             "daemon stops" => {
                 self.feed(Input::Stop);
             }
@@ -219,10 +231,8 @@ impl Stage {
     }
 
     fn pass(&mut self, time: &str, place: &str) {
-        let number = |text: &str| text.parse::<u64>().ok();
-        let ms = time.strip_suffix("ms").and_then(number);
-        let ms = ms.or_else(|| time.strip_suffix('s').and_then(number).map(|it| it * 1000));
-        let until = self.now.plus(ms.unwrap_or_else(|| panic!("{place}: after what time?")));
+        let ms = milliseconds(time).unwrap_or_else(|| panic!("{place}: after what time?"));
+        let until = self.now.plus(ms);
         while let Some(at) = self.hub.poll_timeout().filter(|at| *at <= until) {
             self.now = self.now.max(at);
             self.feed(Input::Tick);
@@ -245,7 +255,8 @@ impl Stage {
             }
             Recovered { session: session.clone(), state }
         });
-        self.hub = Hub::new(config(self.lives), self.now, recovered.collect::<Vec<_>>());
+        let config = self.house.configure(config(self.lives));
+        self.hub = Hub::new(config, self.now, recovered.collect::<Vec<_>>());
         self.drain();
     }
 
