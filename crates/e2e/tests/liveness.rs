@@ -26,8 +26,10 @@ fn a_silent_tool_is_named_where_people_look() {
         let out = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.contains("quiet") && out.contains("shell command `npm test`"), "{out}");
     }
-    client.until("the fact", |it| it["params"]["is"] == "quiet" && it["params"]["phase"] == "tool");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    let facts = client.heard.iter().map(|it| &it["params"]);
+    let told = facts.filter(|it| it["is"] == "quiet" && it["phase"] == "tool").count();
+    assert_eq!(told, 1, "a silence is told once");
     let log = home.run(&["log", &id], bound);
     let log = String::from_utf8_lossy(&log.stdout).into_owned();
     assert!(log.contains("-- quiet: no output for "), "{log}");
