@@ -388,7 +388,7 @@ pub(super) const BUGS: &[Bug] = &[
             TURN,
             "        self.refuse_waiting(id, fault);
         self.withdraw_held(id, &fault.to_string());",
-            "        let all: Vec<u64> = session.state.queue.keys().copied().collect();
+            "        let all: Vec<u64> = self.sessions[id].state.queue.keys().copied().collect();
         self.refuse_waiting(id, fault);
         for prompt in all {
             self.append(id, Body::Withdrawn { prompt, why: fault.to_string().into() });

@@ -24,6 +24,7 @@ const PARTS: &[&str] = &[
     "rustfmt.toml",
     "clippy.toml",
     "fixtures/acp",
+    "crates/policy",
     "crates/wire",
     "crates/core",
     "crates/testkit",
@@ -92,7 +93,7 @@ impl Field {
         write(&root.join("seeker/Cargo.toml"), SEEKER_MANIFEST)?;
         write(&root.join("seeker/src/main.rs"), SEEKER)?;
         let manifest = fs::read_to_string("Cargo.toml")?;
-        let members = r#"members = ["crates/wire", "crates/core", "crates/testkit", "seeker"]"#;
+        let members = r#"members = ["crates/policy", "crates/wire", "crates/core", "crates/testkit", "seeker"]"#;
         let manifest = manifest.replace(r#"members = ["crates/*", "xtask"]"#, members);
         write(&root.join("Cargo.toml"), &manifest)?;
         Ok(Field { root, target })
