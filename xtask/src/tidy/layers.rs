@@ -16,7 +16,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("daemon", &["wire", "policy", "core", "journal", "catalogue", "agents", "clients"]),
     (
         "cli",
-        &["wire", "policy", "views", "daemon", "catalogue", "agents", "adapt", "clients", "journal"],
+        &[
+            "wire",
+            "policy",
+            "views",
+            "daemon",
+            "catalogue",
+            "agents",
+            "adapt",
+            "clients",
+            "journal",
+        ],
     ),
     ("testkit", &["wire", "policy", "core"]),
     ("e2e", &["wire", "journal", "catalogue", "testkit"]),

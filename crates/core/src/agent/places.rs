@@ -57,7 +57,7 @@ impl Hub {
             Start::Session(id) => self.sessions.get(id).is_some_and(|it| match it.stage {
                 Stage::Opening(_) => it.agent.is_none(),
                 Stage::Asleep => !it.queue.is_empty() || !it.parked.is_empty(),
-                Stage::Waking(_) | Stage::Bound => false,
+                Stage::Importing(_) | Stage::Waking(_) | Stage::Bound => false,
             }),
         }
     }

@@ -1,8 +1,8 @@
 //! What is told: one JSON object about one event of one session.
 
 use super::settings::Event;
-use jackfield_wire::redact::Redactor;
 use jackfield_core::{Note, SessionId, Time, log::State, rfc3339};
+use jackfield_wire::redact::Redactor;
 use serde_json::{Value, json};
 
 /// The message, ready to be sent.
