@@ -77,8 +77,9 @@ fn an_allow_needs_nobody_and_an_ask_needs_a_person_even_under_approve_all() {
 #[test]
 fn an_always_is_learned_narrowly_and_outlives_the_daemon() {
     let (home, daemon) = with_rules("");
+    let state = home.path().join("agent");
     let mut client = home.dial();
-    client.connect(&home.fake_agent(&[]));
+    client.connect(&home.fake_agent(&["--state", state.to_str().unwrap()]));
     let id = client.open(home.path());
     let prompt = client.send_prompt(&id, "ask");
     let asked = client.until("the ask", |it| it["method"] == "session/request_permission");
@@ -106,7 +107,7 @@ fn chosen(option: &str) -> Value {
 #[test]
 fn who_does_not_ask_is_named() {
     let (home, daemon) = with_rules("[[rule]]\ndo = \"deny\"\npath = \"/fake/**\"\n");
-    let ran = run(&home, &[], "tool");
+    let ran = run(&home, &["--keep"], "tool");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let id = only_session(&home);
     let why = "fake-agent ran `edit /fake/file` without asking: policy is not enforced";
