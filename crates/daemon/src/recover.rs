@@ -2,8 +2,8 @@
 
 use crate::copy::UNFINISHED;
 use jackfield_core::{
-    Recovered, Seq,
-    log::{Event, State},
+    Recovered, Seq, SessionId,
+    log::{Event, State, Texts},
 };
 use jackfield_journal::{Journal, ReadError, Stream};
 
@@ -12,18 +12,24 @@ const SLICE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Reads every session. One that cannot be read is left alone and reported, never guessed.
 pub(crate) fn recover(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
-    let mut recovered = Vec::new();
-    for stream in journal.streams()? {
-        if stream.head == 0 {
-            continue;
+    let (mut recovered, mut unfinished) = (Vec::new(), Vec::new());
+    let mut texts = Texts::default();
+    // Most summaries are whole. They are taken one at a time, or ten thousand of them would leave
+    // their mark on the memory of a daemon that needs none of it.
+    journal.each_stream(|stream| match State::from_summary(&stream.summary) {
+        Ok(state) if state.upto() == Seq(stream.head) => {
+            recovered.push(shared(&mut texts, stream.name, state));
         }
+        _ => unfinished.push(stream),
+    })?;
+    for stream in unfinished.into_iter().filter(|it| it.head != 0) {
         if *stream.summary == *UNFINISHED {
             // The last daemon died over it, and nobody was told that it is there.
             forget(journal, &stream);
             continue;
         }
         match state(journal, &stream) {
-            Ok(state) => recovered.push(Recovered { session: stream.name, state }),
+            Ok(state) => recovered.push(shared(&mut texts, stream.name, state)),
             Err(why) => {
                 tracing::error!(session = %stream.name, why, "a session cannot be read; it is left as it is");
             }
@@ -40,6 +46,11 @@ fn forget(journal: &Journal, stream: &Stream) {
             tracing::warn!(%session, %error, "a copy that was never finished is still there");
         }
     }
+}
+
+fn shared(texts: &mut Texts, session: SessionId, mut state: State) -> Recovered {
+    texts.share_all(&mut state);
+    Recovered { session, state }
 }
 
 fn state(journal: &Journal, stream: &Stream) -> Result<State, String> {

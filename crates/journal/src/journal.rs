@@ -111,10 +111,19 @@ impl Journal {
 
     /// Every stream, by name.
     pub fn streams(&self) -> Result<Vec<Stream>, ReadError> {
+        let mut streams = Vec::new();
+        self.each_stream(|it| streams.push(it))?;
+        Ok(streams)
+    }
+
+    /// The same one by one: all summaries at once may be much. The journal is not to be used
+    /// meanwhile.
+    pub fn each_stream(&self, mut take: impl FnMut(Stream)) -> Result<(), ReadError> {
         match &self.backend {
-            Backend::Memory(it) => Ok(it.streams()),
-            Backend::Sqlite(it) => it.streams(),
+            Backend::Memory(it) => it.streams().into_iter().for_each(take),
+            Backend::Sqlite(it) => it.each_stream(&mut take)?,
         }
+        Ok(())
     }
 
     /// Removes a stream and its events. Whoever held it is fenced.

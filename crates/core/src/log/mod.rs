@@ -14,4 +14,4 @@ pub(crate) use fold::first_line;
 pub use fold::{Origin, Queued, State};
 pub use gate::{Effect, Gate, Released};
 pub use json::Json;
-pub(crate) use texts::Texts;
+pub use texts::Texts;

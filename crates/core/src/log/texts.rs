@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub struct Texts {
     shared: BTreeSet<Bytes>,
     /// How many are worth looking through for those that nobody has any more.
     sweep_at: usize,
@@ -20,7 +20,7 @@ const SWEEP_MIN: usize = 256;
 
 impl Texts {
     /// The large texts of a session that will be kept for long.
-    pub(crate) fn share_all(&mut self, state: &mut State) {
+    pub fn share_all(&mut self, state: &mut State) {
         self.share(&mut state.params);
         self.share(&mut state.setup);
         for option in state.config.values_mut() {

@@ -130,8 +130,8 @@ impl Sqlite {
         })
     }
 
-    pub(crate) fn streams(&self) -> Result<Vec<Stream>, ReadError> {
-        self.with_reader(read::streams)
+    pub(crate) fn each_stream(&self, take: &mut dyn FnMut(Stream)) -> Result<(), ReadError> {
+        self.with_reader(|conn| read::each_stream(conn, take))
             .map_err(|error| ReadError::ListFailed { source: Arc::new(error) })
     }
 

@@ -169,7 +169,10 @@ fn fetch(conn: &Connection, record: i64, reference: Reference) -> rusqlite::Resu
     Ok(body.filter(|it| Reference::to(it) == reference).map(Bytes::from))
 }
 
-pub(super) fn streams(conn: &mut Connection) -> rusqlite::Result<Vec<Stream>> {
+pub(super) fn each_stream(
+    conn: &mut Connection,
+    take: &mut dyn FnMut(Stream),
+) -> rusqlite::Result<()> {
     let conn = conn.transaction()?;
     let mut tail = HashMap::<i64, u64>::new();
     let mut records = conn.prepare_cached(
@@ -198,5 +201,8 @@ pub(super) fn streams(conn: &mut Connection) -> rusqlite::Result<Vec<Stream>> {
                 summary_upto: row.get::<_, i64>(4)?.cast_unsigned(),
             })
         })?;
-    found.collect()
+    for stream in found {
+        take(stream?);
+    }
+    Ok(())
 }
