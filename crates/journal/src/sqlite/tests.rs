@@ -333,7 +333,8 @@ fn a_new_journal_may_be_opened_by_many_at_once() {
             });
         }
     });
-    let streams = open(&path).streams().unwrap();
+    let mut streams = Vec::new();
+    open(&path).each_stream(&mut |it| streams.push(it)).unwrap();
     assert_eq!(streams.iter().map(|it| it.head).collect::<Vec<_>>(), [20; 8]);
 }
 
