@@ -1,7 +1,15 @@
-//! Log lines: the hub does not log, so what it notes becomes a line here, and nowhere else.
+//! Log lines: the hub does not log, so what it notes becomes a line here, and nowhere else. Whatever
+//! a line was made of, secrets are taken out before it is written.
 
 use jackfield_core::Note;
-use std::{fs::OpenOptions, io, os::unix::fs::OpenOptionsExt as _, path::PathBuf, sync::Mutex};
+use jackfield_wire::redact;
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::PathBuf,
+    sync::Mutex,
+};
 use tracing_subscriber::EnvFilter;
 
 /// Where log lines go.
@@ -20,13 +28,28 @@ pub(crate) fn start(target: &LogTarget, level: &str) -> io::Result<()> {
     // A second start in one process keeps the first logger: tests run many hubs.
     let _kept = match target {
         LogTarget::Nowhere => Ok(()),
-        LogTarget::Stderr => lines.with_writer(io::stderr).try_init(),
+        LogTarget::Stderr => lines.with_writer(|| Veiled(io::stderr())).try_init(),
         LogTarget::File(path) => {
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-            lines.with_writer(Mutex::new(file)).try_init()
+            lines.with_writer(Mutex::new(Veiled(file))).try_init()
         }
     };
     Ok(())
+}
+
+/// Lines go through it, one at a time: that is how the logger writes.
+struct Veiled<W>(W);
+
+impl<W: Write> Write for Veiled<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        self.0.write_all(redact::text(&text).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 pub(crate) fn note(note: &Note) {
@@ -59,5 +82,42 @@ pub(crate) fn note(note: &Note) {
             tracing::error!(%session, held, why, "the journal could not append; trying again");
         }
         Note::AgentEnded { agent, status } => tracing::info!(%agent, status, "agent ended"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_field_of_any_kind_is_not_written() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let lines = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || Veiled(writer.clone()))
+            .finish();
+        tracing::subscriber::with_default(lines, || {
+            let key = "sk-ant-api03-0123456789abcdef";
+            tracing::info!(session = "s-7f3abcdefghi", why = key, said = ?[key], "said {key}");
+        });
+        let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert!(!written.contains("0123456789"), "{written}");
+        assert_eq!(written.matches("***").count(), 3, "{written}");
+        assert!(written.contains("s-7f3abcdefghi") && written.ends_with('\n'), "{written}");
     }
 }

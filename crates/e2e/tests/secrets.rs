@@ -26,24 +26,49 @@ fn assert_clean(what: &str, text: &str) {
     }
 }
 
+/// Each view, which must say something, and no secret.
+fn assert_views(home: &Home, views: &[&[&str]]) {
+    for args in views {
+        let text = output(home, args);
+        assert!(!text.trim().is_empty(), "{args:?} says nothing");
+        assert_clean(&args.join(" "), &text);
+    }
+}
+
+/// A daemon as users have it: in the background, with its log where `bugreport` finds it.
+fn start_detached(home: &Home) {
+    let verbose = ("JACKFIELD_VERBOSE", "1");
+    let started = home.command(&["daemon", "start"]).envs([verbose]).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+}
+
 #[test]
 fn no_view_of_a_session_shows_a_secret_and_the_raw_export_has_them_all() {
     let home = Home::new();
-    let daemon = home.serve(&["--log", "debug"]);
+    start_detached(&home);
     let mut client = home.dial();
     client.connect(&home.fake_agent(&[]));
     let id = client.open(home.path());
     let prompt = format!(
         "my key is {PASTED}\nsplit 3 the token is {SAID} and that is all\nstderr key {PRINTED}\n\
-         title about {PASTED}\nask"
+         raw no frame but {PRINTED}\ntitle about {PASTED}\nask-about push with {SAID}"
     );
     let request = client.send_prompt(&id, &prompt);
-    let asked = client.until("the ask", |it| it["method"] == "session/request_permission");
-    for args in [&["asks"][..], &["asks", "--format", "json"], &["ps", "--format", "json"]] {
-        assert_clean(args[0], &output(&home, args));
-    }
-    let allow = json!({ "outcome": { "outcome": "selected", "optionId": "allow-once" } });
-    client.respond(&asked, &allow);
+    client.until("the ask", |it| it["method"] == "session/request_permission");
+    let asked = output(&home, &["asks"]);
+    assert!(asked.contains("push with ghp_***"), "{asked}");
+    assert_views(
+        &home,
+        &[
+            &["asks"],
+            &["asks", "--format", "json"],
+            &["ps"],
+            &["ps", "--format", "json"],
+            &["policy", "explain", &id],
+            &["policy", "explain", &id, "--format", "json"],
+            &["answer", &id, "allow"],
+        ],
+    );
     client.answer(request);
     assert!(client.text().contains(SAID), "the conversation is what was said: {}", client.text());
     // An agent that dies leaves its last words in the log.
@@ -52,38 +77,41 @@ fn no_view_of_a_session_shows_a_secret_and_the_raw_export_has_them_all() {
 
     let file = home.path().join("report.txt");
     let report = file.to_str().unwrap();
-    let views: &[&[&str]] = &[
-        &["sessions", "list"],
-        &["sessions", "list", "--format", "json"],
-        &["sessions", "show", &id],
-        &["sessions", "show", &id, "--format", "json"],
-        &["log", &id],
-        &["log", &id, "--format", "quiet"],
-        &["log", &id, "-v"],
-        &["sessions", "export", &id],
-        &["bugreport", &id, "-o", report],
-    ];
-    for args in views {
-        assert_clean(&args.join(" "), &output(&home, args));
-    }
+    assert_views(
+        &home,
+        &[
+            &["sessions", "list"],
+            &["sessions", "list", "--format", "json"],
+            &["sessions", "show", &id],
+            &["sessions", "show", &id, "--format", "json"],
+            &["log", &id],
+            &["log", &id, "--format", "quiet"],
+            &["log", &id, "-v"],
+            &["sessions", "export", &id],
+            &["bugreport", &id, "-o", report],
+        ],
+    );
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("## events") && text.contains("ghp_***"), "{text}");
+    assert!(text.contains("session opened"), "it has the daemon's lines: {text}");
     assert_clean("the report", &text);
-    assert_clean(
-        "the log file",
-        &fs::read_to_string(home.path().join("state/daemon.log")).unwrap_or_default(),
-    );
     let shown = output(&home, &["log", &id]);
     assert!(shown.contains("the token is ghp_*** and that is all"), "{shown}");
     assert!(shown.contains("key AKIA***"), "{shown}");
 
     let raw = output(&home, &["sessions", "export", &id, "--raw"]);
-    assert!(raw.contains(PASTED), "{raw}");
-    assert!(
-        raw.contains("\"text\":\"ghp\"") || raw.contains("\"text\":\"hp_\"") || raw.contains("gh")
-    );
+    assert!(raw.contains(PASTED) && raw.contains(&format!("push with {SAID}")), "{raw}");
+    let pieces: Vec<char> = format!("the token is {SAID} and").chars().collect();
+    for piece in pieces.chunks_exact(3) {
+        let piece = json!({ "text": piece.iter().collect::<String>() }).to_string();
+        assert!(raw.contains(piece.trim_matches(['{', '}'])), "{piece}: {raw}");
+    }
     drop(client);
-    daemon.stop();
+    output(&home, &["daemon", "stop"]);
+    let log = fs::read_to_string(home.path().join("state/daemon.log")).unwrap();
+    assert!(log.contains("session opened") && log.contains(&id), "{log}");
+    assert!(log.contains("agent ended") && log.contains("no frame but AKIA***"), "{log}");
+    assert_clean("the daemon's log", &log);
 }
 
 /// The events of an export, with the session's id taken out.
@@ -171,8 +199,11 @@ fn an_import_that_the_daemons_end_cut_short_is_not_there_afterwards() {
     let mut client = home.dial();
     client.hello();
     let opened = r#"{"at":1,"is":"opened","agent":"x","argv":[],"cwd":"/","params":{},"agentSession":"a","setup":null}"#;
+    // It was imported before, where it comes from: that says nothing about this time.
+    let earlier = r#"{"at":2,"is":"imported","from":"s-older"}"#;
     client.result("_jackfield/import", &json!({ "from": "s-half" }));
-    client.result("_jackfield/import", &json!({ "sessionId": "s-half", "lines": [opened] }));
+    let lines = json!({ "sessionId": "s-half", "lines": [opened, earlier] });
+    client.result("_jackfield/import", &lines);
     daemon.kill_9();
     drop(client);
     for _ in 0..2 {

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 /// Raised when an older reader would misread the file.
 pub const VERSION: u64 = 1;
+/// What is wrong with a file of a later version.
+pub const NEWER: &str = "a newer version of jackfield wrote this file";
 
 /// What the first line says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +135,7 @@ impl Reader {
         match value["version"].as_u64() {
             Some(VERSION) => {}
             Some(newer) if VERSION < newer => {
-                return Err(self.flaw("a newer version of jackfield wrote this file"));
+                return Err(self.flaw(NEWER));
             }
             _ => return Err(self.flaw(foreign)),
         }

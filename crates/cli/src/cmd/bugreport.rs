@@ -1,6 +1,6 @@
 //! `jackfield bugreport`: one file with what it takes to look into a session, without secrets.
 
-use super::sessions::private_file;
+use super::sessions::{private_file, unwritten};
 use crate::{
     app::Desk,
     env,
@@ -62,9 +62,7 @@ impl Bugreport {
         let path =
             self.output.unwrap_or_else(|| format!("jackfield-{}.txt", row.session_id).into());
         let written = private_file(&path)?.write_all(text.as_bytes());
-        let unwritten =
-            |source| Failure::local(format!("cannot write `{}`", path.display()), source);
-        written.map_err(unwritten)?;
+        written.map_err(|source| unwritten(&path, source))?;
         desk.out.line(&path.display().to_string())?;
         let said = if self.no_text { "without what was said" } else { "with what was said" };
         desk.out.note(&format!(

@@ -1,7 +1,7 @@
 //! The log of a session as the journal has it: every event, none of it as ACP.
 
 use super::{Conn, Heard, is_answer, result_of};
-use crate::report::Failure;
+use crate::{exit::Exit, report::Failure};
 use serde_json::{Value, json};
 
 /// Hands every event up to now to `each`, in order, as `{"seq":7,"at":…,"is":…,…}`.
@@ -40,6 +40,10 @@ pub(crate) fn facts(
 }
 
 fn missing(session: &str, seq: u64) -> Failure {
-    let why = format!("event {seq} of {session} did not come");
-    Failure::local("the session's log cannot be read", why)
+    Failure::Local {
+        what: "the session's log cannot be read".into(),
+        source: format!("event {seq} of {session} did not come").into(),
+        exit: Exit::Failed,
+        hint: "the daemon's log says more; `jackfield doctor` looks at the journal".into(),
+    }
 }

@@ -38,6 +38,7 @@ impl FakeHub {
             .on("session/new", &[result(&json!({ "sessionId": "s-new4lnliedxj" }))])
             .on("session/close", &[result(&json!({}))])
             .on("session/delete", &[result(&json!({}))])
+            .on("_jackfield/attach", &[result(&json!({ "head": 0 }))])
             .on("_jackfield/stop", &[result(&json!({})), HANG_UP.to_owned()])
             .on("_jackfield/status", &[result(&status(env!("CARGO_PKG_VERSION")))])
             .rows(&[row("s-7f3abcdefghi", "goose", "idle", "fix the parser")])
@@ -172,6 +173,23 @@ pub(crate) fn fact(about: &str, seq: u64, what: &str, mut members: Value) -> Str
     members["is"] = json!(what);
     json!({ "jsonrpc": "2.0", "method": format!("_jackfield/{about}"), "params": members })
         .to_string()
+}
+
+/// The whole log of a session as whoever attaches for facts hears it; each event begins with its
+/// number, as in the journal.
+pub(crate) fn log_of(session: &str, events: &[&Value]) -> Vec<String> {
+    let event = |(seq, members): (usize, &&Value)| {
+        let (seq, members) = (seq + 1, members.to_string());
+        let params = format!(
+            r#"{{"sessionId":"{session}","seq":{seq},"at":{},{}"#,
+            1_794_731_400_000 + seq * 250,
+            &members[1..],
+        );
+        format!(r#"{{"jsonrpc":"2.0","method":"_jackfield/event","params":{params}}}"#)
+    };
+    let mut lines: Vec<String> = events.iter().enumerate().map(event).collect();
+    lines.push(result(&json!({ "head": events.len() })));
+    lines
 }
 
 /// A permission request under this id.

@@ -1,7 +1,7 @@
 //! `jackfield`, `ps`, `sessions`, `cancel`: what there is.
 
 use crate::{
-    fake_hub::{FakeHub, row},
+    fake_hub::{FakeHub, log_of, row},
     home::Home,
 };
 use serde_json::{Value, json};
@@ -60,12 +60,33 @@ fn no_sessions_is_no_error() {
 }
 
 #[test]
-fn one_session_is_shown() {
-    let home = home();
+fn one_session_is_shown_with_what_its_turns_used() {
+    let home = Home::new();
+    let answer = json!({
+        "stopReason": "end_turn",
+        "usage": { "inputTokens": 900, "outputTokens": 100, "totalTokens": 1000 },
+    });
+    let update = json!({
+        "sessionUpdate": "usage_update", "used": 1200, "size": 200_000,
+        "cost": { "amount": 0.0421, "currency": "USD" },
+    });
+    let log = log_of(
+        "s-7f4abcdefghi",
+        &[
+            &json!({ "is": "prompted", "turn": 1 }),
+            &json!({ "is": "ended", "turn": 1, "how": "stopped", "answer": answer }),
+            &json!({ "is": "prompted", "turn": 2 }),
+            &json!({ "is": "said", "turn": 2, "frame": { "params": { "update": update } } }),
+        ],
+    );
+    FakeHub::new().rows(&rows()).on("_jackfield/attach", &log).start(&home);
     insta::assert_snapshot!("sessions_show", home.run(&["sessions", "show", "7f4"]).told());
-    let json = home.run(&["sessions", "show", "b20", "--format", "json"]).stdout;
+    let json = home.run(&["sessions", "show", "7f4", "--format", "json"]).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["session"], rows()[0]);
+    assert_eq!(json["session"], rows()[1]);
+    assert_eq!(json["usage"]["sum"]["tokens"]["total"], 1000);
+    assert_eq!(json["usage"]["turns"][1]["tokens"]["total"], Value::Null);
+    assert_eq!(json["usage"]["sum"]["cost"]["amount"], 0.0421);
 }
 
 #[test]
@@ -76,6 +97,30 @@ fn sessions_are_closed_and_removed() {
     insta::assert_snapshot!("sessions_rm", home.run(&["sessions", "rm", "b20", "--yes"]).told());
     assert_eq!(heard.all("session/close")[0]["params"]["sessionId"], "s-7f3abcdefghi");
     assert_eq!(heard.all("session/delete")[0]["params"]["sessionId"], "s-b20abcdefghi");
+}
+
+#[test]
+fn old_sessions_that_nobody_uses_are_removed_when_that_is_meant() {
+    let home = Home::new();
+    let mut rows = rows();
+    rows.push(row("s-c31abcdefghi", "goose", "idle", "someone looks at it"));
+    for row in &mut rows {
+        row["clients"] = json!(0);
+        row["updatedAt"] = json!("2020-01-01T00:00:00.000Z");
+    }
+    rows[3]["clients"] = json!(1);
+    let heard = FakeHub::new().rows(&rows).start(&home);
+    insta::assert_snapshot!("prune_dry", home.run(&["sessions", "prune", "--dry-run"]).told());
+    insta::assert_snapshot!("prune_unasked", home.run(&["sessions", "prune"]).told());
+    let age = home.run(&["sessions", "prune", "--older-than", "1y"]);
+    insta::assert_snapshot!("prune_age", age.told());
+    let kept = home.run(&["sessions", "prune", "--keep", "4", "--yes"]);
+    insta::assert_snapshot!("prune_keep", kept.told());
+    assert!(heard.all("session/delete").is_empty());
+    insta::assert_snapshot!("prune_yes", home.run(&["sessions", "prune", "--yes"]).told());
+    let removed = heard.all("session/delete");
+    assert_eq!(removed.len(), 1, "never one that works, asks or has a client");
+    assert_eq!(removed[0]["params"]["sessionId"], "s-b20abcdefghi");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod acp;
 mod agents;
 mod answer;
+mod archive;
 mod asks;
 mod attach;
 mod daemon;

@@ -47,7 +47,8 @@ pub struct State {
     pub opened_at: u64,
     pub updated_at: u64,
     pub closed: bool,
-    /// Its events are still being brought in: after a restart it is not there.
+    /// Its events are still being brought in: after a restart it is not there. Kept in the summary
+    /// and never folded, for what is brought in may have been imported before and say so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub importing: bool,
 }
@@ -207,7 +208,7 @@ impl State {
 
     fn fold_import(&mut self) {
         self.queue.clear();
-        (self.closed, self.importing) = (false, false);
+        self.closed = false;
     }
 
     /// From here on it is another session: with no agent, nothing waiting, and a past.

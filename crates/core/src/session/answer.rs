@@ -99,6 +99,8 @@ fn row(id: &SessionId, session: &Session, number: u64, ask: &Ask) -> Value {
     }
     // A list is kept and shown; the ask itself, whole, goes to whoever may answer it.
     redact::json(&mut row["what"]);
+    let options = row.get_mut("options").and_then(Value::as_array_mut).into_iter().flatten();
+    options.filter_map(|it| it.get_mut("name")).for_each(redact::json);
     row
 }
 

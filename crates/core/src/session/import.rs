@@ -102,6 +102,8 @@ impl Hub {
             let turn = self.sessions[id].state.turns;
             self.append(id, Body::Said { turn, late: 0 < turn, frame });
         }
+        // The summary that comes with this event says that the session is whole.
+        self.sessions.get_mut(id).expect("named by import_of").state.importing = false;
         let seq = self.append(id, Body::Imported { from: importing.from });
         self.note(Note::SessionImported { session: id.clone(), events: seq.0 });
     }

@@ -10,6 +10,7 @@ pub(crate) enum Ask {
     Permission {
         index: u32,
         stubborn: bool,
+        title: String,
     },
     Elicit(Form),
     FsRead {
@@ -93,8 +94,8 @@ impl Ask {
         let session = asker.session;
         let on_terminal = |id: &str| json!({"sessionId": session, "terminalId": id});
         match self {
-            Ask::Permission { index, .. } => {
-                ("session/request_permission", permission(session, &asker.tool_id(*index)))
+            Ask::Permission { index, title, .. } => {
+                ("session/request_permission", permission(session, &asker.tool_id(*index), title))
             }
             Ask::Elicit(form) => ("elicitation/create", elicitation(*form, asker)),
             Ask::FsRead { path, line, limit } => {
@@ -138,7 +139,7 @@ impl Ask {
         };
         let next = |ask| vec![Step::Asks(vec![ask], None)];
         match self {
-            Ask::Permission { index, stubborn } => {
+            Ask::Permission { index, stubborn, .. } => {
                 decided(&asker.tool_id(index), &what, stubborn, &answer)
             }
             Ask::Elicit(form) => elicited(form, &answer),
@@ -182,13 +183,13 @@ impl Ask {
     }
 }
 
-fn permission(session: &str, tool: &str) -> Value {
+fn permission(session: &str, tool: &str, title: &str) -> Value {
     let option = |id: &str| json!({"optionId": id, "name": id, "kind": id.replace('-', "_")});
     let options = ["allow-once", "allow-always", "reject-once", "reject-always"].map(option);
     json!({
         "sessionId": session,
         "toolCall": {
-            "toolCallId": tool, "title": "touch a file", "kind": "edit", "status": "pending",
+            "toolCallId": tool, "title": title, "kind": "edit", "status": "pending",
             "rawInput": {"path": "/fake/file"},
         },
         "options": options,

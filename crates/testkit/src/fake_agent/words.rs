@@ -100,6 +100,10 @@ pub(crate) const WORDS: &[Word] = &[
     }),
     word("ask", |rest| asks(rest, false, None)),
     word("ask-stubborn", |rest| asks(rest, true, None)),
+    line("ask-about", |rest| {
+        let ask = |it: &str| Ask::Permission { index: 1, stubborn: false, title: it.to_owned() };
+        some(rest, |it| one_ask(ask(it)))
+    }),
     word("ask-withdraw", |rest| asks("", false, Some(Duration::from_millis(nth(rest, 0)?)))),
     word("elicit", |rest| Some(vec![Step::Asks(vec![Ask::Elicit(Form::parse(rest)?)], None)])),
     word("fs-read", |rest| {
@@ -257,7 +261,8 @@ fn terminal(rest: &str, limit: Option<u64>, then: Then) -> Option<Vec<Step>> {
 
 fn asks(rest: &str, stubborn: bool, withdraw: Option<Duration>) -> Option<Vec<Step>> {
     let count: u32 = optional(rest, 0, 1)?;
-    let asks = (1..=count).map(|index| Ask::Permission { index, stubborn });
+    let title = "touch a file".to_owned();
+    let asks = (1..=count).map(|index| Ask::Permission { index, stubborn, title: title.clone() });
     Some(vec![Step::Asks(asks.collect(), withdraw)])
 }
 

@@ -9,6 +9,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_wire::redact;
 use serde_json::{Value, json};
 
 /// Tell which rule decided about an ask, why, and who answered it
@@ -73,7 +74,9 @@ fn read(conn: &mut Conn, session: &str, wanted: Option<u64>) -> Result<Story, Fa
             }
             Heard::Frame(frame) if frame.method().as_deref() == Some("_jackfield/ask") => {
                 let fact = frame.params().and_then(|it| serde_json::from_str(it).ok());
-                story.take(fact.unwrap_or_default(), wanted);
+                let mut fact: Value = fact.unwrap_or_default();
+                redact::json(&mut fact);
+                story.take(fact, wanted);
             }
             Heard::HubGone => {
                 return Err(Failure::HubGone { waited_for: "the log".into() });

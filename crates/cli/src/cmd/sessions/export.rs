@@ -3,6 +3,7 @@
 use crate::{
     app::Desk,
     env,
+    exit::Exit,
     hub::{Conn, Row, facts, find, sessions},
     out::{Out, count, rfc3339_now},
     report::Failure,
@@ -12,9 +13,9 @@ use jackfield_views::{Archive, Veil, archive::Header};
 use jackfield_wire::redact;
 use serde_json::{Map, Value, json};
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{BufWriter, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, BufWriter, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -48,8 +49,7 @@ impl Export {
             Some(path) => {
                 let file = private_file(path)?;
                 let mut sink = Sink::File(BufWriter::new(file), path.clone());
-                // Half a file would only be refused later.
-                self.write(conn, &row, &mut sink).inspect_err(|_| drop(fs::remove_file(path)))?
+                self.write(conn, &row, &mut sink).inspect_err(|_| discard(path))?
             }
         };
         let to = self.output.as_ref().map(|it| format!(" to {}", it.display())).unwrap_or_default();
@@ -101,8 +101,24 @@ fn told(facts: &[Value], archive: &mut Archive, sink: &mut Sink) -> Result<(), F
 
 /// A file that only its owner can read, over whatever was there.
 pub(in crate::cmd) fn private_file(path: &Path) -> Result<File, Failure> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    file.map_err(|source| Failure::local(format!("cannot write `{}`", path.display()), source))
+    let open = || {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // One that was there may be open to others; a device is not ours to close.
+        if file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok(file)
+    };
+    open().map_err(|source| unwritten(path, source))
+}
+
+/// Half a file would only be refused later.
+fn discard(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|it| it.is_file()) {
+        // The failure that led here says more than one about this.
+        let _left = fs::remove_file(path);
+    }
 }
 
 /// Where the lines go.
@@ -134,6 +150,11 @@ impl Sink {
     }
 }
 
-fn unwritten(path: &Path, source: std::io::Error) -> Failure {
-    Failure::local(format!("cannot write `{}`", path.display()), source)
+pub(in crate::cmd) fn unwritten(path: &Path, source: io::Error) -> Failure {
+    Failure::Local {
+        what: format!("cannot write `{}`", path.display()),
+        source: source.into(),
+        exit: Exit::Failed,
+        hint: "name another file with `-o`".into(),
+    }
 }

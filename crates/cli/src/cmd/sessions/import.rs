@@ -9,7 +9,10 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_views::{Entry, Flaw, Reader, archive::Header};
+use jackfield_views::{
+    Entry, Flaw, Reader,
+    archive::{Header, NEWER},
+};
 use serde_json::{Value, json};
 use std::{
     fs::File,
@@ -152,11 +155,16 @@ fn shown(path: &Path) -> String {
 }
 
 fn refused(file: &str, flaw: &Flaw) -> Failure {
+    let hint = if flaw.why == NEWER {
+        "update jackfield here, and import it again"
+    } else {
+        "export the session again; files are not meant to be edited"
+    };
     Failure::Local {
         what: format!("{file} cannot be imported; nothing of it was kept"),
         source: flaw.to_string().into(),
         exit: Exit::Failed,
-        hint: "export the session again; files are not meant to be edited".into(),
+        hint: hint.into(),
     }
 }
 
@@ -168,5 +176,21 @@ fn placed(file: &str, failure: Failure) -> Failure {
     match place {
         Some((seq, why)) => refused(file, &Flaw { line: seq + 1, why: why.to_owned() }),
         None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_the_hub_refuses_is_named_by_its_line() {
+        let refused = |why: &str| placed("`x`", Failure::usage(why, "none"));
+        let Failure::Local { source, .. } = refused("invalid params: event 2: it is no event")
+        else {
+            panic!("it has a line");
+        };
+        assert_eq!(source.to_string(), "line 3: it is no event");
+        assert!(matches!(refused("the event is odd: why"), Failure::Usage { .. }));
     }
 }

@@ -6,7 +6,7 @@ mod import;
 mod prune;
 mod show;
 
-pub(super) use export::private_file;
+pub(super) use export::{private_file, unwritten};
 
 use crate::{
     app::Desk,
