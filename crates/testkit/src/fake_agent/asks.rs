@@ -38,7 +38,7 @@ pub(crate) enum Ask {
 /// What runs in a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Command {
-    pub(crate) command: String,
+    pub(crate) program: String,
     pub(crate) args: Vec<String>,
     pub(crate) limit: Option<u64>,
 }
@@ -111,8 +111,8 @@ impl Ask {
                 let params = json!({"sessionId": session, "path": path, "content": text});
                 ("fs/write_text_file", params)
             }
-            Ask::TerminalCreate(Command { command, args, limit }, _) => {
-                let mut params = json!({"sessionId": session, "command": command, "args": args});
+            Ask::TerminalCreate(Command { program, args, limit }, _) => {
+                let mut params = json!({"sessionId": session, "command": program, "args": args});
                 if let Some(limit) = limit {
                     params["outputByteLimit"] = json!(limit);
                 }

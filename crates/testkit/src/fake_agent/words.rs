@@ -124,7 +124,7 @@ pub(crate) const WORDS: &[Word] = &[
     line("terminal-line", |rest| {
         let (args, limit) = (Vec::new(), None);
         some(rest, |it| {
-            one_ask(Ask::TerminalCreate(Command { command: it.into(), args, limit }, Then::Wait))
+            one_ask(Ask::TerminalCreate(Command { program: it.into(), args, limit }, Then::Wait))
         })
     }),
     line("terminal-kill", |rest| terminal(rest, None, Then::Kill)),
@@ -255,8 +255,8 @@ fn one_ask(ask: Ask) -> Step {
 
 fn terminal(rest: &str, limit: Option<u64>, then: Then) -> Option<Vec<Step>> {
     let mut words = rest.split_whitespace().map(str::to_owned);
-    let (command, args) = (words.next()?, words.collect());
-    Some(vec![one_ask(Ask::TerminalCreate(Command { command, args, limit }, then))])
+    let (program, args) = (words.next()?, words.collect());
+    Some(vec![one_ask(Ask::TerminalCreate(Command { program, args, limit }, then))])
 }
 
 fn asks(rest: &str, stubborn: bool, withdraw: Option<Duration>) -> Option<Vec<Step>> {
