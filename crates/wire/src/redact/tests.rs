@@ -1,3 +1,5 @@
+//! What is a secret and what is not, whole and in pieces.
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
