@@ -142,7 +142,10 @@ impl Hub {
                 let at = self.now.plus(crate::limits::APPEND_RETRY_MS);
                 self.timers.set(at, Timer::ReadRetry(session, conn));
             }
-            Input::Recalled { .. } | Input::RecallFailed { .. } => {}
+            Input::Recalled { session, after, events } => {
+                self.on_recalled(&session, after, &events);
+            }
+            Input::RecallFailed { session, why } => self.on_recall_failed(&session, &why),
             Input::Copied { to, state } => self.on_copied(&to, *state),
             Input::CopyFailed { to, why } => self.on_copy_failed(&to, &why),
             Input::PolicyChanged { policies } => self.config.policies = policies,
@@ -217,7 +220,7 @@ impl Hub {
             match timer {
                 Timer::AgentStart(agent, step) => self.on_start_deadline(agent, step),
                 Timer::Wake(session) => self.pump(&session),
-                Timer::Loaded(session) => self.on_quiet(&session),
+                Timer::Climb(session) => self.on_climb_time(&session),
                 Timer::Cancel(session, turn, rung) => self.on_cancel_deadline(&session, turn, rung),
                 Timer::AskRule(session, ask) => self.on_ask_unanswered(&session, ask),
                 Timer::AppendRetry(session) => self.append_again(&session),

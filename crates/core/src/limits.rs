@@ -61,6 +61,26 @@ pub const TOOL_QUIET_MS: u64 = 300_000;
 /// Shapes of sessions that warm processes are kept for: a few projects at a time.
 pub const WARM_SHAPES_MAX: usize = 8;
 
+/// An agent that has answered `session/load` and told nothing of a conversation that was is given
+/// so long to begin: those that begin after their answer do so at once.
+pub const LOAD_SILENCE_MS: u64 = 1_000;
+
+/// How long the last process of a session is waited for before a new one is started: two writers
+/// spoil some agents' files. A stop in order takes less, even of an agent that ignores it.
+pub const PARTING_MS_MAX: u64 = 10_000;
+
+/// A session that somebody else has open is asked for once more after this time.
+pub const LOCK_RETRY_MS: u64 = 1_000;
+
+/// How long a new process may take to accept the settings of its session before it is prompted.
+pub const SETTING_MS_MAX: u64 = 10_000;
+
+/// What an agent that has lost a session is told of it: some eight thousand tokens, which leaves
+/// every model room to work. One message of it, and how far back the journal is read for it.
+pub const DIGEST_BYTES_MAX: usize = 32 * 1024;
+pub const DIGEST_PIECE_MAX: usize = 4 * 1024;
+pub const DIGEST_EVENTS_MAX: u64 = 8_192;
+
 /// Between the rungs of the cancel ladder: most agents stop within 250 ms.
 pub const CANCEL_GRACE_MS: u64 = 3_000;
 

@@ -10,8 +10,8 @@ pub(crate) enum Timer {
     AgentStart(AgentId, u64),
     /// The pause before this session's agent is started again is over.
     Wake(SessionId),
-    /// The agent that loaded this session may have told all of its past.
-    Loaded(SessionId),
+    /// A session that wakes has waited long enough for what it waits for.
+    Climb(SessionId),
     /// This turn was asked to stop, this hard, and has not.
     Cancel(SessionId, u64, u64),
     /// This ask has waited as long as its session lets it.

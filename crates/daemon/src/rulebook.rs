@@ -203,7 +203,7 @@ mod tests {
         assert!(book.refresh().is_none());
         assert_eq!(book.policies().user.rules.len(), 2);
         let broken = Rulebook::open(&paths, &crate::roster::catalogue(&paths)).unwrap_err();
-        assert!(broken.to_string().contains("maybe"), "{broken}");
+        assert!(broken.to_string().contains("line 2"), "{broken}");
     }
 
     #[test]

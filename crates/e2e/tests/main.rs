@@ -20,6 +20,8 @@ mod kill_moments;
 mod live;
 mod liveness;
 mod many_sessions;
+mod matrix_cancel;
+mod matrix_resume;
 mod notify;
 mod policy;
 mod queue;

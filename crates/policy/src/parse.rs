@@ -40,11 +40,11 @@ fn read(text: &str, origin: &str, project: bool) -> Result<Policy, Vec<Flaw>> {
     for (key, value) in root.get_ref() {
         match key.get_ref().as_ref() {
             "rule" => policy.rules = reader.rules(value),
-            _ if project => {}
             "reseed" => match value.get_ref() {
                 DeValue::Boolean(it) => policy.reseed = Some(*it),
                 _ => reader.complain(&value.span(), "`reseed` is `true` or `false`"),
             },
+            _ if project => {}
             other => reader.complain(
                 &key.span(),
                 format!("`{other}` means nothing here: there are `reseed` and `[[rule]]`"),

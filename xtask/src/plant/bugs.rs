@@ -33,6 +33,10 @@ const GONE: &str = "crates/core/src/agent/gone.rs";
 const CLIENT: &str = "crates/core/src/peer/client.rs";
 const GATE: &str = "crates/core/src/log/gate.rs";
 const FOLD: &str = "crates/core/src/log/fold.rs";
+const LADDER: &str = "crates/core/src/session/ladder.rs";
+const SETTINGS: &str = "crates/core/src/session/settings.rs";
+const TRIAL: &str = "crates/core/src/session/trial.rs";
+const WAY: &str = "crates/core/src/session/way.rs";
 const SLEEP: &str = "crates/core/src/session/sleep.rs";
 const LIVENESS: &str = "crates/core/src/session/liveness.rs";
 const PLACES: &str = "crates/core/src/agent/places.rs";
@@ -480,5 +484,51 @@ pub(super) const BUGS: &[Bug] = &[
             agent.pulse.since = now;",
             "        if owes {",
         )],
+    },
+    Bug {
+        name: "prompt-before-the-settings",
+        breaks: "a woken agent is prompted before it has taken the session's settings",
+        edits: &[edit(
+            SETTINGS,
+            "            self.ask_agent(agent, method, &params.to_string(), waiting);
+        }
+",
+            "            self.ask_agent(agent, method, &params.to_string(), waiting);
+        }
+        self.bind(agent, id);
+        if true {
+            return;
+        }
+",
+        )],
+    },
+    Bug {
+        name: "forget-the-mode-at-a-wake",
+        breaks: "a woken session has lost its mode",
+        edits: &[edit(SETTINGS, "if let Some(mode) = &state.mode {", "if let Some(mode) = state.mode.as_ref().filter(|it| it.is_empty()) {")],
+    },
+    Bug {
+        name: "tell-nothing-to-a-new-agent",
+        breaks: "an agent that has lost a session goes on as if nothing had been said",
+        edits: &[edit(LADDER, "session.standing.digest = found.digest;", "session.standing.digest = found.digest.filter(String::is_empty);")],
+    },
+    Bug {
+        name: "tell-the-digest-for-ever",
+        breaks: "every prompt after a reseed carries the digest again",
+        edits: &[edit(TRIAL, "session.standing.digest = None;", "session.standing.trial = None;")],
+    },
+    Bug {
+        name: "send-a-failed-prompt-again",
+        breaks: "a prompt that an agent had begun is run a second time",
+        edits: &[edit(TRIAL, "            session.standing.trial = None;
+        }
+    }", "            let _ = session;
+        }
+    }"), edit(TRIAL, "|| !refusal.is_unknown() ", "")],
+    },
+    Bug {
+        name: "resume-what-was-never-seeded",
+        breaks: "after a crash an agent resumes an empty session and is told nothing",
+        edits: &[edit(WAY, "            Way::Resume | Way::Load if state.unseeded => {", "            Way::Resume | Way::Load if state.unseeded && state.seq == 0 => {")],
     },
 ];

@@ -43,7 +43,7 @@ impl Hub {
     ) {
         let now = self.now;
         let Some(session) = self.sessions.get_mut(id).filter(|it| it.agent == Some(agent)) else {
-            return;
+            return self.on_parted(id);
         };
         if let Stage::Opening(opening) = &session.stage {
             let (conn, request) = (opening.conn, opening.request.clone());

@@ -33,9 +33,12 @@ impl Hub {
         match waiting {
             Waiting::Initialize => self.on_hello(id, frame),
             Waiting::New(session) => self.on_opened(id, &session, frame),
-            Waiting::Resume(session) => self.on_resumed(id, &session, frame),
-            Waiting::Load(session) => self.on_loaded(id, &session, frame),
+            Waiting::Reopen(session, way) => self.on_reopened(id, &session, way, frame),
+            Waiting::Setting(session, name) => self.on_set(id, &session, &name, frame),
             Waiting::Prompt(session, turn) => {
+                if self.disowns(id, &session, turn, frame) {
+                    return; // It never had this session: the climb goes on with the same prompt.
+                }
                 let outcome = match frame.result() {
                     Some(result) => Outcome::Stopped(Json::trusted(result.to_owned())),
                     None => Outcome::Failed(Json::trusted(error_of(frame))),
@@ -63,7 +66,6 @@ impl Hub {
                 }
                 self.answer_in(&session, conn, &answer);
             }
-            Waiting::Nobody => {}
         }
     }
 
@@ -80,6 +82,9 @@ impl Hub {
         agent.can.load = told.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
         agent.can.resume = told
             .pointer("/agentCapabilities/sessionCapabilities/resume")
+            .is_some_and(|it| !it.is_null());
+        agent.can.fork = told
+            .pointer("/agentCapabilities/sessionCapabilities/fork")
             .is_some_and(|it| !it.is_null());
         let purpose = agent.purpose.clone();
         if let Some((conn, request)) = agent.introduces.take() {
@@ -114,7 +119,7 @@ impl Hub {
     }
 
     /// Words of a session's agent: into the log, or past it, or aside while it is being opened.
-    fn on_words(&mut self, agent: AgentId, id: &SessionId, frame: Frame, journaled: bool) {
+    fn on_words(&mut self, agent: AgentId, id: &SessionId, mut frame: Frame, journaled: bool) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.agent != Some(agent) {
             return; // The session let go of it; another may serve it by now.
@@ -130,15 +135,18 @@ impl Hub {
                 return;
             }
             Stage::Waking(waking) => {
-                if journaled && waking.is_past(&frame, self.now) {
+                let max = self.config.limits.early_max;
+                let Some(new) = waking.hear(frame, journaled, self.now, max) else {
                     return; // It tells what was said before, and the journal has that.
-                }
+                };
+                frame = new;
             }
             Stage::Importing(_) | Stage::Bound | Stage::Asleep => {}
         }
         let frame = self.as_ours(id, frame);
         if journaled {
             let done = frame.clone();
+            self.prove(id);
             let session = self.sessions.get_mut(id).expect("found above");
             let turn = session.state.turns;
             let late = session.turn.is_none() && turn != 0;
@@ -154,7 +162,7 @@ impl Hub {
     /// The frame with the hub's session id. A child session of the agent's keeps its own name.
     pub(crate) fn as_ours(&self, id: &SessionId, frame: Frame) -> Frame {
         let Some(session) = self.sessions.get(id) else { return frame };
-        if frame.session_id().as_deref() == Some(&*session.state.agent_session) {
+        if frame.session_id().is_some_and(|it| session.is_called(&it)) {
             frame.with_session_id(id)
         } else {
             frame
@@ -187,6 +195,7 @@ impl Hub {
             // Nobody knows this session yet, or it let go of this agent: nobody can be asked.
             return self.refuse_ask(id, frame);
         }
+        self.prove(&session);
         self.on_ask(id, &session, frame);
     }
 

@@ -15,7 +15,8 @@ pub(crate) use restart::{Restarts, Verdict};
 pub(crate) use warm::Shape;
 
 use crate::{
-    AgentId, ConnId, Hub, Launch, Output, SessionId, limits, peer::agent_hello, timer::Timer,
+    AgentId, ConnId, Hub, Launch, Output, SessionId, limits, peer::agent_hello, session::Way,
+    timer::Timer,
 };
 use jackfield_wire::Frame;
 use std::collections::BTreeMap;
@@ -64,6 +65,7 @@ pub(crate) enum Purpose {
 pub(crate) struct Abilities {
     pub(crate) load: bool,
     pub(crate) resume: bool,
+    pub(crate) fork: bool,
 }
 
 /// Who waits for an agent's answer.
@@ -78,19 +80,17 @@ pub(crate) enum Waiting {
         setting: Option<Frame>,
     },
     New(SessionId),
-    Resume(SessionId),
-    Load(SessionId),
+    /// A session that wakes.
+    Reopen(SessionId, Way),
+    /// What is set again in a session that wakes.
+    Setting(SessionId, String),
     Prompt(SessionId, u64),
-    /// Ours alone; the answer is not needed.
-    Nobody,
 }
 
 impl Waiting {
     /// Whether the answer would let a process begin to serve.
     pub(crate) fn is_start(&self) -> bool {
-        let waits_for_session =
-            matches!(self, Waiting::New(_) | Waiting::Resume(_) | Waiting::Load(_));
-        waits_for_session || matches!(self, Waiting::Initialize)
+        matches!(self, Waiting::Initialize | Waiting::New(_) | Waiting::Reopen(..))
     }
 }
 
@@ -161,9 +161,16 @@ impl Hub {
         }
     }
 
+    /// Ends an agent that was asked to stop, and did not.
+    pub(crate) fn end_agent(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get_mut(&id) else { return };
+        agent.stopping = true;
+        self.outputs.push_back(Output::StopAgent { agent: id, now: true });
+    }
+
     /// Asks an agent something on the hub's own account.
     pub(crate) fn ask_agent(&mut self, id: AgentId, method: &str, params: &str, waiting: Waiting) {
-        let starts = matches!(waiting, Waiting::New(_) | Waiting::Resume(_) | Waiting::Load(_));
+        let starts = waiting.is_start();
         let Some(our_id) = self.agents.get_mut(&id).map(|it| it.expect(waiting)) else { return };
         if starts {
             self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));

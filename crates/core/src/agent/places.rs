@@ -3,7 +3,7 @@
 //! An agent is alive from its start until it is asked to stop or has ended. One that is asked to
 //! stop no longer counts, although its process needs a moment.
 
-use super::{Agent, Purpose, Waiting};
+use super::{Agent, Purpose};
 use crate::{AgentId, ConnId, Hub, SessionId, Time, session::Stage};
 use jackfield_wire::Fault;
 
@@ -117,7 +117,7 @@ impl Hub {
     fn drop_spare(&mut self) -> bool {
         let idle = |it: &Agent| {
             let spare = matches!(it.purpose, Purpose::Spare(_)) && it.is_ready();
-            spare && it.waiting.values().all(|it| matches!(it, Waiting::Nobody))
+            spare && it.waiting.is_empty()
         };
         let used = |(id, it): &(&AgentId, &Agent)| -> (Time, AgentId) { (it.pulse.used, **id) };
         let spare = self.agents.iter().filter(|(_, it)| idle(it)).min_by_key(used);

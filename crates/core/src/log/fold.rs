@@ -1,7 +1,7 @@
 //! One fold from events to what is known of a session. Recovery, listing and the live hub use it
 //! alike, so they cannot disagree.
 
-use super::{Body, Event, Json, Rung};
+use super::{Body, Event, Json, Outcome, Rung};
 use crate::{Seq, Time};
 use bytes::Bytes;
 use jackfield_wire::{Frame, redact};
@@ -29,6 +29,8 @@ pub struct State {
     /// The first line of the first prompt: a name until the agent gives one.
     pub hint: Option<String>,
     pub mode: Option<String>,
+    /// The model, where a client chose it in the old way.
+    pub model: Option<String>,
     /// Config options changed by a client: the request's params, by option.
     pub config: BTreeMap<String, Json>,
     pub turns: u64,
@@ -42,6 +44,8 @@ pub struct State {
     pub rules: Vec<Json>,
     /// What the agent last did without asking although a rule wants it asked.
     pub unasked: Option<Json>,
+    /// The agent has been given a new session, and no turn has ended in it: it knows nothing yet.
+    pub unseeded: bool,
     /// The session this one branched off, and the agent's name for that one.
     pub forked: Option<Origin>,
     pub opened_at: u64,
@@ -85,6 +89,7 @@ impl Default for State {
             title: None,
             hint: None,
             mode: None,
+            model: None,
             config: BTreeMap::new(),
             turns: 0,
             open_turn: None,
@@ -94,6 +99,7 @@ impl Default for State {
             queue: BTreeMap::new(),
             rules: Vec::new(),
             unasked: None,
+            unseeded: false,
             forked: None,
             opened_at: 0,
             updated_at: 0,
@@ -158,14 +164,8 @@ impl State {
             }
             Body::Imported { .. } => self.fold_import(),
             Body::Bound { rung: Rung::Failed, .. } | Body::Gone { .. } | Body::Slept { .. } => {}
-            Body::Bound { setup, agent_session, .. } => {
-                if let Some(agent_session) = agent_session {
-                    self.agent_session = agent_session.clone();
-                }
-                if setup != &Json::null() {
-                    self.setup = setup.clone();
-                }
-                self.closed = false;
+            Body::Bound { rung, setup, agent_session, .. } => {
+                self.fold_bound(*rung, setup, agent_session.as_ref());
             }
             Body::Said { frame, .. } => return self.fold_update(frame),
             Body::Queued { prompt, by, frame } => {
@@ -187,7 +187,10 @@ impl State {
                 self.closed = false;
                 return prompt.is_some();
             }
-            Body::Ended { .. } => self.open_turn = None,
+            Body::Ended { outcome, .. } => {
+                self.open_turn = None;
+                self.unseeded &= !went_well(outcome);
+            }
             Body::Asked { ask, .. } => {
                 self.asks = *ask;
                 self.open_asks.insert(*ask);
@@ -220,6 +223,21 @@ impl State {
         }
         self.forked = Some(Origin { session: from.clone(), seq: seq.0, agent_session });
         self.queue.clear();
+        self.closed = false;
+    }
+
+    fn fold_bound(&mut self, rung: Rung, setup: &Json, agent_session: Option<&Arc<str>>) {
+        match rung {
+            Rung::Reseeded => self.unseeded = true,
+            Rung::Forked => self.unseeded = false,
+            Rung::Resumed | Rung::Reloaded | Rung::Failed => {}
+        }
+        if let Some(agent_session) = agent_session {
+            self.agent_session = agent_session.clone();
+        }
+        if setup != &Json::null() {
+            self.setup = setup.clone();
+        }
         self.closed = false;
     }
 
@@ -258,10 +276,19 @@ impl State {
         if let Some(mode) = params.get("modeId").and_then(|it| it.as_str()) {
             self.mode = Some(mode.to_owned());
         }
+        if let Some(model) = params.get("modelId").and_then(|it| it.as_str()) {
+            self.model = Some(model.to_owned());
+        }
         if let Some(option) = params.get("configId").and_then(|it| it.as_str()) {
             self.config.insert(option.to_owned(), Json::trusted(params.to_string()));
         }
     }
+}
+
+/// Whether the agent took the prompt in for certain.
+fn went_well(outcome: &Outcome) -> bool {
+    let cancelled = |it: &Json| memmem::find(it.bytes(), br#""cancelled""#).is_some();
+    matches!(outcome, Outcome::Stopped(result) if !cancelled(result))
 }
 
 /// The first line of a prompt's first text block, cut to the width of a list.

@@ -4,27 +4,36 @@ mod answer;
 mod ask;
 mod attach;
 mod calls;
+mod digest;
 mod fork;
 mod import;
 mod journal;
+mod ladder;
 mod list;
 mod liveness;
 mod open;
 mod queue;
+mod refusal;
+mod reseed;
 mod rules;
 mod sentence;
+mod settings;
 mod sleep;
+mod trial;
 mod turn;
 mod wake;
+mod way;
 
 pub(crate) use attach::Attach;
 pub(crate) use fork::Fork;
+pub(crate) use ladder::Waking;
 pub use list::rfc3339;
 pub use liveness::Liveness;
 pub(crate) use open::Opening;
 pub use rules::{AskRule, Unanswered};
 pub use sleep::Sleep;
-pub(crate) use wake::Waking;
+pub(crate) use trial::Standing;
+pub(crate) use way::Way;
 
 use crate::{
     AgentId, ConnId, SessionId,
@@ -67,6 +76,7 @@ pub(crate) struct Session {
     pub(crate) restarts: Restarts,
     /// What its agent does, as far as it tells.
     pub(crate) calls: Calls,
+    pub(crate) standing: Standing,
 }
 
 /// Where a session stands with its agent.
@@ -101,6 +111,7 @@ impl Session {
             settled: BTreeMap::new(),
             restarts: Restarts::default(),
             calls: Calls::default(),
+            standing: Standing::default(),
         }
     }
 
@@ -114,6 +125,21 @@ impl Session {
 
     pub(crate) fn is_bound(&self) -> bool {
         matches!(self.stage, Stage::Bound)
+    }
+
+    /// The agent's name for it.
+    pub(crate) fn theirs(&self) -> &Arc<str> {
+        let new = match &self.stage {
+            Stage::Waking(waking) => waking.theirs(),
+            _ => None,
+        };
+        new.unwrap_or(&self.state.agent_session)
+    }
+
+    /// Whether its agent means it by this name: the one it has, had, or is about to have.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let names = [self.theirs(), &self.state.agent_session];
+        names.into_iter().chain(&self.standing.former).any(|it| &**it == name)
     }
 
     /// One word for people, and whether it needs one.

@@ -239,13 +239,7 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(id) else { return };
         match (&session.stage, session.agent) {
             (Stage::Asleep, _) => {
-                let wanted = !session.queue.is_empty() || !session.parked.is_empty();
-                if wanted && session.state.agent_session.is_empty() {
-                    // A copy: its agent has never heard of it.
-                    let why = "it is a copy that no agent knows".to_owned();
-                    let fault = Fault::CannotResume { session: id.to_string(), why };
-                    self.refuse_waiting(id, &fault);
-                } else if wanted {
+                if !session.queue.is_empty() || !session.parked.is_empty() {
                     self.wake(id);
                 }
             }

@@ -23,7 +23,7 @@ impl Hub {
         let Some(session) = self.sessions.get(id) else { return false };
         let works = session.turn.is_some() || !session.queue.is_empty();
         let waits = !session.parked.is_empty() || !session.asks.is_empty();
-        let owes = agent.waiting.values().any(|it| !matches!(it, Waiting::Nobody));
+        let owes = agent.waiting.values().any(|it| !matches!(it, Waiting::Setting(..)));
         let comes_back = agent.can.resume || agent.can.load;
         let idle = !works && !waits && !owes && session.gate.is_clear();
         session.is_bound() && agent.is_ready() && comes_back && idle

@@ -19,7 +19,7 @@ pub(crate) struct Turn {
     /// The client whose prompt it is; it may have left.
     pub(crate) driver: ConnId,
     /// The agent has the prompt under this id.
-    our_id: u64,
+    pub(super) our_id: u64,
     /// How hard it was asked to stop; 0 is not at all.
     cancelled: u64,
     began: Time,
@@ -39,6 +39,12 @@ impl Session {
             .as_ref()
             .and_then(|turn| self.subscribers.get(&conn).and_then(|it| it.owed.get(&turn.number)));
         owed.is_some_and(|it| &**it == request)
+    }
+}
+
+impl Turn {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled != 0
     }
 }
 
@@ -78,7 +84,7 @@ impl Hub {
         self.append(id, Body::Prompted { turn, by, prompt: prompt.number, frame });
         let our_id = our_id.to_string();
         let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
-        let text = prompt.frame.spliced(splice).bytes().clone();
+        let text = self.worded(id, turn, &prompt.frame).spliced(splice).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
         self.note(Note::TurnStarted { session: id.clone(), turn });
     }
@@ -86,7 +92,7 @@ impl Hub {
     /// The turn is over. Its client is answered when the event reaches it.
     pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: Outcome) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(turn) = session.turn.take_if(|it| it.number == number) else {
+        let Some(mut turn) = session.turn.take_if(|it| it.number == number) else {
             return; // It ended otherwise before the agent answered.
         };
         session.calls.clear();
@@ -95,9 +101,16 @@ impl Hub {
             let age_ms = self.now.since(turn.began);
             self.outputs.push_back(Output::EndTools { agent, age_ms });
         }
-        let outcome = match turn.overdue {
-            Some(why) => Outcome::Interrupted(Json::trusted(Fault::Interrupted { why }.to_json())),
-            None => outcome,
+        let outcome = match (turn.overdue.take(), outcome) {
+            (Some(why), _) => {
+                Outcome::Interrupted(Json::trusted(Fault::Interrupted { why }.to_json()))
+            }
+            (None, Outcome::Failed(error) | Outcome::Interrupted(error))
+                if turn.is_cancelled() && !self.stopping =>
+            {
+                cancelled_with(&error)
+            }
+            (None, other) => other,
         };
         if matches!(outcome, Outcome::Stopped(_)) {
             session.restarts.forgive();
@@ -119,9 +132,13 @@ impl Hub {
         turn.cancelled = 1;
         let number = turn.number;
         let params = serde_json::json!({ "sessionId": &*session.state.agent_session }).to_string();
+        // One that refused the prompt and is asked for another session has nothing to stop.
+        let has_it = session.is_bound();
         self.append(id, Body::Cancelled { turn: number, rung: 1 });
-        let text = Frame::notification("session/cancel", &params).bytes().clone();
-        self.after_log(id, Effect::ToAgent { agent, text });
+        if has_it {
+            let text = Frame::notification("session/cancel", &params).bytes().clone();
+            self.after_log(id, Effect::ToAgent { agent, text });
+        }
         self.void_asks(id, "the turn was cancelled");
         let at = self.now.plus(limits::CANCEL_GRACE_MS);
         self.timers.set(at, Timer::Cancel(id.clone(), number, 1));
@@ -153,7 +170,7 @@ impl Hub {
             let at = self.now.plus(limits::CANCEL_GRACE_MS);
             self.timers.set(at, Timer::Cancel(id.clone(), number, 2));
         } else {
-            self.release_agent(id);
+            self.cut_off(id);
             let cancelled = Json::trusted(r#"{"stopReason":"cancelled"}"#);
             self.end_turn(id, number, Outcome::Stopped(cancelled));
         }
@@ -166,6 +183,15 @@ impl Hub {
         session.calls.clear();
         if let Some(agent) = session.agent.take() {
             self.stop_agent(agent);
+        }
+    }
+
+    /// Ends the process of an agent that does not listen: the session sleeps.
+    fn cut_off(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.stage = Stage::Asleep;
+        if let Some(agent) = session.agent.take() {
+            self.end_agent(agent);
         }
     }
 
@@ -225,4 +251,11 @@ impl Hub {
         self.pump(id);
         Ok(())
     }
+}
+
+/// Who asked for a turn to stop got that, however the agent put it.
+fn cancelled_with(error: &Json) -> Outcome {
+    let error = error.as_str();
+    let meta = format!(r#"{{"jackfield":{{"error":{error}}}}}"#);
+    Outcome::Stopped(Json::trusted(format!(r#"{{"stopReason":"cancelled","_meta":{meta}}}"#)))
 }

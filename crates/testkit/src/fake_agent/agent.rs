@@ -33,6 +33,8 @@ pub(crate) struct Agent {
     /// What `client` announced in `initialize`.
     pub(crate) client: Option<Value>,
     pub(crate) authenticated: bool,
+    /// It has said once that a session is locked.
+    pub(crate) was_locked: bool,
     /// What the client did wrong.
     pub(crate) complaints: Vec<String>,
     pub(crate) turns_begun: u64,
@@ -57,6 +59,7 @@ impl Agent {
             forgiven: BTreeSet::new(),
             hanging: Vec::new(),
             client: None,
+            was_locked: false,
             complaints: Vec::new(),
             turns_begun: 0,
             asked: 0,

@@ -79,6 +79,9 @@ pub(crate) enum Load {
     Empty,
     Error32603,
     Error32002,
+    Error32602,
+    LockedOnce,
+    Pretend,
     SuccessForMissing,
     ReplayThenNull,
     ReplayNewToolIds,
@@ -90,6 +93,7 @@ pub(crate) enum Resume {
     Ok,
     Null,
     Error,
+    Pretend,
     SuccessForMissing,
 }
 
@@ -217,6 +221,9 @@ const LOADS: &[(&str, Load)] = &[
     ("empty", Load::Empty),
     ("error-32603", Load::Error32603),
     ("error-32002", Load::Error32002),
+    ("error-32602", Load::Error32602),
+    ("locked-once", Load::LockedOnce),
+    ("pretend", Load::Pretend),
     ("success-for-missing", Load::SuccessForMissing),
     ("replay-then-null", Load::ReplayThenNull),
     ("replay-new-tool-ids", Load::ReplayNewToolIds),
@@ -226,6 +233,7 @@ const RESUMES: &[(&str, Resume)] = &[
     ("ok", Resume::Ok),
     ("null", Resume::Null),
     ("error", Resume::Error),
+    ("pretend", Resume::Pretend),
     ("success-for-missing", Resume::SuccessForMissing),
 ];
 const CANCELS: &[(&str, Cancel)] = &[

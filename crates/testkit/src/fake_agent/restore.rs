@@ -17,6 +17,11 @@ impl Agent {
         match how {
             Load::Error32603 => return Reply::fault(-32603, "Internal error"),
             Load::Error32002 => return Reply::no_session(id),
+            Load::Error32602 => return Reply::fault(-32602, "the session is of another directory"),
+            Load::Pretend => return Reply::Result(json!({})),
+            Load::LockedOnce if !std::mem::replace(&mut self.was_locked, true) => {
+                return Reply::fault(-32603, "the session is locked by another process");
+            }
             _ => {}
         }
         if !self.restore(request, how == Load::SuccessForMissing) {
@@ -50,8 +55,10 @@ impl Agent {
     pub(crate) fn resume(&mut self, request: &Request) -> Reply {
         let id = request.session();
         let how = self.flags.resume;
-        if how == Resume::Error {
-            return Reply::fault(-32603, "Internal error");
+        match how {
+            Resume::Error => return Reply::fault(-32603, "Internal error"),
+            Resume::Pretend => return Reply::Result(json!({})),
+            _ => {}
         }
         if !self.restore(request, how == Resume::SuccessForMissing) {
             return Reply::no_session(id);

@@ -46,6 +46,12 @@ pub(super) struct Process {
     pub(super) requests: BTreeSet<Box<str>>,
     /// Requests it has read and not answered.
     pub(super) duties: VecDeque<Frame>,
+    /// It says that it has a session and has none: its first prompt shows it.
+    pretends: bool,
+    /// It has said so, and was given no other session yet.
+    pub(super) lost: bool,
+    /// It was asked to load and has told nothing: what it says next may be of the past.
+    pub(super) may_retell: bool,
 }
 
 #[derive(Debug)]
@@ -87,6 +93,9 @@ impl World {
             asks: BTreeSet::new(),
             requests: BTreeSet::new(),
             duties: VecDeque::new(),
+            pretends: false,
+            lost: false,
+            may_retell: false,
         };
         if fails {
             self.tally.count("agent could not start");
@@ -184,6 +193,10 @@ impl World {
                 let token = peek::prompt(frame.bytes()).expect("prompts are marked");
                 let left = self.rng.below(9);
                 let process = self.procs.get_mut(&agent).expect("it reads");
+                if std::mem::take(&mut process.pretends) || process.serves.is_none() {
+                    (process.serves, process.bound, process.lost) = (None, false, true);
+                    return self.say(agent, refusal(&id, -32002, "no such session", token));
+                }
                 process.turn = Some(Turn { id, token, left, cancelled: false });
             }
             _ => {
@@ -230,18 +243,29 @@ impl World {
     fn on_back(&mut self, agent: AgentId, id: &str, frame: &Frame) {
         let name = frame.session_id().expect("it names a session").into_owned();
         let program = self.procs[&agent].program;
+        if self.rng.chance(self.temper.loses) {
+            self.remembered[program].remove(name.as_str());
+        }
         let known = self.remembered[program].contains(name.as_str());
-        if !known || self.rng.chance(self.temper.refuses) {
+        let pretends = !known && self.rng.chance(self.temper.lies);
+        if (!known && !pretends) || self.rng.chance(self.temper.refuses) {
             self.tally.count("load or resume refused");
-            return self.say(agent, error(id, 0));
+            let code = self.rng.pick(&[-32603, -32002, -32602]);
+            let why = self.rng.pick(&["no", "no such session", "the session is locked"]);
+            return self.say(agent, refusal(id, code, why, 0));
         }
         self.begin_to_serve(agent, id, name.into());
-        if frame.method().as_deref() == Some("session/load") {
+        let mut told = false;
+        let process = self.procs.get_mut(&agent).expect("it reads");
+        process.pretends = pretends;
+        let loads = frame.method().as_deref() == Some("session/load");
+        if loads && !pretends {
             for _ in 0..self.rng.below(4) {
                 self.tally.count("replayed updates");
-                self.say_update(agent, true);
+                told |= self.say_update(agent, true);
             }
         }
+        self.procs.get_mut(&agent).expect("it reads").may_retell = loads && !told;
         let result = self.rng.pick(&["null", "{}", r#"{"modes":{"currentModeId":"code"}}"#]);
         self.say(agent, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
     }
@@ -249,6 +273,7 @@ impl World {
     fn begin_to_serve(&mut self, agent: AgentId, request: &str, name: Arc<str>) {
         let process = self.procs.get_mut(&agent).expect("it speaks");
         process.serves = Some(name);
+        process.lost = false;
         process.opening = Some(request.into());
     }
 
@@ -290,7 +315,7 @@ impl World {
         }
         turn.left -= 1;
         match self.rng.below(10) {
-            0..=5 => self.say_update(agent, false),
+            0..=5 => drop(self.say_update(agent, false)),
             6 => self.ask(agent, "session/request_permission"),
             7 => self.ask(agent, "fs/read_text_file"),
             8 => {
@@ -302,7 +327,7 @@ impl World {
     }
 
     fn talk_idly(&mut self, agent: AgentId) {
-        if self.procs[&agent].serves.is_none() {
+        if self.procs[&agent].serves.is_none() || self.procs[&agent].pretends {
             return;
         }
         match self.rng.below(10) {
@@ -316,7 +341,8 @@ impl World {
         }
     }
 
-    fn say_update(&mut self, agent: AgentId, replay: bool) {
+    /// True if it tells the conversation.
+    fn say_update(&mut self, agent: AgentId, replay: bool) -> bool {
         self.next_mark += 1;
         let mark = self.next_mark;
         let theirs = self.procs[&agent].serves.clone().expect("only sessions have updates");
@@ -345,7 +371,9 @@ impl World {
         self.facts.words.insert(mark, word);
         let frame = Frame::parse(text).expect("well-formed by construction");
         let process = self.procs.get_mut(&agent).expect("it speaks");
+        let tells = frame.update().as_deref() == Some("agent_message_chunk");
         process.outbox.push_back(Input::AgentSpoke { agent, frame });
+        tells
     }
 
     fn say_in_passing(&mut self, agent: AgentId) {
@@ -388,7 +416,11 @@ fn gone(agent: AgentId, status: &str, started: bool) -> Input {
 }
 
 fn error(id: &str, token: u64) -> String {
+    refusal(id, -32000, "no", token)
+}
+
+fn refusal(id: &str, code: i64, why: &str, token: u64) -> String {
     format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"no","data":{{"token":{token}}}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{why}","data":{{"token":{token}}}}}}}"#
     )
 }

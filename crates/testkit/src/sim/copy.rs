@@ -56,6 +56,7 @@ impl World {
         self.facts.on_copied(&to, &state);
         self.queues.on_copied(&to, &state);
         state.fold(&last);
+        self.wakes.on_copied(&to, &state);
         events.push(last);
         let line = |event: &Event| {
             let mut line = Vec::new();

@@ -20,6 +20,7 @@ impl World {
     pub(super) fn feed(&mut self, input: Input) {
         self.trace.input(self.now, &input);
         self.before(&input);
+        self.wakes.now = self.now;
         self.hub.handle(self.now, input);
         self.drain();
     }
@@ -44,6 +45,7 @@ impl World {
             Input::AgentSpoke { agent, frame } => self.before_words(*agent, frame),
             Input::AgentGone { agent, .. } => {
                 self.asks.on_agent_gone(*agent);
+                self.wakes.on_agent_gone(*agent);
                 self.procs.remove(agent);
             }
             Input::Durable { session, upto } => {
@@ -117,7 +119,8 @@ impl World {
         let process = self.procs.get_mut(&agent).expect("it speaks until it is gone");
         self.facts.heard += 1;
         let now = self.facts.heard;
-        let serves = process.bound && !process.stop_asked;
+        let serves = process.bound && !process.stop_asked && !process.may_retell;
+        self.wakes.on_heard(agent, frame);
         if frame.kind() == wire::Kind::Response {
             let opens = frame.result().is_some() && process.opening.as_deref() == frame.id();
             if opens && !process.stop_asked {
@@ -148,6 +151,11 @@ impl World {
         let Some(token) = peek::token(frame.bytes()) else { return };
         if let Some(prompt) = self.facts.prompts.get_mut(&token) {
             prompt.answered = now;
+            if peek::contains(frame.bytes(), "\"code\":-32002") {
+                self.tally.count("prompts disowned");
+                prompt.disowned += 1;
+                self.wakes.on_disowned(agent);
+            }
             self.procs.get_mut(&agent).expect("it speaks").prompts.remove(&token);
         }
         for it in self.conns.values_mut() {
@@ -164,6 +172,7 @@ impl World {
             Output::Append { session, event, summary } => {
                 self.facts.on_appended(&session, &event);
                 self.check_rest(&session, &event);
+                self.wakes.on_appended(&session, &event);
                 let stream = self.disk.streams.entry(session).or_default();
                 stream.collect(event, summary);
             }
@@ -245,8 +254,14 @@ impl World {
     fn on_note(&mut self, note: &Note) {
         self.tally.count(match note {
             Note::SessionOpened { .. } => "sessions opened",
-            Note::SessionWoke { rung: "resumed", .. } => "sessions resumed",
-            Note::SessionWoke { .. } => "sessions reloaded",
+            Note::SessionWoke { session, agent, rung } => {
+                self.wakes.on_woke(session, *agent, rung);
+                match *rung {
+                    "resumed" => "sessions resumed",
+                    "reloaded" => "sessions reloaded",
+                    _ => "sessions reseeded",
+                }
+            }
             Note::ClientBehind { .. } => "clients fell behind",
             Note::AppendRetried { .. } => "appends retried",
             Note::TurnEnded { how: "stopped", .. } => "turns stopped",
@@ -260,6 +275,7 @@ impl World {
     fn forget_session(&mut self, session: &SessionId) {
         self.facts.forget(session);
         self.queues.forget(session);
+        self.wakes.forget(session);
         self.disk.streams.remove(session);
         for it in self.conns.values_mut() {
             it.hearings.remove(session);
@@ -453,13 +469,18 @@ impl World {
             (_, Some("session/prompt")) => {
                 self.a_prompt_reaches_an_agent_once(agent, &frame);
                 self.who_wakes_is_who_slept(agent);
+                let theirs = frame.session_id().unwrap_or_default();
+                let session = self.facts.names.get(&*theirs);
+                self.wakes.on_prompted(agent, session, &frame);
             }
             (_, Some("session/set_mode")) => self.note_mode(agent, &frame),
             (_, Some("$/cancel_request")) => self.a_cancel_follows_its_request(agent, &frame),
             (_, Some("session/cancel")) => self.a_cancel_is_written_before_it_is_heard(&frame),
             _ => {}
         }
+        self.wakes.on_told(agent, &frame);
         let process = self.procs.get_mut(&agent).expect("seen above");
+        process.may_retell = false;
         process.requests.extend(frame.id().filter(|_| frame.method().is_some()).map(Into::into));
         if !process.dead {
             process.inbox.push_back(frame);

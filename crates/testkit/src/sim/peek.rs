@@ -23,9 +23,10 @@ pub(super) fn token(text: &[u8]) -> Option<u64> {
     number_after(text, "\"token\":")
 }
 
-/// The mark of a prompt's text.
+/// The mark of a prompt's text; what is told before it has the marks of others.
 pub(super) fn prompt(text: &[u8]) -> Option<u64> {
-    number_after(text, "p#")
+    let last = memmem::rfind(text, b"p#")?;
+    number_after(&text[last..], "p#")
 }
 
 /// The mark of a client's answer to an ask.

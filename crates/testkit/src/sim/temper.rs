@@ -22,6 +22,9 @@ pub(super) struct Temper {
     pub(super) big: u64,
     pub(super) refuses: u64,
     pub(super) ignores_cancel: u64,
+    /// Agents that have lost a session when they are asked for it, and of these, liars.
+    pub(super) loses: u64,
+    pub(super) lies: u64,
 }
 
 impl Temper {
@@ -41,6 +44,8 @@ impl Temper {
             big: rng.pick(&[0, 5, 30, 70]),
             refuses: rng.pick(&[0, 0, 0, 10, 30]),
             ignores_cancel: rng.pick(&[0, 30, 100]),
+            loses: rng.pick(&[0, 0, 20, 50]),
+            lies: rng.pick(&[0, 30, 80]),
         }
     }
 
@@ -61,6 +66,8 @@ impl Temper {
             big: 0,
             refuses: 0,
             ignores_cancel: 0,
+            loses: 0,
+            lies: 0,
         }
     }
 }

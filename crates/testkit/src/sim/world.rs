@@ -2,7 +2,7 @@
 
 use super::{
     agent::{PROGRAMS, Process},
-    check::{self, Asks, Facts, Queues, Rest},
+    check::{self, Asks, Facts, Queues, Rest, Wakes},
     client::{Client, Connection},
     disk::{Crashed, Disk, Luck},
     habits::Habits,
@@ -43,6 +43,7 @@ pub(super) struct World {
     pub(super) asks: Asks,
     pub(super) queues: Queues,
     pub(super) rest: Rest,
+    pub(super) wakes: Wakes,
     /// Marks of notifications that are not written down.
     pub(super) passing: BTreeSet<u64>,
     pub(super) tally: Tally,
@@ -106,6 +107,7 @@ impl World {
             asks: Asks::default(),
             queues: Queues::default(),
             rest: Rest::default(),
+            wakes: Wakes::default(),
             passing: BTreeSet::new(),
             tally: Tally::default(),
             trace: Trace::new(traced),
@@ -216,6 +218,7 @@ impl World {
             stream.acked = stream.durable();
             recovered.push(Recovered { session: session.clone(), state });
         }
+        self.wakes.start_again(&recovered);
         self.disk.streams = streams;
         if 0 < self.queues.on_restart() {
             self.tally.count("prompts held");

@@ -20,8 +20,8 @@ pub(in crate::sim) struct Facts {
     pub(in crate::sim) prompts: BTreeMap<u64, Prompt>,
     /// Words that the hub took from a session's agent and that must come to be written.
     pub(in crate::sim) owed: BTreeSet<u64>,
-    /// The agent's name for each session.
-    pub(in crate::sim) theirs: BTreeMap<SessionId, Arc<str>>,
+    /// The agents' names for sessions: a reseeded one has several.
+    pub(in crate::sim) names: BTreeMap<Arc<str>, SessionId>,
     /// Counts what agents say, in the order the hub heard it.
     pub(in crate::sim) heard: u64,
     tales: BTreeMap<SessionId, Tale>,
@@ -46,6 +46,8 @@ pub(in crate::sim) struct Word {
 pub(in crate::sim) struct Prompt {
     pub(in crate::sim) refused: bool,
     pub(in crate::sim) sent: u32,
+    /// How often an agent said that it has no session for it.
+    pub(in crate::sim) disowned: u32,
     /// When the hub heard the agent's answer.
     pub(in crate::sim) answered: u64,
     pub(in crate::sim) prompted: Option<u64>,
@@ -66,8 +68,10 @@ struct Tale {
 impl Facts {
     /// The hub wants an event written.
     pub(in crate::sim) fn on_appended(&mut self, session: &SessionId, event: &Event) {
-        if let Body::Opened { agent_session, .. } = &event.body {
-            self.theirs.insert(session.clone(), agent_session.clone());
+        if let Body::Opened { agent_session, .. }
+        | Body::Bound { agent_session: Some(agent_session), .. } = &event.body
+        {
+            self.names.insert(agent_session.clone(), session.clone());
         }
     }
 
@@ -102,9 +106,10 @@ impl Facts {
 
     /// A session is gone for good: nothing of it needs to be written any more.
     pub(in crate::sim) fn forget(&mut self, session: &SessionId) {
-        let Some(theirs) = self.theirs.get(session).cloned() else { return };
-        let words = &self.words;
-        self.owed.retain(|mark| words[mark].theirs != theirs);
+        let (words, names) = (&self.words, &self.names);
+        // A name that no log has belongs to an agent's session that came to nothing.
+        let lives = |it: &Arc<str>| names.get(it).is_some_and(|it| it != session);
+        self.owed.retain(|mark| lives(&words[mark].theirs));
     }
 
     /// Byte for byte, save for the session's name; each once; in the order they were said.
@@ -171,10 +176,9 @@ impl Facts {
         let token = peek::token(outcome.json().bytes());
         let Some(prompt) = token.and_then(|it| self.prompts.get(&it)) else { return };
         let answered = prompt.answered;
-        let Some(theirs) = self.theirs.get(session) else { return };
         let late = self.owed.iter().find(|mark| {
             let word = &self.words[mark];
-            word.theirs == *theirs && word.heard < answered
+            self.names.get(&word.theirs) == Some(session) && word.heard < answered
         });
         hold("a_turn_ends_after_its_words", late.is_none(), || {
             format!("a turn of {session} ended before update {late:?} of it")

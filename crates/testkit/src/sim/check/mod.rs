@@ -9,6 +9,7 @@ mod queue;
 mod requests;
 mod rest;
 mod sleep;
+mod wakes;
 
 pub(super) use asks::{Asks, Ended};
 pub(super) use fork::a_fork_is_a_copy_of_its_source;
@@ -18,6 +19,7 @@ pub(super) use queue::Queues;
 pub(super) use requests::{Answer, Kind, Request};
 pub(super) use rest::names_stay_on_their_side;
 pub(super) use sleep::Rest;
+pub(super) use wakes::Wakes;
 
 use bytes::Bytes;
 use jackfield_core::Seq;

@@ -1,7 +1,7 @@
 //! Invariants that look at the whole world.
 
 use super::{Kind, Listener, Request, hold};
-use crate::sim::{World, client::Connection, peek};
+use crate::sim::{World, agent::Process, client::Connection, peek};
 use jackfield_core::{AgentId, ConnId, SessionId, log::Body};
 use jackfield_wire::{self as wire, Frame};
 
@@ -32,7 +32,7 @@ impl World {
         let prompt = self.facts.prompts.get_mut(&mark).expect("prompts are noted when sent");
         prompt.sent += 1;
         let sent = prompt.sent;
-        hold("a_prompt_reaches_an_agent_once", sent == 1, || {
+        hold("a_prompt_reaches_an_agent_once", sent == 1 + prompt.disowned, || {
             format!("{agent} heard prompt {mark}, which was sent {sent} times")
         });
         hold("a_prompt_is_written_before_it_is_sent", prompt.prompted.is_some(), || {
@@ -47,7 +47,7 @@ impl World {
 
     pub(in crate::sim) fn a_cancel_is_written_before_it_is_heard(&self, frame: &Frame) {
         let theirs = frame.session_id().unwrap_or_default();
-        let session = self.facts.theirs.iter().find(|(_, it)| ***it == *theirs).map(|(id, _)| id);
+        let session = self.facts.names.get(&*theirs);
         let Some(stream) = session.and_then(|it| self.disk.streams.get(it)) else { return };
         let written = stream.events.iter().any(|it| matches!(it.body, Body::Cancelled { .. }));
         hold("a_cancel_is_written_before_it_is_heard", written, || format!("{frame:?}"));
@@ -188,9 +188,9 @@ impl World {
     /// Whether somebody is there who could answer an agent's ask.
     fn has_listeners(&self, agent: AgentId) -> bool {
         let theirs = self.procs.get(&agent).and_then(|it| it.serves.as_ref());
-        let session = self.facts.theirs.iter().find(|(_, it)| Some(*it) == theirs);
+        let session = theirs.and_then(|it| self.facts.names.get(it));
         let hears = |it: &Connection| {
-            session.is_some_and(|(session, _)| it.hearings.contains_key(session)) && !it.finished
+            session.is_some_and(|it_id| it.hearings.contains_key(it_id)) && !it.finished
         };
         self.conns.values().any(hears)
     }
@@ -198,12 +198,13 @@ impl World {
     /// Every process serves a session that is there and open, or waits for a client that is there.
     pub(in crate::sim) fn no_process_is_left_over(&self) {
         let mut spare = 0;
-        for (agent, process) in self.procs.iter().filter(|(_, it)| !it.stop_asked && !it.dead) {
+        let runs = |it: &Process| !it.stop_asked && !it.dead && !it.lost;
+        for (agent, process) in self.procs.iter().filter(|(_, it)| runs(it)) {
             let Some(theirs) = process.serves.as_ref().filter(|_| process.bound) else {
                 spare += 1;
                 continue;
             };
-            let session = self.facts.theirs.iter().find(|(_, it)| *it == theirs).map(|(id, _)| id);
+            let session = self.facts.names.get(theirs);
             let stream = session.and_then(|it| self.disk.streams.get(it));
             let closed = stream.and_then(|it| it.events.last());
             let closed = closed.is_none_or(|it| matches!(it.body, Body::Closed));

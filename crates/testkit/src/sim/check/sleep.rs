@@ -54,9 +54,10 @@ impl World {
         hold(name, told.turn.is_none() && told.open_asks.is_empty(), || {
             format!("{session} was put to sleep with {told:?}")
         });
-        let theirs = self.facts.theirs.get(session);
+        let names = &self.facts.names;
         let serving = self.procs.iter().find(|(_, it)| {
-            it.bound && !it.stop_asked && it.serves.as_ref() == theirs && theirs.is_some()
+            let serves = it.serves.as_ref().and_then(|it| names.get(it));
+            it.bound && !it.stop_asked && serves == Some(session)
         });
         let can = serving.is_none_or(|(_, it)| PROGRAMS[it.program].1 || PROGRAMS[it.program].2);
         hold(name, can, || format!("{session} sleeps and its agent cannot take it up again"));
@@ -101,9 +102,9 @@ impl World {
 
     /// Whoever was woken is in the mode that was on before, when the first prompt comes.
     pub(in crate::sim) fn who_wakes_is_who_slept(&mut self, agent: AgentId) {
-        let theirs = self.procs[&agent].serves.clone();
-        let session = self.facts.theirs.iter().find(|(_, it)| Some(*it) == theirs.as_ref());
-        let Some(session) = session.map(|(id, _)| id.clone()) else { return };
+        let theirs = self.procs[&agent].serves.as_ref();
+        let session = theirs.and_then(|it| self.facts.names.get(it));
+        let Some(session) = session.cloned() else { return };
         let Some(stream) = self.disk.streams.get(&session) else { return };
         let bound = stream.events.iter().rposition(|it| matches!(it.body, Body::Bound { .. }));
         let Some(bound) = bound else { return };

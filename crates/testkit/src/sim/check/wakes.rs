@@ -1,0 +1,202 @@
+//! A session that wakes is the one that fell asleep: same settings, same past, one event that says
+//! how, and nothing asked of an agent before all that.
+
+use super::hold;
+use crate::sim::peek;
+use jackfield_core::{
+    AgentId, Recovered, SessionId, Time, limits,
+    log::{Body, Event, Rung, State},
+};
+use jackfield_wire::{Frame, Kind};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What each session is, and what each process that took one over was told.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct Wakes {
+    pub(in crate::sim) now: Time,
+    states: BTreeMap<SessionId, State>,
+    /// How sessions woke, by their logs and by the hub's notes, until both have said it. A log that
+    /// stalls is behind.
+    logged: BTreeMap<SessionId, VecDeque<String>>,
+    noted: BTreeMap<SessionId, VecDeque<String>>,
+    procs: BTreeMap<AgentId, Past>,
+    /// When a setting was last accepted, by whatever process.
+    configured: BTreeMap<SessionId, Time>,
+    /// Sessions whose agent was given a new one, although there were turns.
+    lost: BTreeSet<SessionId>,
+}
+
+/// A process, as far as it was asked to take a session over.
+#[derive(Debug, Default)]
+struct Past {
+    /// It was asked for a session that was before it.
+    wakes: bool,
+    woke: u32,
+    disowned: u32,
+    mode: Option<String>,
+    options: BTreeMap<String, String>,
+    /// Settings by the id they were asked under: when, and whether they were answered.
+    settings: BTreeMap<String, (Time, bool)>,
+    /// The id of the last request for a session: settings with an earlier one are a client's own,
+    /// which waited for the log meanwhile.
+    asked: u64,
+}
+
+impl Wakes {
+    pub(in crate::sim) fn on_appended(&mut self, session: &SessionId, event: &Event) {
+        let state = self.states.entry(session.clone()).or_default();
+        if event.seq <= state.upto() {
+            return; // It is sent again.
+        }
+        state.fold(event);
+        if let Body::Configured { .. } = &event.body {
+            self.configured.insert(session.clone(), self.now);
+        }
+        if let Body::Bound { rung, .. } = &event.body {
+            if *rung != Rung::Failed {
+                let logged = self.logged.entry(session.clone()).or_default();
+                logged.push_back(rung.as_str().to_owned());
+            }
+            let past = state.turns - u64::from(state.open_turn.is_some());
+            if state.unseeded && 0 < past {
+                self.lost.insert(session.clone());
+            } else {
+                self.lost.remove(session);
+            }
+        }
+        self.one_event_says_how_a_session_woke(session);
+    }
+
+    /// A session begins as a copy of another.
+    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &State) {
+        self.states.insert(session.clone(), state.clone());
+    }
+
+    fn one_event_says_how_a_session_woke(&mut self, session: &SessionId) {
+        let logged = self.logged.entry(session.clone()).or_default();
+        let noted = self.noted.entry(session.clone()).or_default();
+        while let (Some(log), Some(note)) = (logged.front(), noted.front()) {
+            hold("one_event_says_how_a_session_woke", log == note, || {
+                format!("{session} woke by {note}, and its log says {log}")
+            });
+            logged.pop_front();
+            noted.pop_front();
+        }
+        hold("one_event_says_how_a_session_woke", logged.len() < 2, || {
+            format!("the log of {session} says {logged:?} of one wake")
+        });
+    }
+
+    pub(in crate::sim) fn start_again(&mut self, recovered: &[Recovered]) {
+        self.procs.clear();
+        self.logged.clear();
+        self.noted.clear();
+        self.states = recovered.iter().map(|it| (it.session.clone(), it.state.clone())).collect();
+    }
+
+    pub(in crate::sim) fn forget(&mut self, session: &SessionId) {
+        self.states.remove(session);
+    }
+
+    pub(in crate::sim) fn on_agent_gone(&mut self, agent: AgentId) {
+        self.procs.remove(&agent);
+    }
+
+    pub(in crate::sim) fn on_disowned(&mut self, agent: AgentId) {
+        self.procs.entry(agent).or_default().disowned += 1;
+    }
+
+    /// The hub tells an agent something.
+    pub(in crate::sim) fn on_told(&mut self, agent: AgentId, frame: &Frame) {
+        let past = self.procs.entry(agent).or_default();
+        let Some(id) = frame.id().filter(|_| frame.kind() == Kind::Request) else { return };
+        let params: serde_json::Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let member = |name: &str| params[name].as_str().map(str::to_owned);
+        let number = id.parse::<u64>().unwrap_or(0);
+        match frame.method().as_deref() {
+            Some("session/load" | "session/resume") => {
+                (past.wakes, past.asked) = (true, number);
+            }
+            Some("session/new" | "session/fork") => past.asked = number,
+            Some("session/set_mode") => past.mode = member("modeId"),
+            Some("session/set_config_option") => {
+                let option = member("configId").unwrap_or_default();
+                past.options.insert(option, member("value").unwrap_or_default());
+            }
+            _ => return,
+        }
+        if past.wakes && past.woke <= past.disowned && past.asked < number {
+            past.settings.insert(id.to_owned(), (self.now, false));
+        }
+    }
+
+    /// The hub hears an agent.
+    pub(in crate::sim) fn on_heard(&mut self, agent: AgentId, frame: &Frame) {
+        let past = self.procs.entry(agent).or_default();
+        if let Some((_, answered)) = frame.id().and_then(|it| past.settings.get_mut(it)) {
+            *answered = true;
+        }
+        if frame.update().as_deref() == Some("current_mode_update") {
+            let params: serde_json::Value =
+                serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+            past.mode = params["update"]["currentModeId"].as_str().map(str::to_owned);
+        }
+    }
+
+    /// The hub says that a process has taken a session over.
+    pub(in crate::sim) fn on_woke(&mut self, session: &SessionId, agent: AgentId, rung: &str) {
+        let now = self.now;
+        let logs = self.logged.get(session).is_some_and(|it| !it.is_empty());
+        self.noted.entry(session.clone()).or_default().push_back(rung.to_owned());
+        self.one_event_says_how_a_session_woke(session);
+        let past = self.procs.entry(agent).or_default();
+        past.wakes = true;
+        past.woke += 1;
+        hold("one_event_says_how_a_session_woke", past.woke <= 1 + past.disowned, || {
+            format!("{session} woke {} times in {agent}", past.woke)
+        });
+        let late = |at: Time| at.plus(limits::SETTING_MS_MAX) <= now;
+        let open = past.settings.values().find(|(at, answered)| !answered && !late(*at));
+        hold("settings_are_answered_before_a_session_is_woken", open.is_none(), || {
+            format!("{agent} was not given time to set {session} up")
+        });
+        let Some(state) = self.states.get(session).filter(|_| logs) else { return };
+        // A process that still ends may accept one while the next is told the last.
+        let told = past.settings.values().map(|(at, _)| *at).min();
+        if told.is_some_and(|at| self.configured.get(session).is_some_and(|it| at <= *it)) {
+            return;
+        }
+        let same = state.mode.is_none() || state.mode == past.mode;
+        hold("a_woken_session_keeps_its_settings", same, || {
+            format!("{session} is in mode {:?}, {agent} in {:?}", state.mode, past.mode)
+        });
+        let missing = state.config.keys().find(|it| !past.options.contains_key(*it));
+        hold("a_woken_session_keeps_its_settings", missing.is_none(), || {
+            format!("{agent} was not told option {missing:?} of {session}")
+        });
+    }
+
+    /// An agent is prompted: after it was told what was, if it knows nothing.
+    pub(in crate::sim) fn on_prompted(
+        &self,
+        agent: AgentId,
+        session: Option<&SessionId>,
+        frame: &Frame,
+    ) {
+        let past = self.procs.get(&agent);
+        let ready = past.is_none_or(|it| !it.wakes || 0 < it.woke);
+        hold("nobody_is_prompted_before_the_session_woke", ready, || {
+            format!("{agent} heard {frame:?}")
+        });
+        let Some((session, state)) = session.and_then(|it| self.states.get_key_value(it)) else {
+            return;
+        };
+        let digest = peek::contains(frame.bytes(), "[End of the digest.");
+        let wanted = state.unseeded && self.lost.contains(session);
+        hold("who_knows_nothing_is_told_what_was", digest == wanted, || {
+            let unseeded = state.unseeded;
+            format!("{agent} heard {frame:?} in turn {}, unseeded {unseeded}", state.turns)
+        });
+    }
+}
