@@ -1,5 +1,6 @@
 //! The daemon's hold on one agent.
 
+use crate::os::ticks;
 use crate::outbox::{Full, Outbox};
 use crate::pump::Valve;
 use crate::stop::{Control, Order, Stop};
@@ -57,7 +58,9 @@ impl AgentHandle {
     /// Ends what the agent started within this time and left running in a process group of its own,
     /// as tools do; the agent stays. For a turn that was cancelled: many agents forget its tools.
     pub fn end_tools(&mut self, age: Duration) {
-        self.control.order(Order::EndTools(age));
+        // Both are rounded down, so one tick earlier is not too late.
+        let since = ticks::now().saturating_sub(ticks::of(age) + 1);
+        self.control.order(Order::EndTools(since));
     }
 
     /// Ends the agent and its tree; [`crate::AgentEvent::Gone`] and `Swept` follow.

@@ -84,21 +84,19 @@ impl Graces {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Stop(Stop),
-    /// End what the agent started within this time and left running; the agent stays.
-    EndTools(Duration),
+    /// End what the agent started since this tick and left running; the agent stays. A moment, not
+    /// an age: an order takes its time to arrive, and a tool may be the first thing of its turn.
+    EndTools(u64),
 }
 
-/// Before the milliseconds, in four bytes.
+/// Before the tick, in eight bytes.
 const END_TOOLS: u8 = b't';
 
 impl Order {
     fn to_bytes(self) -> Vec<u8> {
         match self {
             Order::Stop(stop) => vec![stop.to_order()],
-            Order::EndTools(age) => {
-                let ms = u32::try_from(age.as_millis()).unwrap_or(u32::MAX);
-                [&[END_TOOLS][..], &ms.to_le_bytes()].concat()
-            }
+            Order::EndTools(since) => [&[END_TOOLS][..], &since.to_le_bytes()].concat(),
         }
     }
 
@@ -107,10 +105,9 @@ impl Order {
         loop {
             let first = *bytes.first()?;
             if first == END_TOOLS {
-                let ms = bytes.get(1..5)?.try_into().expect("four bytes");
-                bytes.drain(..5);
-                let age = Duration::from_millis(u64::from(u32::from_le_bytes(ms)));
-                return Some(Order::EndTools(age));
+                let since = bytes.get(1..9)?.try_into().expect("eight bytes");
+                bytes.drain(..9);
+                return Some(Order::EndTools(u64::from_le_bytes(since)));
             }
             bytes.remove(0);
             // A byte that means nothing is of a newer daemon, and no reason to end anything.
@@ -148,7 +145,7 @@ mod tests {
     fn orders_come_out_as_they_went_in_however_they_are_cut() {
         let orders = [
             Order::Stop(Stop::Polite),
-            Order::EndTools(Duration::from_secs(70)),
+            Order::EndTools(70),
             Order::Stop(Stop::Soon),
             Order::Stop(Stop::Now),
         ];

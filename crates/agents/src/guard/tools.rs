@@ -5,7 +5,7 @@
 //! it has another process group than the agent. What carries another mark than we do has a guard of
 //! its own, which sees to it.
 
-use crate::os::{MARK_VARIABLE, Process, Row, Signal, Table, ticks};
+use crate::os::{MARK_VARIABLE, Process, Row, Signal, Table};
 use std::time::Duration;
 
 /// Between asking and killing.
@@ -19,10 +19,9 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Asks what the agent started within `age` to end.
-    pub(super) fn end(&mut self, table: &Table, agent: u32, age: Duration, now: Duration) {
+    /// Asks what the agent started since that tick to end.
+    pub(super) fn end(&mut self, table: &Table, agent: u32, since: u64, now: Duration) {
         let Some(own) = table.row(agent) else { return };
-        let since = ticks::now().saturating_sub(ticks::of(age));
         let mark = std::env::var(MARK_VARIABLE).unwrap_or_default();
         let ours = |row: &Row| !table.carries_another(row.process.pid, &mark);
         let is_tool = |row: &Row| since <= row.process.start && row.group != own.group;

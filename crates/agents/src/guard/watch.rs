@@ -120,8 +120,8 @@ impl<'a> Watch<'a> {
                         Order::Stop(Stop::Polite) => self.ladder.on_polite(now),
                         Order::Stop(Stop::Soon) => self.ladder.on_soon(now),
                         Order::Stop(Stop::Now) => self.ladder.on_now(now),
-                        Order::EndTools(age) => {
-                            self.tools.end(&self.table, self.agent, age, now);
+                        Order::EndTools(since) => {
+                            self.tools.end(&self.table, self.agent, since, now);
                         }
                     }
                 }

@@ -96,10 +96,10 @@ fn a_run_steers_when_told_to() {
 #[test]
 fn a_typed_line_steers_when_it_says_so() {
     let home = Home::new();
-    let head = result(&json!({ "sessionId": "s-7f3abcdefghi", "head": 18 }));
+    let attached = result(&json!({ "sessionId": "s-7f3abcdefghi", "head": 18 }));
     let heard = FakeHub::new()
         .rows(&[row("s-7f3abcdefghi", "goose", "working", "fix the parser")])
-        .on("_jackfield/attach", &[head])
+        .on("_jackfield/attach", &[attached])
         .on("session/prompt", &[stop("end_turn")])
         .start(&home);
     let did = home.run_with_input(&["attach", "--all"], "/steer\n/steer  No, this\n");
