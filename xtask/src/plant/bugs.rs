@@ -245,12 +245,13 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "an agent's late answer ends a turn again",
         edits: &[edit(
             TURN,
-            "        let Some(turn) = session.turn.take_if(|it| it.number == number) else {
+            "        let Some(mut turn) = session.turn.take_if(|it| it.number == number) else {
             return; // It ended otherwise before the agent answered.
         };",
             "        let (driver, began) = (ConnId(0), self.now);
-        let late = Turn { number, driver, our_id: 0, cancelled: 0, began };
-        let turn = session.turn.take_if(|it| it.number == number).unwrap_or(late);",
+        let (asked, unasked, overdue) = (BTreeSet::new(), false, None);
+        let late = Turn { number, driver, our_id: 0, cancelled: 0, began, asked, unasked, overdue };
+        let mut turn = session.turn.take_if(|it| it.number == number).unwrap_or(late);",
         )],
     },
     Bug {
@@ -421,7 +422,11 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "fork-what-waits",
         breaks: "a prompt that waits in a session waits in its fork, too",
-        edits: &[edit(FOLD, "        self.queue.clear();\n", "")],
+        edits: &[edit(
+            FOLD,
+            "whole, agent_session });\n        self.queue.clear();\n",
+            "whole, agent_session });\n",
+        )],
     },
     Bug {
         name: "fork-an-open-turn",

@@ -72,6 +72,9 @@ pub struct Queued {
 pub struct Origin {
     pub session: Arc<str>,
     pub seq: u64,
+    /// No turn ran there.
+    #[serde(default)]
+    pub whole: bool,
     /// The agent's own name for the session it came from.
     pub agent_session: Arc<str>,
 }
@@ -221,7 +224,8 @@ impl State {
             // A copy of a copy that never had an agent.
             agent_session = origin.agent_session.clone();
         }
-        self.forked = Some(Origin { session: from.clone(), seq: seq.0, agent_session });
+        let whole = self.open_turn.is_none();
+        self.forked = Some(Origin { session: from.clone(), seq: seq.0, whole, agent_session });
         self.queue.clear();
         self.closed = false;
     }

@@ -190,6 +190,7 @@ impl Hub {
     fn cut_off(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.stage = Stage::Asleep;
+        session.calls.clear();
         if let Some(agent) = session.agent.take() {
             self.end_agent(agent);
         }

@@ -80,7 +80,8 @@ impl Hub {
     fn stands_where_it_branched(&self, origin: &Origin, state: &State) -> bool {
         self.sessions.get(&*origin.session).is_some_and(|it| {
             let there = &it.state;
-            there.turns == state.turns
+            origin.whole
+                && there.turns == state.turns
                 && there.open_turn.is_none()
                 && there.agent_session == origin.agent_session
         })
@@ -121,7 +122,8 @@ mod tests {
     /// The hub with a session and a branch of it, in which a client prompts; the agent offers
     /// everything.
     fn branch_is_prompted(source_turns: u64) -> (Hub, AgentId, String) {
-        let origin = Origin { session: "s-old".into(), seq: 5, agent_session: "a1".into() };
+        let origin =
+            Origin { session: "s-old".into(), seq: 5, whole: true, agent_session: "a1".into() };
         let sessions = [
             Recovered { session: "s-old".into(), state: state(source_turns, "a1", None) },
             Recovered { session: "s-new".into(), state: state(2, "", Some(origin)) },

@@ -48,6 +48,8 @@ pub(super) struct Process {
     pub(super) duties: VecDeque<Frame>,
     /// It says that it has a session and has none: its first prompt shows it.
     pretends: bool,
+    /// What it pretended to serve: requests that waited for the journal may still name it.
+    pub(super) former: Option<Arc<str>>,
     /// It has said so, and was given no other session yet.
     pub(super) lost: bool,
     /// It was asked to load and has told nothing: what it says next may be of the past.
@@ -94,6 +96,7 @@ impl World {
             requests: BTreeSet::new(),
             duties: VecDeque::new(),
             pretends: false,
+            former: None,
             lost: false,
             may_retell: false,
         };
@@ -194,7 +197,8 @@ impl World {
                 let left = self.rng.below(9);
                 let process = self.procs.get_mut(&agent).expect("it reads");
                 if std::mem::take(&mut process.pretends) || process.serves.is_none() {
-                    (process.serves, process.bound, process.lost) = (None, false, true);
+                    process.former = process.serves.take().or(process.former.take());
+                    (process.bound, process.lost) = (false, true);
                     return self.say(agent, refusal(&id, -32002, "no such session", token));
                 }
                 process.turn = Some(Turn { id, token, left, cancelled: false });

@@ -480,7 +480,8 @@ impl World {
         }
         self.wakes.on_told(agent, &frame);
         let process = self.procs.get_mut(&agent).expect("seen above");
-        process.may_retell = false;
+        // What it is answered meanwhile says nothing about the session.
+        process.may_retell &= frame.kind() != wire::Kind::Request;
         process.requests.extend(frame.id().filter(|_| frame.method().is_some()).map(Into::into));
         if !process.dead {
             process.inbox.push_back(frame);

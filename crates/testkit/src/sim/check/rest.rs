@@ -19,8 +19,9 @@ impl World {
     pub(in crate::sim) fn agents_see_their_own_names(&self, agent: AgentId, frame: &Frame) {
         let Some(named) = frame.session_id() else { return };
         let process = &self.procs[&agent];
-        let own =
-            named.starts_with("g-") && process.serves.as_ref().is_none_or(|it| **it == *named);
+        let was = process.former.as_ref().is_some_and(|it| **it == *named);
+        let is = process.serves.as_ref().is_none_or(|it| **it == *named);
+        let own = named.starts_with("g-") && (is || was);
         hold("agents_see_their_own_names", own, || {
             format!("{agent} serves {:?} and heard {frame:?}", process.serves)
         });

@@ -114,6 +114,7 @@ impl World {
         }
         let Some(mode) = state.mode else { return };
         let told = self.rest.modes.get(&agent).is_some_and(|it| it.contains(&mode));
+        let told = told || self.wakes.has_said_mode(agent, &mode);
         hold("who_wakes_is_who_slept", told, || {
             format!("{agent} took {session} up and was not told its mode {mode}")
         });
@@ -125,7 +126,7 @@ impl World {
 
     /// Only processes that cannot sleep are left, and someone waits for a place: their user ends one.
     pub(in crate::sim) fn make_room(&mut self) -> bool {
-        let waits = self.conns.values().any(|it| !it.open.is_empty());
+        let waits = self.conns.values().any(|it| !it.open.is_empty()) || self.queues.any_waits();
         let Some(max) = self.habits.sleep.max_live.filter(|_| waits) else { return false };
         let alive = self.procs.iter().filter(|(_, it)| !it.stop_asked && !it.dead);
         let forgets = |program: usize| !PROGRAMS[program].1 && !PROGRAMS[program].2;

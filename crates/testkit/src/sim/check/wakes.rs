@@ -34,6 +34,8 @@ struct Past {
     woke: u32,
     disowned: u32,
     mode: Option<String>,
+    /// Modes it went into by itself.
+    said_modes: BTreeSet<String>,
     options: BTreeMap<String, String>,
     /// Settings by the id they were asked under: when, and whether they were answered.
     settings: BTreeMap<String, (Time, bool)>,
@@ -94,6 +96,10 @@ impl Wakes {
         self.states = recovered.iter().map(|it| (it.session.clone(), it.state.clone())).collect();
     }
 
+    pub(in crate::sim) fn has_said_mode(&self, agent: AgentId, mode: &str) -> bool {
+        self.procs.get(&agent).is_some_and(|it| it.said_modes.contains(mode))
+    }
+
     pub(in crate::sim) fn forget(&mut self, session: &SessionId) {
         self.states.remove(session);
     }
@@ -141,6 +147,7 @@ impl Wakes {
             let params: serde_json::Value =
                 serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
             past.mode = params["update"]["currentModeId"].as_str().map(str::to_owned);
+            past.said_modes.extend(past.mode.clone());
         }
     }
 
