@@ -351,6 +351,15 @@ pub(super) const BUGS: &[Bug] = &[
         edits: &[edit(DELIVER, "        if aware && let Some(text)", "        if let Some(text)")],
     },
     Bug {
+        name: "ask-people-what-a-rule-answered",
+        breaks: "an ask that a rule has answered is asked of clients all the same",
+        edits: &[edit(
+            "crates/core/src/session/ask.rs",
+            "            return self.answer_by_rule(agent, id, number, &theirs, &result);",
+            "            self.answer_by_rule(agent, id, number, &theirs, &result);",
+        )],
+    },
+    Bug {
         name: "run-what-is-held",
         breaks: "after a restart, what waited runs by itself",
         edits: &[edit(

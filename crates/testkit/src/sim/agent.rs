@@ -1,6 +1,6 @@
 //! Simulated agents: small ACP programs that talk early, talk late, ask, refuse, fall silent and die.
 
-use super::{World, check::Word, peek};
+use super::{World, check::Word, habits::RULED, peek};
 use bytes::Bytes;
 use jackfield_core::{AgentId, Exit, Input};
 use jackfield_wire::{Frame, Kind};
@@ -398,8 +398,13 @@ impl World {
         process.asks.insert(mark);
         let journaled = matches!(method, "session/request_permission" | "elicitation/create");
         let permission = method == "session/request_permission";
-        self.asks.on_asked(mark, agent, journaled, permission);
-        let options = if permission { r#","options":[{"optionId":"ok"}]"# } else { "" };
+        let kind = self.rng.pick(&["read", "edit", "delete", "execute"]);
+        let ruled = permission && self.habits.rules && RULED.contains(&kind);
+        self.asks.on_asked(mark, agent, journaled, permission, ruled);
+        let tool = format!(
+            r#","toolCall":{{"toolCallId":"t-{mark}","kind":"{kind}"}},"options":[{{"optionId":"ok","kind":"allow_once"}}]"#
+        );
+        let options = if permission { tool.as_str() } else { "" };
         self.say(agent, format!(
             r#"{{"jsonrpc":"2.0","id":"q-{mark}","method":"{method}","params":{{"sessionId":"{theirs}","n":{mark}{options}}}}}"#
         ));

@@ -495,6 +495,7 @@ impl World {
             self.queues.on_landed(session, event);
             self.tally_waiting(event);
             match self.asks.on_landed(session, &event.body) {
+                Some(check::Ended::Ruled) => self.tally.count("asks answered by a rule"),
                 Some(check::Ended::Chosen) => self.tally.count("asks answered"),
                 Some(check::Ended::Void) => self.tally.count("asks voided"),
                 None => {}

@@ -1,13 +1,23 @@
 //! How the hub of a world is told to keep house: who sleeps when, how many live, what is too long.
 
 use super::rng::Rng;
-use jackfield_core::{Config, Liveness, Sleep};
+use jackfield_core::{Config, Liveness, Policies, Sleep};
+use std::sync::Arc;
+
+/// Which kinds of tools rules speak of in the worlds that have rules.
+pub(super) const RULED: [&str; 2] = ["read", "delete"];
+
+const RULES: &str = r#"
+rule = [{ do = "allow", kind = "read" }, { do = "deny", kind = "delete" }]
+"#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Habits {
     pub(super) sleep: Sleep,
     pub(super) liveness: Liveness,
     warm: usize,
+    /// Rules answer what reads and what deletes.
+    pub(super) rules: bool,
     /// Of ten thousand steps: the machine is short of memory.
     pub(super) pressure: u64,
 }
@@ -31,11 +41,15 @@ impl Habits {
             liveness.tool_ms_max = Some(2 * hard);
         }
         let pressure = rng.pick(&[0, 0, 100]);
-        Habits { sleep: Sleep { idle_after_ms, max_live }, liveness, warm, pressure }
+        let rules = rng.chance(50);
+        Habits { sleep: Sleep { idle_after_ms, max_live }, liveness, warm, rules, pressure }
     }
 
     pub(super) fn configure(&self, config: Config) -> Config {
         let warm = config.agents.keys().map(|it| (it.clone(), self.warm)).collect();
-        Config { sleep: self.sleep, liveness: self.liveness, warm, ..config }
+        let rules = if self.rules { RULES } else { "" };
+        let user = jackfield_policy::parse(rules, "policy.toml").expect("these rules are valid");
+        let policies = Arc::new(Policies { user, ..Policies::default() });
+        Config { sleep: self.sleep, liveness: self.liveness, warm, policies, ..config }
     }
 }

@@ -11,6 +11,7 @@ const TROUBLE: &[&str] = &[
     "appends failed",
     "appends retried",
     "asks answered",
+    "asks answered by a rule",
     "asks answered from outside",
     "asks voided",
     "asks raced",

@@ -21,6 +21,8 @@ struct Ask {
     agent: AgentId,
     journaled: bool,
     permission: bool,
+    /// A rule answers it.
+    ruled: bool,
     answered: bool,
     /// What the log says the answer is.
     settled: Option<Bytes>,
@@ -33,8 +35,9 @@ impl Asks {
         agent: AgentId,
         journaled: bool,
         permission: bool,
+        ruled: bool,
     ) {
-        let ask = Ask { agent, journaled, permission, answered: false, settled: None };
+        let ask = Ask { agent, journaled, permission, ruled, answered: false, settled: None };
         self.all.insert(mark, ask);
     }
 
@@ -57,14 +60,19 @@ impl Asks {
                 self.numbered.insert((session.clone(), *ask), mark);
                 None
             }
-            Body::Answered { ask, answer, .. } => {
+            Body::Answered { ask, by, answer } => {
                 let mark = *self.numbered.get(&(session.clone(), *ask))?;
                 let answer = answer.bytes();
                 self.an_answer_was_given_to_that_ask(mark, answer);
                 let fact = self.all.get_mut(&mark)?;
+                rules_answer_and_nobody_else(fact, by, answer);
                 an_error_permits_and_denies_nothing(fact, answer);
                 fact.settled = Some(answer.clone());
-                Some(if peek::contains(answer, "\"void\"") { Ended::Void } else { Ended::Chosen })
+                Some(match by.as_ref() {
+                    _ if peek::contains(answer, "\"void\"") => Ended::Void,
+                    "policy" => Ended::Ruled,
+                    _ => Ended::Chosen,
+                })
             }
             _ => None,
         }
@@ -136,7 +144,11 @@ impl Asks {
         hold("a_client_is_asked_what_an_agent_asked", mark.is_some(), || {
             format!("{conn} was asked {text:?}")
         });
-        mark.expect("held above")
+        let mark = mark.expect("held above");
+        hold("rules_answer_before_people_do", !self.all[&mark].ruled, || {
+            format!("{conn} was asked {text:?}, which a rule answers")
+        });
+        mark
     }
 }
 
@@ -144,7 +156,16 @@ impl Asks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sim) enum Ended {
     Chosen,
+    Ruled,
     Void,
+}
+
+/// What a rule speaks of is answered by it, and what none speaks of by people.
+fn rules_answer_and_nobody_else(ask: &Ask, by: &str, answer: &Bytes) {
+    let (void, rule) = (peek::contains(answer, "\"void\""), by == "policy");
+    hold("rules_answer_before_people_do", void || rule == ask.ruled, || {
+        format!("{ask:?} was answered by {by} with {answer:?}")
+    });
 }
 
 /// A client that cannot ask its user has not answered for it.
