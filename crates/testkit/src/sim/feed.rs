@@ -481,7 +481,9 @@ impl World {
         self.wakes.on_told(agent, &frame);
         let process = self.procs.get_mut(&agent).expect("seen above");
         // What it is answered meanwhile says nothing about the session.
-        process.may_retell &= frame.kind() != wire::Kind::Request;
+        // A request about no session says nothing of whether the hub still listens.
+        let of_session = frame.kind() == wire::Kind::Request && frame.session_id().is_some();
+        process.may_retell &= !of_session;
         process.requests.extend(frame.id().filter(|_| frame.method().is_some()).map(Into::into));
         if !process.dead {
             process.inbox.push_back(frame);
