@@ -1,6 +1,11 @@
 //! Simulated agents: small ACP programs that talk early, talk late, ask, refuse, fall silent and die.
 
-use super::{World, check::Word, habits::RULED, peek};
+use super::{
+    World,
+    check::{What, Word},
+    habits::RULED,
+    peek,
+};
 use bytes::Bytes;
 use jackfield_core::{AgentId, Exit, Input};
 use jackfield_wire::{Frame, Kind};
@@ -396,11 +401,15 @@ impl World {
         let process = self.procs.get_mut(&agent).expect("it speaks");
         let theirs = process.serves.clone().expect("only sessions ask");
         process.asks.insert(mark);
-        let journaled = matches!(method, "session/request_permission" | "elicitation/create");
         let permission = method == "session/request_permission";
         let kind = self.rng.pick(&["read", "edit", "delete", "execute"]);
-        let ruled = permission && self.habits.rules && RULED.contains(&kind);
-        self.asks.on_asked(mark, agent, journaled, permission, ruled);
+        let what = match method {
+            _ if permission && self.habits.rules && RULED.contains(&kind) => What::Ruled,
+            _ if permission => What::Permission,
+            "elicitation/create" => What::Form,
+            _ => What::Passing,
+        };
+        self.asks.on_asked(mark, agent, what);
         let tool = format!(
             r#","toolCall":{{"toolCallId":"t-{mark}","kind":"{kind}"}},"options":[{{"optionId":"ok","kind":"allow_once"}}]"#
         );

@@ -19,25 +19,26 @@ pub(in crate::sim) struct Asks {
 #[derive(Debug)]
 struct Ask {
     agent: AgentId,
-    journaled: bool,
-    permission: bool,
-    /// A rule answers it.
-    ruled: bool,
+    what: What,
     answered: bool,
     /// What the log says the answer is.
     settled: Option<Bytes>,
 }
 
+/// What an agent asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sim) enum What {
+    /// Of one client, and not written down.
+    Passing,
+    Form,
+    Permission,
+    /// A permission that a rule speaks of.
+    Ruled,
+}
+
 impl Asks {
-    pub(in crate::sim) fn on_asked(
-        &mut self,
-        mark: u64,
-        agent: AgentId,
-        journaled: bool,
-        permission: bool,
-        ruled: bool,
-    ) {
-        let ask = Ask { agent, journaled, permission, ruled, answered: false, settled: None };
+    pub(in crate::sim) fn on_asked(&mut self, mark: u64, agent: AgentId, what: What) {
+        let ask = Ask { agent, what, answered: false, settled: None };
         self.all.insert(mark, ask);
     }
 
@@ -100,7 +101,7 @@ impl Asks {
         });
         let ask = ask.expect("held above");
         ask.answered = true;
-        let journaled = ask.journaled;
+        let journaled = ask.what != What::Passing;
         let settled = ask.settled.clone();
         self.an_answer_was_given_to_that_ask(mark, text);
         if journaled && !peek::contains(text, "method_not_found") {
@@ -145,7 +146,7 @@ impl Asks {
             format!("{conn} was asked {text:?}")
         });
         let mark = mark.expect("held above");
-        hold("rules_answer_before_people_do", !self.all[&mark].ruled, || {
+        hold("rules_answer_before_people_do", self.all[&mark].what != What::Ruled, || {
             format!("{conn} was asked {text:?}, which a rule answers")
         });
         mark
@@ -163,7 +164,7 @@ pub(in crate::sim) enum Ended {
 /// What a rule speaks of is answered by it, and what none speaks of by people.
 fn rules_answer_and_nobody_else(ask: &Ask, by: &str, answer: &Bytes) {
     let (void, rule) = (peek::contains(answer, "\"void\""), by == "policy");
-    hold("rules_answer_before_people_do", void || rule == ask.ruled, || {
+    hold("rules_answer_before_people_do", void || rule == (ask.what == What::Ruled), || {
         format!("{ask:?} was answered by {by} with {answer:?}")
     });
 }
@@ -171,7 +172,8 @@ fn rules_answer_and_nobody_else(ask: &Ask, by: &str, answer: &Bytes) {
 /// A client that cannot ask its user has not answered for it.
 fn an_error_permits_and_denies_nothing(ask: &Ask, answer: &Bytes) {
     let error = answer.starts_with(b"{\"error\"");
-    hold("an_error_permits_and_denies_nothing", !(ask.permission && error), || {
+    let permission = matches!(ask.what, What::Permission | What::Ruled);
+    hold("an_error_permits_and_denies_nothing", !(permission && error), || {
         format!("a permission was settled with {answer:?}")
     });
 }

@@ -11,7 +11,7 @@ mod rest;
 mod sleep;
 mod wakes;
 
-pub(super) use asks::{Asks, Ended};
+pub(super) use asks::{Asks, Ended, What};
 pub(super) use fork::a_fork_is_a_copy_of_its_source;
 pub(super) use hearing::{Hearing, Listener, Rendered};
 pub(super) use log::{Facts, Prompt, Word, summary_and_tail_give_the_whole};
