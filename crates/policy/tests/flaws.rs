@@ -45,9 +45,9 @@ fn a_whole_file_is_understood() {
 
 #[test]
 fn a_projects_file_may_hold_other_things() {
-    let text = "agent = \"claude\"\nreseed = 7\n[other]\nx = 1\n[[rule]]\ndo = \"ask\"\n";
+    let text = "agent = \"claude\"\nreseed = false\n[other]\nx = 1\n[[rule]]\ndo = \"ask\"\n";
     let policy = parse_project(text, ".jackfield.toml").unwrap();
-    assert_eq!((policy.rules[0].effect, policy.reseed), (Effect::Ask, None));
+    assert_eq!((policy.rules[0].effect, policy.reseed), (Effect::Ask, Some(false)));
     assert_eq!(parse_project("[[rule]]\ndo = 1\n", "x").unwrap_err().len(), 1);
 }
 

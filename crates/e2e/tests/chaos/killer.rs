@@ -66,7 +66,6 @@ fn kill_an_agent(world: &World, dice: &mut Rng) {
 
 /// All sessions as the daemon lists them.
 pub(super) fn rows(client: &mut Client) -> Vec<Value> {
-    client.hello();
     let sessions = client.result("_jackfield/sessions", &json!({}));
     sessions["sessions"].as_array().cloned().unwrap_or_default()
 }

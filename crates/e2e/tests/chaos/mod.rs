@@ -102,6 +102,7 @@ impl Drop for Ends<'_> {
 fn at_rest(world: &World) {
     let bound = Duration::from_secs(20);
     let mut client = world.home.dial();
+    client.hello();
     wait_for("every session to be at rest", bound, || {
         let rows = killer::rows(&mut client);
         let busy = |it: &&serde_json::Value| it["asks"] != 0 || it["queued"] != 0;

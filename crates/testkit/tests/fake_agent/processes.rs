@@ -215,9 +215,11 @@ fn an_orphan_can_hold_stdout_or_stderr_open() {
     for (flag, holds_stdout) in
         [("--grandchild-holds-stdout", true), ("--grandchild-holds-stderr", false)]
     {
-        let mut client = Client::initialized(&[flag, "--grandchild-clean-env", "--marker", flag]);
+        // A mark of our own: others start agents with this flag, too.
+        let mark = format!("orphan-{}-{holds_stdout}", std::process::id());
+        let mut client = Client::initialized(&[flag, "--grandchild-clean-env", "--marker", &mark]);
         let agent = client.child.id();
-        let orphan = marked(flag).into_iter().find(|it| *it != agent).expect("an orphan");
+        let orphan = marked(&mark).into_iter().find(|it| *it != agent).expect("an orphan");
         let orphan = Orphan(orphan);
         let environment = fs::read_to_string(format!("/proc/{}/environ", orphan.0)).unwrap();
         assert!(!environment.contains("FAKE"), "{environment:?}");
