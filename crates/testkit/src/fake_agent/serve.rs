@@ -20,6 +20,9 @@ pub(crate) enum Reply {
     Later,
 }
 
+/// How a digest ends that stands before a prompt.
+const DIGEST_END: &str = "The user's own message follows.]";
+
 impl Reply {
     pub(crate) fn fault(code: i64, message: impl Into<String>) -> Reply {
         Reply::Fault(code, message.into(), Value::Null)
@@ -231,7 +234,9 @@ impl Agent {
         self.turns_begun += 1;
         let key = self.turns_begun;
         let mut turn = Turn::new(key, id, request.id.clone(), request.params.clone(), number);
-        turn.steps.extend(script(&text));
+        // What it is told of a conversation it has lost is not for it to do again.
+        let own: Vec<&str> = texts.into_iter().filter(|it| !it.ends_with(DIGEST_END)).collect();
+        turn.steps.extend(script(&own.join("\n")));
         if self.flags.on(Switch::EchoUser) {
             let frame = self.update_frame(id, &chunk("user_message_chunk", &text));
             self.out.frame(&frame);
