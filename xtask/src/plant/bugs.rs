@@ -490,16 +490,6 @@ pub(super) const BUGS: &[Bug] = &[
         )],
     },
     Bug {
-        name: "count-silence-from-the-last-word",
-        breaks: "an agent is called quiet at once when a prompt reaches it after a pause",
-        edits: &[edit(
-            "crates/core/src/agent/pulse.rs",
-            "        if owes {
-            agent.pulse.since = now;",
-            "        if owes {",
-        )],
-    },
-    Bug {
         name: "prompt-before-the-settings",
         breaks: "a woken agent is prompted before it has taken the session's settings",
         edits: &[edit(
