@@ -1,7 +1,7 @@
 //! Asks: what an agent wants of a client. Durable ones go to everyone who can answer and the first
 //! answer wins; the others go to one client; what nobody can serve is refused at once.
 
-use super::rules::answer_of;
+use super::rules::{answer_of, params_of};
 use crate::{
     AgentId, ConnId, Hub, Note, Output, Seq, SessionId, TERMINAL_PREFIX, Time,
     agent::Purpose,
@@ -110,8 +110,7 @@ impl Hub {
 
     /// A tool call that is asked about is not done behind anyone's back.
     fn remember_asked(&mut self, id: &SessionId, ask: &Frame) {
-        let params: serde_json::Value =
-            serde_json::from_str(ask.params().unwrap_or("{}")).unwrap_or_default();
+        let params = params_of(ask);
         let Some(call) = params["toolCall"]["toolCallId"].as_str() else { return };
         if let Some(turn) = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut()) {
             turn.asked.insert(call.into());

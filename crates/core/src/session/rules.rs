@@ -5,6 +5,7 @@ use super::{
     Session,
     ask::{Ask, voided},
     calls::Call as Told,
+    turn::Turn,
 };
 use crate::{
     Hub, SessionId,
@@ -38,11 +39,11 @@ impl Hub {
     pub(super) fn judge(&self, id: &SessionId, ask: &Frame) -> Decision {
         let session = &self.sessions[id];
         let params = params_of(ask);
-        let told = params["toolCall"]["toolCallId"].as_str().and_then(|it| session.calls.get(it));
-        let known = told.map(Told::as_json);
-        let call = self.call(session, &params, known.as_ref());
+        let call = self.call(session, &params);
         let mut decision = self.config.policies.decide(learned(session), &call);
-        if told.is_some_and(|it| it.cut) && decision.effect == Some(Effect::Allow) {
+        if told_before(session, &params).is_some_and(|it| it.cut)
+            && decision.effect == Some(Effect::Allow)
+        {
             // What is not known of it cannot be allowed.
             decision.effect = Some(Effect::Ask);
             decision.why.push_str("; but it was told at such length that a person is asked");
@@ -50,9 +51,11 @@ impl Hub {
         decision
     }
 
-    fn call(&self, session: &Session, params: &Value, known: Option<&Value>) -> Call {
+    /// The facts of a permission request, with what was said about its tool call before.
+    fn call(&self, session: &Session, params: &Value) -> Call {
         let (agent, cwd) = (&session.state.agent, &session.state.cwd);
-        Call::of(agent, cwd, self.config.policies.home.as_deref(), params, known)
+        let known = told_before(session, params).map(Told::as_json);
+        Call::of(agent, cwd, self.config.policies.home.as_deref(), params, known.as_ref())
     }
 
     /// Whether the answer is for ever. If so the agent hears the one for this once, and the rest is
@@ -75,9 +78,7 @@ impl Hub {
             _ => return None,
         };
         let session = self.sessions.get(id)?;
-        let known = params["toolCall"]["toolCallId"].as_str();
-        let known = known.and_then(|it| session.calls.get(it)).map(Told::as_json);
-        let rule = policy::learn(&self.call(session, &params, known.as_ref()), effect);
+        let rule = policy::learn(&self.call(session, &params), effect);
         if let Some(rule) = rule {
             let rule = serde_json::to_string(&rule).expect("a rule is plain data");
             self.append(id, Body::Learned { ask: number, rule: Json::trusted(rule) });
@@ -132,24 +133,20 @@ impl Hub {
         let Some(told) = session.calls.on_update(frame, now) else { return };
         let done = told.text("status") == Some("completed");
         let changes = told.text("kind").is_none_or(|it| CHANGES.contains(&it));
-        let name: Option<Box<str>> = told.text("toolCallId").map(Into::into);
-        let params = json!({ "toolCall": told.as_json() });
-        let Some(name) = name.filter(|_| done && changes) else { return };
-        let Some(turn) = session.turn.as_mut().filter(|it| !it.asked.contains(&name)) else {
-            return;
-        };
-        if turn.unasked {
+        let Some(name) = told.text("toolCallId").filter(|_| done && changes) else { return };
+        let secret = |it: &Turn| !it.unasked && !it.asked.contains(name);
+        if !session.turn.as_ref().is_some_and(secret) {
             return;
         }
+        let params = json!({ "toolCall": told.as_json() });
         let session = &self.sessions[id];
-        let decision =
-            self.config.policies.decide(learned(session), &self.call(session, &params, None));
+        let decision = self.config.policies.decide(learned(session), &self.call(session, &params));
         if !matches!(decision.effect, Some(Effect::Ask | Effect::Deny)) {
             return;
         }
         let mode = session.state.mode();
         let call = json!({
-            "toolCallId": &*name,
+            "toolCallId": params["toolCall"]["toolCallId"],
             "title": params["toolCall"]["title"],
             "mode": mode,
             "decision": decision.to_json(),
@@ -217,6 +214,11 @@ fn refusal(ask: &Ask) -> String {
     option.map_or_else(|| CANCELLED.to_owned(), selected)
 }
 
-fn params_of(ask: &Frame) -> Value {
+/// What the agent has said about the tool call of a request before.
+fn told_before<'a>(session: &'a Session, params: &Value) -> Option<&'a Told> {
+    session.calls.get(params["toolCall"]["toolCallId"].as_str()?)
+}
+
+pub(super) fn params_of(ask: &Frame) -> Value {
     serde_json::from_str(ask.params().unwrap_or("{}")).unwrap_or_default()
 }

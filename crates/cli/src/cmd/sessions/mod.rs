@@ -104,7 +104,7 @@ impl List {
                 desk.out.note("there are no sessions yet");
                 Ok(())
             }
-            Format::Text => table(desk, &rows),
+            Format::Text => table(desk, &rows, &rows.iter().collect::<Vec<_>>()),
             Format::Quiet => rows.iter().try_for_each(|it| desk.out.line(&it.session_id)),
             Format::Json => {
                 let rows: Vec<_> = rows.iter().map(|it| &it.raw).collect();
@@ -114,10 +114,11 @@ impl List {
     }
 }
 
-fn table(desk: &Desk, rows: &[Row]) -> Result<(), Failure> {
-    let chars = unique_chars(rows);
+/// Ids are cut so that they name a session among all there are.
+fn table(desk: &Desk, all: &[Row], shown: &[&Row]) -> Result<(), Failure> {
+    let chars = unique_chars(all);
     let mut table = Table::new(&["SESSION", "AGENT", "STATE", "TURNS", "LAST", "TITLE"]);
-    for row in rows {
+    for row in shown {
         table.row(vec![
             id_cell(desk, row, chars),
             Cell::styled(row.agent.clone(), NAME),

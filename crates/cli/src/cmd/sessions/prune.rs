@@ -1,11 +1,11 @@
 //! `jackfield sessions prune`: removes old sessions, and only such that nobody uses.
 
-use super::{id_cell, state_cell, time_cell};
+use super::table;
 use crate::{
     app::Desk,
     env,
-    hub::{Conn, Row, Until, Wait, sessions, unique_chars},
-    out::{ALERT, Cell, Format, NAME, Table, count, document, now_ms, one_line, paint},
+    hub::{Conn, Row, Until, Wait, sessions},
+    out::{ALERT, Format, count, document, now_ms, paint},
     report::Failure,
 };
 use clap::Args;
@@ -127,22 +127,6 @@ impl Prune {
 fn is_free(row: &Row) -> bool {
     let rests = matches!(row.state.as_str(), "asleep" | "closed" | "idle");
     rests && row.clients == 0 && row.asks == 0 && row.queued == 0
-}
-
-fn table(desk: &Desk, all: &[Row], doomed: &[&Row]) -> Result<(), Failure> {
-    let chars = unique_chars(all);
-    let mut table = Table::new(&["SESSION", "AGENT", "STATE", "TURNS", "LAST", "TITLE"]);
-    for row in doomed {
-        table.row(vec![
-            id_cell(desk, row, chars),
-            Cell::styled(row.agent.clone(), NAME),
-            state_cell(row),
-            Cell::new(row.turns.to_string()),
-            time_cell(desk, &row.updated_at),
-            Cell::new(one_line(row.title.as_deref().unwrap_or_default(), usize::MAX)),
-        ]);
-    }
-    table.print(&desk.out)
 }
 
 fn confirm(desk: &Desk, number: usize) -> Result<(), Failure> {
