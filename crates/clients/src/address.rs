@@ -12,6 +12,10 @@ pub enum Address {
     Unix(PathBuf),
     /// `tcp://127.0.0.1:7777`.
     Tcp(SocketAddr),
+    /// `http://127.0.0.1:7456`: ACP over WebSocket and HTTP, and the API.
+    Http(SocketAddr),
+    /// `https://0.0.0.0:7456`: the same with TLS.
+    Https(SocketAddr),
     /// `stdio://`: one connection, over stdin and stdout of this process.
     Stdio,
 }
@@ -19,32 +23,42 @@ pub enum Address {
 /// A text that is no address, or an address that we do not use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    #[error("`{text}` is no address: use `unix:///path`, `tcp://127.0.0.1:7777` or `stdio://`")]
+    #[error(
+        "`{text}` is no address: use `unix:///path`, `tcp://127.0.0.1:7777`, `http://127.0.0.1:7456` or `stdio://`"
+    )]
     Unknown { text: String },
-    #[error("scheme `{scheme}://` is not served: use `unix://`, `tcp://` or `stdio://`")]
+    #[error(
+        "scheme `{scheme}://` is not served: use `unix://`, `tcp://`, `http://`, `https://` or `stdio://`"
+    )]
     Scheme { scheme: String },
     #[error("`{text}` has no absolute path: write `unix:///path`, with three slashes")]
     NotAbsolute { text: String },
-    #[error("`{text}` has no IP address with a port: write `tcp://127.0.0.1:7777`")]
-    NotTcp { text: String },
+    #[error("`{text}` has no IP address with a port: write `{scheme}://127.0.0.1:7777`")]
+    NoPort { scheme: String, text: String },
     #[error("`{text}` says too much: write `stdio://`")]
     NotStdio { text: String },
     #[error(
-        "`tcp://{address}` is not a loopback address: without TLS the token and all that is said \
-         would cross the network in the clear; use 127.0.0.1 or [::1], and `ssh -L` from elsewhere"
+        "`{address}` is not a loopback address: without TLS the token and all that is said would \
+         cross the network in the clear; use `https://`, or 127.0.0.1 or [::1] and `ssh -L` from \
+         elsewhere"
     )]
-    NotLoopback { address: SocketAddr },
+    NotLoopback { address: Address },
 }
 
 impl Address {
-    /// Refuses what would put the token on a network. There is no TLS yet.
+    /// Refuses what would put the token on a network in the clear.
     pub(crate) fn require_private(&self) -> Result<(), AddressError> {
         match self {
-            Address::Tcp(address) if !address.ip().to_canonical().is_loopback() => {
-                Err(AddressError::NotLoopback { address: *address })
+            Address::Tcp(at) | Address::Http(at) if !at.ip().to_canonical().is_loopback() => {
+                Err(AddressError::NotLoopback { address: self.clone() })
             }
-            Address::Unix(_) | Address::Tcp(_) | Address::Stdio => Ok(()),
+            _ => Ok(()),
         }
+    }
+
+    /// Whether clients speak HTTP there.
+    pub fn is_web(&self) -> bool {
+        matches!(self, Address::Http(_) | Address::Https(_))
     }
 }
 
@@ -56,7 +70,9 @@ impl FromStr for Address {
         match scheme {
             "unix" if Path::new(rest).is_absolute() => Ok(Address::Unix(rest.into())),
             "unix" => Err(AddressError::NotAbsolute { text: text.to_owned() }),
-            "tcp" => tcp(rest).ok_or_else(|| AddressError::NotTcp { text: text.to_owned() }),
+            "tcp" => at(scheme, text, rest).map(Address::Tcp),
+            "http" => at(scheme, text, rest).map(Address::Http),
+            "https" => at(scheme, text, rest).map(Address::Https),
             "stdio" if rest.is_empty() => Ok(Address::Stdio),
             "stdio" => Err(AddressError::NotStdio { text: text.to_owned() }),
             _ => Err(AddressError::Scheme { scheme: scheme.to_owned() }),
@@ -74,11 +90,13 @@ fn bare(text: &str) -> Result<Address, AddressError> {
 }
 
 /// `localhost` is taken to be 127.0.0.1: nothing here asks a name server.
-fn tcp(text: &str) -> Option<Address> {
-    if let Some(port) = text.strip_prefix("localhost:") {
-        return Some(Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse().ok()?))));
-    }
-    text.parse().ok().map(Address::Tcp)
+fn at(scheme: &str, text: &str, rest: &str) -> Result<SocketAddr, AddressError> {
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let parsed = match rest.strip_prefix("localhost:") {
+        Some(port) => port.parse().ok().map(|it: u16| (Ipv4Addr::LOCALHOST, it).into()),
+        None => rest.parse().ok(),
+    };
+    parsed.ok_or_else(|| AddressError::NoPort { scheme: scheme.to_owned(), text: text.to_owned() })
 }
 
 impl fmt::Display for Address {
@@ -87,6 +105,8 @@ impl fmt::Display for Address {
             Address::Unix(path) if path.is_absolute() => write!(f, "unix://{}", path.display()),
             Address::Unix(path) => write!(f, "{}", path.display()),
             Address::Tcp(address) => write!(f, "tcp://{address}"),
+            Address::Http(address) => write!(f, "http://{address}"),
+            Address::Https(address) => write!(f, "https://{address}"),
             Address::Stdio => f.write_str("stdio://"),
         }
     }
@@ -110,6 +130,8 @@ mod tests {
             ("tcp://127.0.0.1:7777", "tcp://127.0.0.1:7777"),
             ("tcp://localhost:7777", "tcp://127.0.0.1:7777"),
             ("tcp://[::1]:0", "tcp://[::1]:0"),
+            ("http://localhost:7456/", "http://127.0.0.1:7456"),
+            ("https://0.0.0.0:7456", "https://0.0.0.0:7456"),
             ("stdio://", "stdio://"),
         ];
         for (text, shown) in spellings {
@@ -132,7 +154,8 @@ mod tests {
             ("tcp://localhost:99999", "with a port"),
             ("tcp://example.org:7777", "with a port"),
             ("stdio://x", "write `stdio://`"),
-            ("https://127.0.0.1", "scheme `https://` is not served"),
+            ("https://127.0.0.1", "`https://127.0.0.1:7777`"),
+            ("ftp://127.0.0.1:1", "scheme `ftp://` is not served"),
         ];
         for (text, way_out) in refused {
             let error = parse(text).unwrap_err().to_string();
@@ -142,12 +165,14 @@ mod tests {
 
     #[test]
     fn only_loopback_is_private() {
-        for text in ["tcp://127.0.0.1:1", "tcp://127.9.9.9:1", "tcp://[::1]:1", "/a", "stdio://"] {
+        let private =
+            ["tcp://127.0.0.1:1", "tcp://[::1]:1", "http://127.9.9.9:1", "/a", "stdio://"];
+        for text in private.into_iter().chain(["https://0.0.0.0:1"]) {
             assert_eq!(parse(text).unwrap().require_private(), Ok(()), "{text}");
         }
         // An IPv4 address in IPv6 clothes is what it is inside.
         assert!(parse("tcp://[::ffff:127.0.0.1]:1").unwrap().require_private().is_ok());
-        for text in ["tcp://0.0.0.0:1", "tcp://192.168.0.1:1", "tcp://[::]:1", "tcp://[2001::1]:1"]
+        for text in ["tcp://0.0.0.0:1", "http://192.168.0.1:1", "tcp://[::]:1", "tcp://[2001::1]:1"]
         {
             let error = parse(text).unwrap().require_private().unwrap_err().to_string();
             assert!(error.contains("without TLS"), "{text}: {error}");

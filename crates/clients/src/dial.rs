@@ -25,8 +25,10 @@ const LATER: Duration = Duration::from_millis(100);
 pub enum DialError {
     #[error(transparent)]
     Address(#[from] AddressError),
-    #[error("`stdio://` cannot be dialled: name a socket")]
-    Stdio,
+    #[error(
+        "`{address}` cannot be dialled by our own commands: name a `unix://` or `tcp://` address"
+    )]
+    Undialled { address: Address },
     /// Nobody listens there: the daemon is not running, or not yet.
     #[error("no daemon answers on `{address}`")]
     Absent {
@@ -89,7 +91,9 @@ pub async fn dial(address: &Address, token: Option<&Token>) -> Result<Stream, Di
             let stream = introduce(connected, token).and_then(TcpStream::from_std);
             Ok(stream.map_err(|source| unreachable(address, source))?.into())
         }
-        Address::Stdio => Err(DialError::Stdio),
+        Address::Http(_) | Address::Https(_) | Address::Stdio => {
+            Err(DialError::Undialled { address: address.clone() })
+        }
     }
 }
 
@@ -103,7 +107,9 @@ pub fn dial_blocking(address: &Address, token: Option<&Token>) -> Result<Socket,
             let stream = introduce(StdTcpStream::connect_timeout(at, CONNECT_WITHIN), token);
             stream.map(Socket::Tcp).map_err(|source| unreachable(address, source))
         }
-        Address::Stdio => Err(DialError::Stdio),
+        Address::Http(_) | Address::Https(_) | Address::Stdio => {
+            Err(DialError::Undialled { address: address.clone() })
+        }
     }
 }
 

@@ -5,7 +5,8 @@
 //! pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
 //! (`chunk` and `conn` read, `outbox` writes) and tells everything as [`ClientEvent`]s over one
 //! channel for all connections. The other side is [`dial()`], and [`relay()`], which carries bytes
-//! between an editor's pipes and a daemon without looking at them.
+//! between an editor's pipes and a daemon without looking at them. [`web`] is a front of its own: it
+//! speaks HTTP to clients and dials the daemon for them (`talk` is a dialled connection as two halves).
 //!
 //! Everything async runs on the runtime it is called on, one task for each connection; nothing
 //! needs a second thread, and no lock is held while anything waits.
@@ -36,7 +37,9 @@ mod relay;
 mod socket;
 mod stdio;
 mod stream;
+mod talk;
 mod token;
+pub mod web;
 
 pub use address::{Address, AddressError};
 pub use auth::Refusal;
@@ -46,4 +49,5 @@ pub use listen::{AcceptError, BindError, Listener};
 pub use relay::{Ended, relay};
 pub use stdio::stdio;
 pub use stream::{Stream, pair};
+pub use talk::{Hearing, Speaking};
 pub use token::{Token, TokenError};

@@ -46,14 +46,18 @@ pub enum BindError {
         #[source]
         source: io::Error,
     },
-    #[error("cannot listen on `tcp://{address}`")]
+    #[error("cannot listen on `{address}`")]
     Tcp {
-        address: SocketAddr,
+        address: Address,
         #[source]
         source: io::Error,
     },
     #[error("`tcp://{address}` needs a token: anyone on this machine could connect")]
     NeedsToken { address: SocketAddr },
+    #[error("`{address}` speaks HTTP, which needs a daemon with a web front")]
+    Web { address: Address },
+    #[error("`{address}` needs a certificate: set `cert` and `key` under [http] in config.toml")]
+    NeedsCertificate { address: Address },
 }
 
 /// Why [`Listener::accept`] has no stream. The listener goes on.
@@ -112,7 +116,11 @@ impl Listener {
             Address::Tcp(address) => {
                 let address = *address;
                 let token = token.ok_or(BindError::NeedsToken { address })?;
-                bind_tcp(address, token).map_err(|source| BindError::Tcp { address, source })
+                bind_tcp(address, token)
+                    .map_err(|source| BindError::Tcp { address: Address::Tcp(address), source })
+            }
+            Address::Http(_) | Address::Https(_) => {
+                Err(BindError::Web { address: address.clone() })
             }
             Address::Stdio => {
                 Ok(Listener { door: Door::Stdio { taken: false }, address: Address::Stdio })

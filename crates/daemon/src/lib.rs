@@ -5,10 +5,10 @@
 //! their way to the journal), `roster` (agents by name), [`rulebook`] (what they may do), `served`
 //! (files and terminals that no client serves), `notify` (telling people), `observe` (log lines),
 //! `recorder` (the last inputs, for the day an
-//! assertion fails).
+//! assertion fails), `web` (the thread that speaks HTTP).
 //!
-//! - **Invariant:** one thread owns the hub and all sockets and pipes; the journal's threads talk to it
-//!   by mailbox.
+//! - **Invariant:** one thread owns the hub and all its sockets and pipes; the journal's threads talk to
+//!   it by mailbox, and the web front by the hub's own socket.
 //! - **Invariant:** the loop never waits for anything but its mailboxes.
 //! - **Invariant:** after boot nothing propagates as an error: it becomes an input.
 
@@ -30,9 +30,11 @@ mod roster;
 pub mod rulebook;
 mod serve;
 mod served;
+mod web;
 
 pub use config::Settings;
 pub use observe::LogTarget;
 pub use paths::Paths;
 pub use roster::catalogue;
 pub use serve::{BootError, Isolated, JournalChoice, Options, Ready, isolated, serve};
+pub use web::{Front, Routes};

@@ -14,6 +14,7 @@ use crate::{
     roster::{self, Roster},
     rulebook::{Rulebook, RulesError},
     served::Served,
+    web::{self, Routes, Web},
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
@@ -38,6 +39,8 @@ pub struct Options {
     pub guard: GuardCommand,
     pub settings: Settings,
     pub journal: JournalChoice,
+    /// What is served over HTTP beside the protocol itself.
+    pub routes: Option<Routes>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +113,10 @@ pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), Boot
         addresses.push(Address::Unix(options.paths.socket()));
         let mut bound = Vec::new();
         let token = Token::create_or_read(&options.paths.token()).map_err(BootError::Token)?;
+        let (on_the_web, addresses): (Vec<_>, Vec<_>) =
+            addresses.into_iter().partition(Address::is_web);
+        let web = web::start(&on_the_web, &options, &token)?;
+        bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
         for address in addresses {
             let listener = Listener::bind(&address, Some(&token))
                 .map_err(|source| BootError::Listen { address: address.clone(), source })?;
@@ -122,6 +129,7 @@ pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), Boot
         tracing::info!(sessions, pid = std::process::id(), "daemon started");
         on_ready(&Ready { addresses: bound, sessions });
         main_loop.run(mail).await;
+        web.into_iter().for_each(Web::finish);
         tracing::info!("daemon stopped");
         Ok(())
     })

@@ -13,6 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("agents", &["wire", "catalogue"]),
     ("clients", &["wire"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
+    ("api", &["wire", "views", "catalogue", "agents", "clients"]),
     ("daemon", &["wire", "policy", "core", "journal", "catalogue", "agents", "clients"]),
     (
         "cli",
@@ -24,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "catalogue",
             "agents",
             "adapt",
+            "api",
             "clients",
             "journal",
         ],

@@ -9,7 +9,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_daemon::{BootError, LogTarget, Options};
+use jackfield_daemon::{BootError, LogTarget, Options, Routes};
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 /// Run the daemon in the foreground
@@ -20,9 +20,11 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 #[command(after_help = "Examples:
   $ jackfield serve
   $ jackfield serve --listen tcp://127.0.0.1:7777 --idle-after never
+  $ jackfield serve --listen http://127.0.0.1:7456
   $ jackfield serve --log daemon.log -v")]
 pub(crate) struct Serve {
-    /// Listen here too: `unix:///path`, `tcp://127.0.0.1:PORT` or `stdio://`
+    /// Listen here too: `unix:///path`, `tcp://127.0.0.1:PORT`, `http://127.0.0.1:PORT`, `https://…`
+    /// or `stdio://`
     #[arg(long, env = env::LISTEN, hide_env_values = true, value_name = "URL", value_delimiter = ',')]
     listen: Vec<Address>,
 
@@ -82,6 +84,9 @@ impl Serve {
             idle_after,
             log: self.log.map_or(LogTarget::Stderr, LogTarget::File),
             log_level: log_level.to_owned(),
+            routes: Some(Routes::new(|front| {
+                jackfield_api::routes(&jackfield_api::Front { hub: front.hub })
+            })),
             ..options
         };
         let detached = self.detached;

@@ -39,6 +39,7 @@ pub(crate) fn options(paths: &Paths) -> Result<Options, Failure> {
         guard: guard()?,
         settings,
         journal: JournalChoice::Sqlite,
+        routes: None,
     })
 }
 

@@ -52,7 +52,7 @@ impl Dial {
         let address = self.address();
         let token = match address {
             Address::Tcp(_) => Some(Token::read(&self.paths.token())).transpose(),
-            Address::Unix(_) | Address::Stdio => Ok(None),
+            _ => Ok(None),
         };
         match dial_blocking(&address, token.as_ref().ok().and_then(Option::as_ref)) {
             Ok(socket) => Ok(Some(socket)),

@@ -121,7 +121,9 @@ impl Failure {
             Failure::Stopped { .. } | Failure::Unhealthy { .. } => Exit::Failed,
             Failure::Usage { .. }
             | Failure::NoOption { .. }
-            | Failure::Unreachable(DialError::Address(_) | DialError::Stdio) => Exit::Usage,
+            | Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
+                Exit::Usage
+            }
             Failure::TimedOut { .. } => Exit::TimedOut,
             Failure::NoSession { .. }
             | Failure::Ambiguous { .. }
@@ -207,7 +209,9 @@ impl Failure {
                 "leave out `--socket`: then the daemon of this user is used, and started if need be"
                     .into()
             }
-            Failure::Unreachable(DialError::Address(_) | DialError::Stdio) => String::new(),
+            Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
+                String::new()
+            }
             Failure::Unreachable(_) | Failure::Token(_) => {
                 "`jackfield doctor` says what is wrong".into()
             }

@@ -1,0 +1,93 @@
+//! The web front: a thread beside the loop that speaks HTTP to clients, and reaches the hub by the
+//! hub's own socket, as any client does.
+
+use crate::serve::{BootError, Options};
+use jackfield_clients::{
+    Address, Token,
+    web::{self, Door, Guard, Router},
+};
+use std::{fmt, io, sync::Arc, thread::JoinHandle};
+use tokio::sync::oneshot;
+
+/// What the routes of the API are made from.
+#[derive(Debug, Clone)]
+pub struct Front {
+    /// The hub, to be dialled.
+    pub hub: Address,
+}
+
+/// Makes the routes that are served beside the protocol itself.
+#[derive(Clone)]
+pub struct Routes(Arc<dyn Fn(Front) -> Router + Send + Sync>);
+
+impl Routes {
+    pub fn new(make: impl Fn(Front) -> Router + Send + Sync + 'static) -> Routes {
+        Routes(Arc::new(make))
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Routes")
+    }
+}
+
+/// The front while it runs.
+pub(crate) struct Web {
+    /// Where it listens.
+    pub(crate) addresses: Vec<Address>,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Web {
+    /// Ends it; whoever is connected is cut off.
+    pub(crate) fn finish(self) {
+        drop(self.stop);
+        // The thread has nothing to say; a panic there was already reported by the panic hook.
+        let _ended = self.thread.join();
+    }
+}
+
+/// Opens the addresses and starts the thread; `None` if there are none.
+pub(crate) fn start(
+    addresses: &[Address],
+    options: &Options,
+    token: &Token,
+) -> Result<Option<Web>, BootError> {
+    if addresses.is_empty() {
+        return Ok(None);
+    }
+    let bind = |address: &Address| {
+        Door::bind(address, None)
+            .map_err(|source| BootError::Listen { address: address.clone(), source })
+    };
+    let doors: Vec<Door> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
+    let addresses = doors.iter().map(|it| it.address().clone()).collect();
+    let front = Front { hub: Address::Unix(options.paths.socket()) };
+    let protocol = web::acp(&front.hub);
+    let routes = options.routes.as_ref().map_or_else(Router::new, |it| (it.0)(front));
+    let (routes, guard) = (protocol.merge(routes), Guard { token: token.clone() });
+    let system = |what| move |source: io::Error| BootError::System { what, source };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(system("the web front's runtime"))?;
+    let (stop, stopped) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("web".into());
+    let thread = thread
+        .spawn(move || {
+            runtime.block_on(async move {
+                tokio::select! {
+                    served = web::serve(doors, guard, routes) => {
+                        if let Err(error) = served {
+                            tracing::error!(%error, "the web front has ended");
+                        }
+                    }
+                    _ = stopped => {}
+                }
+            });
+        })
+        .map_err(system("a thread"))?;
+    Ok(Some(Web { addresses, stop, thread }))
+}
