@@ -13,6 +13,7 @@
 
 mod agent;
 mod fanout;
+mod gauges;
 pub mod hub;
 mod id;
 pub mod input;
@@ -23,6 +24,7 @@ mod peer;
 mod session;
 mod timer;
 
+pub use gauges::{Gauges, Process};
 pub use hub::{Config, Hub, Recovered};
 pub use id::{AgentId, ConnId, Seq, SessionId, Time};
 pub use input::{AppendFailure, Exit, Input};

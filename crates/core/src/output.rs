@@ -92,8 +92,10 @@ pub enum Note {
         session: SessionId,
         from: SessionId,
     },
+    /// `held` events were said and never became durable: nobody has heard them.
     SessionFenced {
         session: SessionId,
+        held: usize,
     },
     SessionDeleted {
         session: SessionId,

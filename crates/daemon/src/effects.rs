@@ -3,7 +3,9 @@
 use crate::{
     chunks::{Chunks, follows},
     copy::Fork,
-    environment, observe,
+    environment,
+    metrics::Meters,
+    observe,
     roster::Roster,
     served::{Answer, Served},
 };
@@ -49,6 +51,7 @@ pub(crate) struct Effects {
     pub(crate) roster: Roster,
     pub(crate) served: Served,
     pub(crate) ground: Ground,
+    pub(crate) meters: Meters,
     pub(crate) agent_events: Sender<(AgentId, AgentEvent)>,
     /// The epoch under which each stream is written.
     epochs: BTreeMap<SessionId, u64>,
@@ -79,6 +82,7 @@ impl Effects {
             roster,
             served,
             ground,
+            meters: Meters::default(),
             agent_events,
             epochs: BTreeMap::new(),
             dirty_conns: BTreeSet::new(),
@@ -92,6 +96,7 @@ impl Effects {
     pub(crate) fn carry_out(&mut self, output: Output) {
         match output {
             Output::Append { session, event, summary } => {
+                self.meters.events += 1;
                 self.chunks.push(&session, &event, summary);
             }
             Output::Read { conn, session, after } => {
@@ -142,7 +147,10 @@ impl Effects {
                 self.served.end_tools(agent, age);
                 self.with_agent(agent, |it| it.end_tools(age));
             }
-            Output::Note(note) => observe::note(&note),
+            Output::Note(note) => {
+                self.meters.on_note(&note);
+                observe::note(&note);
+            }
             Output::StopAsked => self.stop_asked = true,
             Output::Stopped => self.stopped = true,
         }
@@ -198,7 +206,10 @@ impl Effects {
         let mark = format!("{mark}-{}", agent.0);
         let events = self.agent_events.clone();
         match jackfield_agents::spawn(guard, &command, &mark, ledger, events, agent) {
-            Ok(handle) => drop(self.agents.insert(agent, handle)),
+            Ok(handle) => {
+                self.meters.on_spawn(agent);
+                self.agents.insert(agent, handle);
+            }
             Err(error) => self.not_started(agent, chain(&error)),
         }
     }

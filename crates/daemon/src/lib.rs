@@ -20,6 +20,7 @@ mod copy;
 mod effects;
 pub mod environment;
 mod main_loop;
+mod metrics;
 pub mod notify;
 mod observe;
 pub mod paths;
@@ -33,6 +34,7 @@ mod served;
 mod web;
 
 pub use config::Settings;
+pub use metrics::Metrics;
 pub use observe::LogTarget;
 pub use paths::Paths;
 pub use roster::catalogue;

@@ -3,6 +3,7 @@
 use crate::{
     clock,
     effects::{Effects, FOR_THE_HUB},
+    metrics::{Scrape, Snapshot},
     notify::Notify,
     pressure::Gauge,
     recorder::Recorder,
@@ -31,6 +32,7 @@ pub(crate) struct Mailboxes {
     pub(crate) served: Receiver<served::Done>,
     pub(crate) terminals: Receiver<(TerminalId, AgentEvent)>,
     pub(crate) accepted: Receiver<Stream>,
+    pub(crate) scrapes: Receiver<Scrape>,
     pub(crate) signals: Receiver<()>,
 }
 
@@ -57,6 +59,7 @@ enum Woken {
     Served(served::Done),
     Terminal(TerminalId, AgentEvent),
     Accepted(Stream),
+    Scrape(Scrape),
     Signal,
     Tick,
     Look,
@@ -110,6 +113,7 @@ impl MainLoop {
             Some(done) = mail.served.recv() => Woken::Served(done),
             Some((id, event)) = mail.terminals.recv() => Woken::Terminal(id, event),
             Some(accepted) = mail.accepted.recv() => Woken::Accepted(accepted),
+            Some(scrape) = mail.scrapes.recv() => Woken::Scrape(scrape),
             Some(()) = mail.signals.recv() => Woken::Signal,
             () = elapsed(timeout) => Woken::Tick,
             () = elapsed(idle) => Woken::Idle,
@@ -136,6 +140,11 @@ impl MainLoop {
                 self.feed_all();
             }
             Woken::Accepted(accepted) => self.on_accepted(accepted),
+            Woken::Scrape(scrape) => {
+                let snapshot = Snapshot::new(self.hub.gauges(), &self.effects.meters);
+                // Whoever asked may have left.
+                let _unheard = scrape.send(snapshot);
+            }
             Woken::Signal => self.on_signal(),
             Woken::Tick => self.feed(Input::Tick),
             Woken::Look => {
@@ -167,7 +176,10 @@ impl MainLoop {
 
     fn on_agent(&mut self, agent: AgentId, event: AgentEvent) {
         match event {
-            AgentEvent::Started { pid } => self.feed(Input::AgentStarted { agent, pid }),
+            AgentEvent::Started { pid } => {
+                self.effects.meters.on_started(agent);
+                self.feed(Input::AgentStarted { agent, pid });
+            }
             AgentEvent::Frames(frames) => {
                 for frame in frames {
                     self.feed(Input::AgentSpoke { agent, frame });

@@ -61,8 +61,8 @@ pub(crate) fn note(note: &Note) {
             tracing::info!(%session, %agent, rung, "session woke");
         }
         Note::SessionForked { session, from } => tracing::info!(%session, %from, "session forked"),
-        Note::SessionFenced { session } => {
-            tracing::error!(%session, "another hub writes to this session; it is no longer served here");
+        Note::SessionFenced { session, held } => {
+            tracing::error!(%session, held, "another hub writes to this session; it is no longer served here");
         }
         Note::SessionDeleted { session } => tracing::info!(%session, "session deleted"),
         Note::SessionImported { session, events } => {

@@ -5,6 +5,7 @@ use crate::{
     config::Settings,
     effects::{Effects, Ground, chain},
     main_loop::{Mailboxes, MainLoop},
+    metrics::{self, Scrape},
     notify::Notify,
     observe::{self, LogTarget},
     paths::Paths,
@@ -115,7 +116,8 @@ pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), Boot
         let token = Token::create_or_read(&options.paths.token()).map_err(BootError::Token)?;
         let (on_the_web, addresses): (Vec<_>, Vec<_>) =
             addresses.into_iter().partition(Address::is_web);
-        let web = web::start(&on_the_web, &options, &token)?;
+        let (metrics, scrapes) = metrics::channel();
+        let web = web::start(&on_the_web, &options, &token, metrics)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
         for address in addresses {
             let listener = Listener::bind(&address, Some(&token))
@@ -125,7 +127,8 @@ pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), Boot
         }
         let (signals, signalled) = mpsc::channel(4);
         watch_signals(&signals)?;
-        let (main_loop, mail, sessions) = assemble(options, journal, ledger, arrivals, signalled)?;
+        let calls = Calls { accepted: arrivals, scrapes, signals: signalled };
+        let (main_loop, mail, sessions) = assemble(options, journal, ledger, calls)?;
         tracing::info!(sessions, pid = std::process::id(), "daemon started");
         on_ready(&Ready { addresses: bound, sessions });
         main_loop.run(mail).await;
@@ -167,7 +170,9 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
             runtime.block_on(async move {
                 let (_accepted, arrivals) = mpsc::channel(1);
                 let (_signals, signalled) = mpsc::channel(1);
-                let assembled = assemble(options, journal, ledger, arrivals, signalled);
+                let (_metrics, scrapes) = metrics::channel();
+                let calls = Calls { accepted: arrivals, scrapes, signals: signalled };
+                let assembled = assemble(options, journal, ledger, calls);
                 let (Ok((mut main_loop, mail, _)), Ok((ours, theirs))) = (assembled, pair()) else {
                     return;
                 };
@@ -200,13 +205,19 @@ fn runtime() -> Result<tokio::runtime::Runtime, BootError> {
         .map_err(|source| BootError::System { what: "the runtime", source })
 }
 
+/// What reaches the loop from outside the edges.
+struct Calls {
+    accepted: mpsc::Receiver<Stream>,
+    scrapes: mpsc::Receiver<Scrape>,
+    signals: mpsc::Receiver<()>,
+}
+
 /// Puts hub, edges and mailboxes together.
 fn assemble(
     options: Options,
     journal: Journal,
     ledger: Ledger,
-    accepted: mpsc::Receiver<Stream>,
-    signals: mpsc::Receiver<()>,
+    calls: Calls,
 ) -> Result<(MainLoop, Mailboxes, usize), BootError> {
     let seed = seed()?;
     let recovered = recover(&journal).map_err(BootError::Recover)?;
@@ -252,8 +263,9 @@ fn assemble(
         clients: client_mail,
         served: served_mail,
         terminals: terminal_mail,
-        accepted,
-        signals,
+        accepted: calls.accepted,
+        scrapes: calls.scrapes,
+        signals: calls.signals,
     };
     Ok((main_loop, mail, sessions))
 }

@@ -1,7 +1,10 @@
 //! The web front: a thread beside the loop that speaks HTTP to clients, and reaches the hub by the
 //! hub's own socket, as any client does.
 
-use crate::serve::{BootError, Options};
+use crate::{
+    metrics::Metrics,
+    serve::{BootError, Options},
+};
 use jackfield_clients::{
     Address, Token,
     web::{self, Door, Guard, Router},
@@ -14,6 +17,7 @@ use tokio::sync::oneshot;
 pub struct Front {
     /// The hub, to be dialled.
     pub hub: Address,
+    pub metrics: Metrics,
 }
 
 /// Makes the routes that are served beside the protocol itself.
@@ -54,6 +58,7 @@ pub(crate) fn start(
     addresses: &[Address],
     options: &Options,
     token: &Token,
+    metrics: Metrics,
 ) -> Result<Option<Web>, BootError> {
     if addresses.is_empty() {
         return Ok(None);
@@ -64,7 +69,7 @@ pub(crate) fn start(
     };
     let doors: Vec<Door> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
     let addresses = doors.iter().map(|it| it.address().clone()).collect();
-    let front = Front { hub: Address::Unix(options.paths.socket()) };
+    let front = Front { hub: Address::Unix(options.paths.socket()), metrics };
     let protocol = web::acp(&front.hub);
     let routes = options.routes.as_ref().map_or_else(Router::new, |it| (it.0)(front));
     let (routes, guard) = (protocol.merge(routes), Guard { token: token.clone() });

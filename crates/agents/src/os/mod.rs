@@ -26,6 +26,11 @@ pub(crate) use table::{Row, Table};
 /// The name of the variable that marks everything an agent starts, wherever it went.
 pub const MARK_VARIABLE: &str = "JACKFIELD_AGENT_MARK";
 
+/// What a process and all its descendants have in memory, pages that they share counted for each.
+pub fn resident_bytes(pid: u32) -> u64 {
+    Table::system().resident_bytes(pid)
+}
+
 /// Different after every boot, so that a pid and a start time of an earlier boot prove nothing.
 pub(crate) fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")

@@ -8,9 +8,10 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(id) else { return };
         match why {
             AppendFailure::Fenced => {
+                let held = session.gate.held().count();
                 let fault = Fault::Fenced { session: id.to_string() };
                 self.remove(id, &fault);
-                self.note(Note::SessionFenced { session: id.clone() });
+                self.note(Note::SessionFenced { session: id.clone(), held });
                 self.after_stop();
             }
             AppendFailure::Unavailable { why } => {

@@ -23,11 +23,24 @@ impl World {
         self.come_back();
         self.rest();
         self.everyone_catches_up();
+        self.the_numbers_tell_of_no_trouble();
         self.no_process_is_left_over();
         self.stop();
         self.until_stopped();
         self.start_again();
         self.rest();
+    }
+
+    /// What is watched from outside says the same as the world: everybody has heard everything.
+    fn the_numbers_tell_of_no_trouble(&self) {
+        let it = self.hub.gauges();
+        let holds = it.lag_max == 0
+            && it.behind == 0
+            && it.held_events == 0
+            && it.held_bytes == 0
+            && it.starts_waiting == 0
+            && it.processes.len() <= it.agents;
+        hold("the_numbers_agree_with_the_world", holds, || format!("{it:?}"));
     }
 
     fn until_stopped(&mut self) {

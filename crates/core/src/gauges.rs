@@ -1,0 +1,75 @@
+//! How the hub stands at this moment, in numbers: for whoever watches it. Reading them changes
+//! nothing.
+
+use crate::{Hub, SessionId, fanout::Phase};
+use std::{collections::BTreeMap, sync::Arc};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Sessions by the word for where they stand.
+    pub sessions: BTreeMap<&'static str, usize>,
+    pub clients: usize,
+    pub agents: usize,
+    /// Prompts that wait, in all sessions; those that an earlier daemon left included.
+    pub prompts_waiting: usize,
+    /// Starts of agents that wait for a place.
+    pub starts_waiting: usize,
+    pub asks_open: usize,
+    /// Events that were said and are not durable yet, and so not heard by anybody.
+    pub held_events: usize,
+    pub held_bytes: usize,
+    /// Pairs of a client and a session it hears.
+    pub attached: usize,
+    /// Of these, who reads the journal instead of hearing live.
+    pub behind: usize,
+    /// How many durable events the slowest of them has not heard yet.
+    pub lag_max: u64,
+    /// Bytes handed to clients and not yet written to their sockets.
+    pub unwritten_bytes: usize,
+    pub processes: Vec<Process>,
+}
+
+/// A running agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub agent: Arc<str>,
+    /// None for one that waits warm, or that only introduced itself.
+    pub session: Option<SessionId>,
+    pub pid: u32,
+}
+
+impl Hub {
+    pub fn gauges(&self) -> Gauges {
+        let mut gauges = Gauges {
+            clients: self.conns.len(),
+            agents: self.agents.len(),
+            starts_waiting: self.starts.len(),
+            unwritten_bytes: self.conns.values().map(|it| it.unwritten).sum(),
+            ..Gauges::default()
+        };
+        let mut serves = BTreeMap::new();
+        for (id, session) in &self.sessions {
+            if session.is_opening() {
+                continue;
+            }
+            *gauges.sessions.entry(self.shown(id, session)).or_default() += 1;
+            gauges.prompts_waiting += session.state.queue.len();
+            gauges.asks_open += session.asks.len();
+            gauges.held_events += session.gate.held().count();
+            gauges.held_bytes += session.gate.held_bytes();
+            gauges.attached += session.subscribers.len();
+            let durable = session.gate.durable().0;
+            for subscriber in session.subscribers.values() {
+                gauges.behind += usize::from(subscriber.phase != Phase::Live);
+                gauges.lag_max = gauges.lag_max.max(durable - subscriber.heard.0);
+            }
+            serves.extend(session.agent.map(|it| (it, id)));
+        }
+        let process = |(id, agent): (&crate::AgentId, &crate::agent::Agent)| {
+            let session = serves.get(id).map(|it| (*it).clone());
+            Some(Process { agent: agent.launch.name.clone(), session, pid: agent.pid? })
+        };
+        gauges.processes = self.agents.iter().filter_map(process).collect();
+        gauges
+    }
+}
