@@ -23,4 +23,3 @@ pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod trust;
-mod turn;

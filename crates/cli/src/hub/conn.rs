@@ -2,7 +2,7 @@
 
 use super::{
     Socket,
-    sources::{Happening, Sources},
+    sources::{Happening, Sources, Typed},
 };
 use crate::{
     out::Out,
@@ -35,6 +35,8 @@ pub(crate) struct Conn {
     tapped: bool,
     /// Requests that are not ACP; neither are their answers.
     control: BTreeSet<u64>,
+    /// What is typed waits where it is.
+    typing_waits: bool,
 }
 
 /// What came next.
@@ -61,6 +63,8 @@ pub(crate) enum Until {
     Hub,
     /// An agent has to answer; the caller may have set a limit.
     Deadline(Option<Deadline>),
+    /// An agent has to answer, within the limit for a start.
+    Started(Deadline),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,9 +84,16 @@ impl Conn {
         let failed = |source| Failure::local("cannot listen to the daemon", source);
         let (sources, socket) = (Sources::new(), Arc::new(socket));
         sources.listen(socket.clone()).map_err(failed)?;
-        let control = BTreeSet::new();
-        let (backlog, out) = (VecDeque::new(), out.clone());
-        Ok(Conn { socket, sources, backlog, next_id: 0, out, tapped: false, control })
+        Ok(Conn {
+            socket,
+            sources,
+            backlog: VecDeque::new(),
+            next_id: 0,
+            out: out.clone(),
+            tapped: false,
+            control: BTreeSet::new(),
+            typing_waits: false,
+        })
     }
 
     /// From now on every ACP message of this connection is printed, both ways.
@@ -108,6 +119,11 @@ impl Conn {
     pub(crate) fn heed_typing(&mut self) -> Result<(), Failure> {
         let listening = self.sources.listen_to_typing();
         listening.map_err(|source| Failure::local("cannot read stdin", source))
+    }
+
+    /// Whether what is typed is left where it is for now.
+    pub(crate) fn let_typing_wait(&mut self, waits: bool) {
+        self.typing_waits = waits;
     }
 
     /// Sends a request; its answer is heard like everything else. Returns the id.
@@ -149,12 +165,13 @@ impl Conn {
         let limit = match wait.until {
             Until::Hub => Some(began + Duration::from_secs(HUB_SECONDS_MAX)),
             Until::Deadline(deadline) => deadline.map(|it| it.at),
+            Until::Started(deadline) => Some(deadline.at),
         };
         let mut patient = true;
         loop {
             let soon = (began + PATIENCE).min(limit.unwrap_or(began + PATIENCE));
             let waited_for = || wait.what.to_owned();
-            match self.hear(if patient { Some(soon) } else { limit })? {
+            match self.hear(if patient { Some(soon) } else { limit }, false)? {
                 Heard::Frame(frame) if is_answer(&frame, id) => return result_of(&frame),
                 Heard::Frame(frame) => self.backlog.push_back(frame),
                 Heard::HubGone => return Err(Failure::HubGone { waited_for: waited_for() }),
@@ -164,7 +181,7 @@ impl Conn {
                     self.out.note(&format!("waiting for {}…", wait.what));
                 }
                 Heard::TimedOut => return Err(timed_out(wait)),
-                Heard::Typed(_) | Heard::TypedEnd => {}
+                Heard::Typed(_) | Heard::TypedEnd => unreachable!("nothing typed is wanted here"),
             }
         }
     }
@@ -173,14 +190,19 @@ impl Conn {
     pub(crate) fn next(&mut self, until: Option<Instant>) -> Result<Heard, Failure> {
         match self.backlog.pop_front() {
             Some(frame) => Ok(Heard::Frame(frame)),
-            None => self.hear(until),
+            None => self.hear(until, !self.typing_waits),
         }
     }
 
-    fn hear(&mut self, until: Option<Instant>) -> Result<Heard, Failure> {
+    fn hear(&mut self, until: Option<Instant>, typing: bool) -> Result<Heard, Failure> {
         loop {
             if self.sources.take_interrupt() {
                 return Ok(Heard::Interrupt);
+            }
+            match typing.then(|| self.sources.take_typed()).flatten() {
+                Some(Typed::Line(line)) => return Ok(Heard::Typed(line)),
+                Some(Typed::End) => return Ok(Heard::TypedEnd),
+                None => {}
             }
             let happenings = &self.sources.happenings;
             let happening = match until {
@@ -194,8 +216,6 @@ impl Conn {
                     self.print_heard(&frame)?;
                     Heard::Frame(frame)
                 }
-                Ok(Happening::Typed(line)) => Heard::Typed(line),
-                Ok(Happening::TypedEnd) => Heard::TypedEnd,
                 Ok(Happening::Woken) => continue,
                 Ok(Happening::HubGone) | Err(RecvTimeoutError::Disconnected) => Heard::HubGone,
                 Err(RecvTimeoutError::Timeout) => Heard::TimedOut,
@@ -284,11 +304,12 @@ fn limit_reads(socket: &Socket, limit: Option<Duration>) -> io::Result<()> {
 fn timed_out(wait: Wait<'_>) -> Failure {
     let waited_for = wait.what.to_owned();
     match wait.until {
-        Until::Deadline(Some(deadline)) => {
-            Failure::TimedOut { seconds: deadline.seconds, waited_for }
-        }
-        Until::Deadline(None) | Until::Hub => {
+        Until::Hub | Until::Deadline(None) => {
             Failure::Silent { waited_for, seconds: HUB_SECONDS_MAX }
         }
+        Until::Deadline(Some(Deadline { seconds, .. })) => {
+            Failure::TimedOut { seconds, waited_for }
+        }
+        Until::Started(Deadline { seconds, .. }) => Failure::SlowStart { seconds, waited_for },
     }
 }

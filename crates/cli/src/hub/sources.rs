@@ -21,16 +21,23 @@ pub(crate) enum Happening {
     Frame(Frame),
     /// The hub is gone.
     HubGone,
-    /// A line was typed, without its end.
-    Typed(String),
-    /// Nothing more will be typed.
-    TypedEnd,
-    /// Somebody wants this to end: see [`Sources::take_interrupt`].
+    /// There is something beside the queue: see [`Sources::take_interrupt`], [`Sources::take_typed`].
     Woken,
+}
+
+/// What was typed.
+#[derive(Debug)]
+pub(crate) enum Typed {
+    /// A line, without its end.
+    Line(String),
+    /// Nothing more will be.
+    End,
 }
 
 /// Frames that wait to be looked at. When it is full, the hub's outbox fills instead.
 const QUEUE_MAX: usize = 256;
+/// Typed lines that wait to be looked at. When it is full, the rest waits in its pipe.
+const TYPED_MAX: usize = 16;
 /// The hub sends no longer lines than it accepts, and it accepts 16 MiB and a little.
 const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -40,7 +47,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(crate) struct Sources {
     queue: SyncSender<Happening>,
     pub(crate) happenings: Receiver<Happening>,
-    typing: bool,
+    /// Beside the queue: who has no use for more of it can still hear the hub.
+    typed: Option<Receiver<Typed>>,
     /// Beside the queue: a flood of frames must not hide Ctrl-C.
     interrupts: Arc<AtomicUsize>,
 }
@@ -48,13 +56,18 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn new() -> Sources {
         let (queue, happenings) = sync_channel(QUEUE_MAX);
-        Sources { queue, happenings, typing: false, interrupts: Arc::default() }
+        Sources { queue, happenings, typed: None, interrupts: Arc::default() }
     }
 
     /// Whether there was a Ctrl-C or a SIGTERM since the last time; each counts once.
     pub(crate) fn take_interrupt(&self) -> bool {
         let one_less = |count: usize| count.checked_sub(1);
         self.interrupts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+    }
+
+    /// What was typed since the last time, one line at a time.
+    pub(crate) fn take_typed(&self) -> Option<Typed> {
+        self.typed.as_ref()?.try_recv().ok()
     }
 
     /// Frames of the hub.
@@ -73,17 +86,24 @@ impl Sources {
 
     /// Lines from stdin, from now on.
     pub(crate) fn listen_to_typing(&mut self) -> io::Result<()> {
-        if std::mem::replace(&mut self.typing, true) {
+        if self.typed.is_some() {
             return Ok(());
         }
+        let (lines, typed) = sync_channel(TYPED_MAX);
         let queue = self.queue.clone();
         thread::Builder::new().name("typing".into()).spawn(move || {
+            let tell = |what: Typed| {
+                let wanted = lines.send(what).is_ok();
+                // A full queue wakes the command as well.
+                let _woken = queue.try_send(Happening::Woken);
+                wanted
+            };
             read_lines(io::stdin(), &mut |line| {
-                let line = String::from_utf8_lossy(&line).into_owned();
-                queue.send(Happening::Typed(line)).is_ok()
+                tell(Typed::Line(String::from_utf8_lossy(&line).into_owned()))
             });
-            let _nobody_waits = queue.send(Happening::TypedEnd);
+            tell(Typed::End);
         })?;
+        self.typed = Some(typed);
         Ok(())
     }
 

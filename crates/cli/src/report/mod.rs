@@ -63,6 +63,9 @@ pub(crate) enum Failure {
     #[error("timed out after {seconds} s")]
     TimedOut { seconds: u64, waited_for: String },
 
+    #[error("the agent did not start within {seconds} s")]
+    SlowStart { seconds: u64, waited_for: String },
+
     /// What was asked, in words.
     #[error("permission denied: {}", nobody_for(.asks.len()))]
     Denied { asks: Vec<String> },
@@ -87,6 +90,10 @@ pub(crate) enum Failure {
         exit: Exit,
         hint: String,
     },
+
+    /// Every failure was told when it happened; this is the last one's exit code.
+    #[error("not every turn ended well")]
+    Told(Exit),
 
     /// Whoever read our stdout has heard enough.
     #[error("nobody reads stdout")]
@@ -124,7 +131,7 @@ impl Failure {
             | Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
                 Exit::Usage
             }
-            Failure::TimedOut { .. } => Exit::TimedOut,
+            Failure::TimedOut { .. } | Failure::SlowStart { .. } => Exit::TimedOut,
             Failure::NoSession { .. }
             | Failure::Ambiguous { .. }
             | Failure::NothingLive
@@ -141,13 +148,13 @@ impl Failure {
                 Exit::Interrupted
             }
             Failure::Answer(answer) => answer.exit(),
-            Failure::Local { exit, .. } => *exit,
+            Failure::Local { exit, .. } | Failure::Told(exit) => *exit,
         }
     }
 
     /// Prints it on stderr and says how to exit.
     pub(crate) fn report(&self, out: &Out) -> Exit {
-        if !matches!(self, Failure::Hangup) {
+        if !matches!(self, Failure::Hangup | Failure::Told(_)) {
             out.alert(&format!("{} {self}", paint(ALERT, "error:")));
             for cause in self.causes() {
                 let cause = cause.trim_end().replace('\n', "\n    ");
@@ -171,7 +178,9 @@ impl Failure {
             Failure::Silent { waited_for, seconds } => {
                 vec![format!("waited {seconds} s for {waited_for}")]
             }
-            Failure::HubGone { waited_for } | Failure::TimedOut { waited_for, .. } => {
+            Failure::HubGone { waited_for }
+            | Failure::TimedOut { waited_for, .. }
+            | Failure::SlowStart { waited_for, .. } => {
                 vec![format!("it was waiting for {waited_for}")]
             }
             _ => Vec::new(),
@@ -249,6 +258,11 @@ impl Failure {
                 "send another prompt to the session to let it go on".into()
             }
             Failure::TimedOut { .. } => "give it more time with `--timeout`".into(),
+            Failure::SlowStart { .. } => {
+                "give it more time with `--start-timeout`, or run the agent's own command by \
+                 itself: it may say what it waits for"
+                    .into()
+            }
             Failure::Denied { .. } => {
                 "allow more with `--approve reads` or `--approve all`, or answer on a terminal"
                     .into()

@@ -6,7 +6,7 @@ use std::{
     io::Write as _,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -96,18 +96,20 @@ impl Home {
 
     /// Starts a command and does not wait for it.
     pub(crate) fn start(&self, args: &[&str], input: Option<&str>) -> Running<'_> {
-        let mut command = self.command(args);
-        if input.is_some() {
-            command.stdin(Stdio::piped());
-        }
-        let mut child = command.spawn().expect("the command starts");
-        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-            // A command that does not read its input may be gone already.
-            let _unread = stdin.write_all(input.as_bytes());
-        }
+        let (running, mut stdin) = self.start_typing(args);
+        // A command that does not read its input may be gone already.
+        let _unread = stdin.write_all(input.unwrap_or_default().as_bytes());
+        running
+    }
+
+    /// Starts a command whose stdin stays open: what is typed, and when, is the test's to say.
+    pub(crate) fn start_typing(&self, args: &[&str]) -> (Running<'_>, ChildStdin) {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("it starts");
+        let stdin = child.stdin.take().expect("piped");
         let stdout = collect(child.stdout.take().expect("piped"));
         let stderr = collect(child.stderr.take().expect("piped"));
-        Running { home: self, child, stdout, stderr, shown: self.redact(&args.join(" ")) }
+        let shown = self.redact(&args.join(" "));
+        (Running { home: self, child, stdout, stderr, shown }, stdin)
     }
 
     /// Replaces what differs from run to run and from machine to machine.

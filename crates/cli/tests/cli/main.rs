@@ -14,6 +14,7 @@ mod errors;
 mod fake_hub;
 mod help;
 mod home;
+mod interactive;
 mod lists;
 mod log;
 mod policy;

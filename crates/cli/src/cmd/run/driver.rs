@@ -1,0 +1,238 @@
+//! The client whose prompts run: words are printed, asks answered, and there is always a way to stop.
+
+use super::{goal::Goal, input::Input, lines::Lines};
+use crate::{
+    ask::{Ask, Rules},
+    hub::{Conn, Deadline, Heard, is_answer, result_of},
+    out::{Format, Out, Side, Transcript},
+    report::Failure,
+};
+use jackfield_wire::{Frame, Kind};
+use serde_json::{Value, json};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// The hub ends an agent that does not stop after six seconds.
+const STOP_MAX: Duration = Duration::from_secs(15);
+
+/// A run that shall fail at an ask fails at once, whatever the agent makes of it.
+const FAIL_MAX: Duration = Duration::from_millis(500);
+
+/// How turns are followed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) format: Format,
+    pub(super) rules: Rules,
+    /// Seconds a turn may take, where each has a limit of its own.
+    pub(super) timeout: Option<u64>,
+    pub(super) input: Input,
+}
+
+/// Why we asked the turn to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stopping {
+    Interrupted,
+    /// A line of stdin said so.
+    Told,
+    TimedOut {
+        seconds: u64,
+    },
+    Denied,
+}
+
+/// How following ended.
+pub(super) struct Done {
+    /// The turn itself is over, or shall be; otherwise we only left.
+    pub(super) over: bool,
+    pub(super) outcome: Result<(), Failure>,
+}
+
+/// The turn that runs.
+pub(super) struct Turn {
+    deadline: Option<Deadline>,
+    /// Until when it is waited for.
+    limit: Option<Instant>,
+    stopping: Option<Stopping>,
+    /// What was asked and refused, in words.
+    pub(super) denied: Vec<String>,
+}
+
+pub(super) struct Driver<'a> {
+    pub(super) conn: &'a mut Conn,
+    pub(super) out: Out,
+    pub(super) goal: &'a Goal,
+    pub(super) manner: Manner,
+    pub(super) transcript: Transcript,
+    /// Asks that wait for a person; the first is on the screen.
+    pub(super) open: VecDeque<Ask>,
+    pub(super) turn: Option<Turn>,
+    /// What stdin says, if its lines are prompts.
+    pub(super) lines: Option<Lines>,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(conn: &'a mut Conn, out: &Out, goal: &'a Goal, manner: Manner) -> Driver<'a> {
+        let side = if manner.format == Format::Text { Side::Stderr } else { Side::Nowhere };
+        Driver {
+            conn,
+            out: out.clone(),
+            goal,
+            manner,
+            transcript: Transcript::new(out, side),
+            open: VecDeque::new(),
+            turn: None,
+            lines: None,
+        }
+    }
+
+    /// One turn, from the prompt to its outcome.
+    pub(super) fn turn(&mut self, prompt: &Value, deadline: Option<Deadline>) -> Done {
+        let limit = deadline.map(|it| it.at);
+        self.turn = Some(Turn { deadline, limit, stopping: None, denied: Vec::new() });
+        let answer = self.follow(prompt);
+        let turn = self.turn.take();
+        let over = matches!(answer, Ok(_) | Err(Failure::Answer(_) | Failure::Denied { .. }));
+        let printed = self.print_end(answer.is_ok());
+        let outcome = printed.and_then(|()| match turn {
+            Some(turn) => self.outcome(&turn, answer),
+            None => answer.map(drop),
+        });
+        Done { over, outcome }
+    }
+
+    /// Waits for the answer to the prompt.
+    fn follow(&mut self, prompt: &Value) -> Result<Value, Failure> {
+        let id = self.conn.ask("session/prompt", prompt)?;
+        loop {
+            match self.conn.next(self.turn.as_ref().and_then(|it| it.limit))? {
+                Heard::Frame(frame) if is_answer(&frame, id) => return result_of(&frame),
+                Heard::Frame(frame) => self.on_frame(&frame)?,
+                Heard::Typed(line) => self.on_typed(&line)?,
+                Heard::TypedEnd => self.on_typed_end()?,
+                Heard::Interrupt => self.on_interrupt()?,
+                Heard::TimedOut => self.on_timeout()?,
+                Heard::HubGone => {
+                    let waited_for = format!("the answer of {}", self.goal.agent);
+                    return Err(Failure::HubGone { waited_for });
+                }
+            }
+        }
+    }
+
+    fn print_end(&mut self, good: bool) -> Result<(), Failure> {
+        self.transcript.finish()?;
+        if self.manner.format == Format::Quiet && good {
+            self.out.data(self.transcript.final_words())?;
+            self.out.end_line()?;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, turn: &Turn, answer: Result<Value, Failure>) -> Result<(), Failure> {
+        let waited_for = || format!("the answer of {}", self.goal.agent);
+        match turn.stopping {
+            // We left, or could not go on: what happened first is not what counts.
+            _ if matches!(&answer, Err(it) if !matches!(it, Failure::Answer(_))) => {}
+            // Who goes on afterwards is told of the turn, not of the command.
+            Some(Stopping::Interrupted) if self.lines.is_none() => {
+                return Err(Failure::Interrupted { waited_for: waited_for() });
+            }
+            Some(Stopping::TimedOut { seconds }) => {
+                return Err(Failure::TimedOut { seconds, waited_for: waited_for() });
+            }
+            Some(Stopping::Denied) => return Err(turn.refused()),
+            Some(Stopping::Interrupted | Stopping::Told) | None => {}
+        }
+        match answer?["stopReason"].as_str().unwrap_or_default() {
+            "end_turn" if !turn.denied.is_empty() => Err(turn.refused()),
+            "end_turn" => Ok(()),
+            "cancelled" => Err(Failure::Cancelled),
+            reason => Err(Failure::Stopped { reason: reason.to_owned() }),
+        }
+    }
+
+    pub(super) fn on_frame(&mut self, frame: &Frame) -> Result<(), Failure> {
+        let params = || -> Value {
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default()
+        };
+        match (frame.kind(), frame.method().as_deref()) {
+            (Kind::Request, _) => self.on_request(frame),
+            (Kind::Notification, Some("session/update")) => {
+                self.transcript.update(&params()["update"])
+            }
+            (Kind::Notification, Some("$/cancel_request")) => {
+                self.withdraw(frame.request_id().unwrap_or_default());
+                Ok(())
+            }
+            (Kind::Notification, Some("_jackfield/session" | "_jackfield/turn")) => {
+                self.on_fact(&params())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The outcome is ours to report, and what we did ourselves is no news.
+    fn on_fact(&mut self, fact: &Value) -> Result<(), Failure> {
+        match fact["is"].as_str() {
+            Some("bound" | "quiet") => self.transcript.notice(fact),
+            Some("cancelled") if fact["step"].as_u64() != Some(1) => self.transcript.notice(fact),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_interrupt(&mut self) -> Result<(), Failure> {
+        if self.turn.as_ref().is_some_and(|it| it.stopping.is_some()) {
+            let waited_for = format!("{} to stop", self.goal.agent);
+            return Err(Failure::Interrupted { waited_for });
+        }
+        self.out.alert(&format!(
+            "cancelling: waiting for {} to stop; Ctrl-C again leaves at once",
+            self.goal.agent
+        ));
+        self.stop(Stopping::Interrupted)
+    }
+
+    fn on_timeout(&mut self) -> Result<(), Failure> {
+        let waited_for = format!("{} to stop", self.goal.agent);
+        let Some(turn) = &self.turn else { return Ok(()) };
+        match (turn.stopping, turn.deadline) {
+            (None, Some(Deadline { seconds, .. })) => {
+                self.note(&format!("timed out after {seconds} s: waiting for {waited_for}"));
+                self.stop(Stopping::TimedOut { seconds })
+            }
+            (Some(Stopping::TimedOut { seconds }), _) => {
+                Err(Failure::TimedOut { seconds, waited_for })
+            }
+            (Some(Stopping::Denied), _) => Err(turn.refused()),
+            _ => Err(Failure::Interrupted { waited_for }),
+        }
+    }
+
+    /// Asks the turn to stop, once.
+    pub(super) fn stop(&mut self, why: Stopping) -> Result<(), Failure> {
+        let Some(turn) = self.turn.as_mut().filter(|it| it.stopping.is_none()) else {
+            return Ok(());
+        };
+        turn.stopping = Some(why);
+        let grace = if why == Stopping::Denied { FAIL_MAX } else { STOP_MAX };
+        turn.limit = Some(Instant::now() + grace);
+        // The hub settles the asks of a turn that is cancelled.
+        self.open.clear();
+        let params = json!({ "sessionId": self.goal.session });
+        self.conn.notify("session/cancel", &params)
+    }
+
+    pub(super) fn note(&self, line: &str) {
+        if self.manner.format == Format::Text {
+            self.out.note(line);
+        }
+    }
+}
+
+impl Turn {
+    fn refused(&self) -> Failure {
+        Failure::Denied { asks: self.denied.clone() }
+    }
+}

@@ -1,0 +1,93 @@
+//! The session that prompts go to: a new one, or one that exists.
+
+use super::Run;
+use crate::{
+    hub::{AgentChoice, Conn, Deadline, Row, Until, Wait, find, greet, initialize, sessions},
+    report::Failure,
+};
+use serde_json::json;
+use std::path::Path;
+
+/// The session prompts go to.
+pub(super) struct Goal {
+    pub(super) session: String,
+    pub(super) agent: String,
+    /// We opened or woke it, so we close it.
+    pub(super) ours: bool,
+}
+
+impl Goal {
+    /// Ends the agent of the session we opened; the journal keeps what was said.
+    pub(super) fn close(&self, conn: &mut Conn) {
+        conn.untap();
+        let wait = Wait { what: "the session to close", until: Until::Hub };
+        let params = json!({ "sessionId": self.session });
+        // The outcome of the turn is what counts; a session that stays open is in `ps`.
+        let _closed = conn.call("session/close", &params, wait);
+    }
+}
+
+impl Run {
+    /// Starts the agent and opens a session.
+    pub(super) fn begin(
+        &self,
+        conn: &mut Conn,
+        choice: &AgentChoice,
+        cwd: &Path,
+        deadline: Option<Deadline>,
+    ) -> Result<Goal, Failure> {
+        let what = format!("{} to start", choice.shown());
+        choice.connect(conn, cwd)?;
+        let until = self.until(deadline);
+        initialize(conn, "run", self.aware(), Wait { what: &what, until })?;
+        let what = format!("{} to open a session", choice.shown());
+        let until = self.until(deadline);
+        let params = json!({ "cwd": cwd, "mcpServers": [] });
+        let opened = conn.call("session/new", &params, Wait { what: &what, until })?;
+        let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
+        Ok(Goal { session, agent: choice.shown().to_owned(), ours: true })
+    }
+
+    /// A step of the start may take so long, and no longer than everything may.
+    fn until(&self, deadline: Option<Deadline>) -> Until {
+        let start = Deadline::after(self.start_timeout);
+        match deadline {
+            Some(deadline) if deadline.at < start.at => Until::Deadline(Some(deadline)),
+            _ => Until::Started(start),
+        }
+    }
+
+    /// Finds a session that exists. If its agent must be started again, it is as the caller would.
+    pub(super) fn go_on(
+        &self,
+        conn: &mut Conn,
+        named: &str,
+        choice: &AgentChoice,
+        cwd: &Path,
+    ) -> Result<Goal, Failure> {
+        greet(conn, "run", self.aware())?;
+        let row = find(&sessions(conn)?, named)?;
+        match choice {
+            AgentChoice::Configured => prepare_to_wake(conn, &row)?,
+            given => {
+                given.connect(conn, cwd)?;
+            }
+        }
+        Ok(Goal { ours: !row.is_live(), session: row.session_id, agent: row.agent })
+    }
+}
+
+/// Should the session's agent have to be started again: as configured, or else as the caller would.
+pub(in crate::cmd) fn prepare_to_wake(conn: &mut Conn, row: &Row) -> Result<(), Failure> {
+    let cwd = Path::new(&row.cwd);
+    let configured = match AgentChoice::Named(row.agent.clone()).connect(conn, cwd) {
+        Err(Failure::Answer(answer)) if answer.name() == "no_agent" => false,
+        connected => connected?,
+    };
+    // One of the catalogue's was opened by its name, or with a command of somebody's.
+    if !configured && !row.argv.is_empty() {
+        let (name, argv) = (row.agent.clone(), row.argv.clone());
+        AgentChoice::Command { name, argv }.connect(conn, cwd)?;
+    }
+    Ok(())
+}
