@@ -25,6 +25,7 @@ mod matrix_resume;
 mod notify;
 mod policy;
 mod queue;
+mod runner;
 mod sdk;
 mod sdk_client;
 mod secrets;
