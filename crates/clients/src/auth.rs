@@ -1,10 +1,10 @@
 //! The first line of a TCP connection: whoever can read the token file may speak.
 
+use crate::farewell::farewell;
 use crate::stream::Stream;
 use crate::token::Token;
 use bytes::{Bytes, BytesMut};
 use jackfield_wire::{Fault, Frame, Kind};
-use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -15,9 +15,6 @@ const METHOD: &str = "_jackfield/auth";
 const LINE_BYTES_MAX: usize = 4 << 10;
 /// A client knows the token before it connects.
 const LINE_WITHIN: Duration = Duration::from_secs(5);
-/// What a refused peer gets to read why, and how much of what it says meanwhile is thrown away.
-const FAREWELL_WITHIN: Duration = Duration::from_secs(1);
-const FAREWELL_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a peer was not let in.
 #[derive(Debug, thiserror::Error)]
@@ -63,8 +60,10 @@ pub(crate) async fn admit(mut stream: TcpStream, token: &Token) -> Result<Stream
     match admitted {
         Ok(early) => Ok(Stream { early, ..stream.into() }),
         Err(refusal) => {
-            // A peer that does not listen to the reason is not waited for.
-            let _ = timeout(FAREWELL_WITHIN, refuse(stream, &refusal)).await;
+            // A fresh socket has room for one line.
+            if stream.write_all(&refusal.line()).await.is_ok() {
+                farewell(stream).await;
+            }
             Err(refusal)
         }
     }
@@ -99,13 +98,4 @@ fn check(line: Bytes, token: &Token) -> Result<(), Refusal> {
         frame.params().and_then(|it| serde_json::from_str(it).ok()).ok_or(Refusal::NoToken)?;
     let shown = params.get("token").and_then(|it| it.as_str()).ok_or(Refusal::NoToken)?;
     if token.matches(shown) { Ok(()) } else { Err(Refusal::WrongToken) }
-}
-
-async fn refuse(mut stream: TcpStream, refusal: &Refusal) -> io::Result<()> {
-    stream.write_all(&refusal.line()).await?;
-    stream.shutdown().await?;
-    // To close with its words unread would reset the connection, and it might never see the line.
-    let mut rest = stream.take(FAREWELL_BYTES_MAX);
-    tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
-    Ok(())
 }

@@ -31,6 +31,7 @@ mod auth;
 mod chunk;
 mod conn;
 mod dial;
+mod farewell;
 mod listen;
 mod outbox;
 mod relay;

@@ -5,6 +5,7 @@ use crate::auth::{self, Refusal};
 use crate::socket::{self, SocketFile};
 use crate::stream::Stream;
 use crate::token::Token;
+use crate::web::CertificateError;
 use rustix::io::Errno;
 use std::future::pending;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 /// Peers that may be about to show their token at the same time.
 const PENDING_MAX: usize = 64;
 /// After the system ran out of something, so that the loop does not spin on it.
-const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
@@ -58,6 +59,12 @@ pub enum BindError {
     Web { address: Address },
     #[error("`{address}` needs a certificate: set `cert` and `key` under [http] in config.toml")]
     NeedsCertificate { address: Address },
+    #[error("`{address}` has no certificate that can be used")]
+    Certificate {
+        address: Address,
+        #[source]
+        source: Box<CertificateError>,
+    },
 }
 
 /// Why [`Listener::accept`] has no stream. The listener goes on.
@@ -213,7 +220,7 @@ async fn admit(stream: TcpStream, token: Token) -> Result<Stream, Refusal> {
     auth::admit(stream, &token).await
 }
 
-fn is_exhausted(error: &io::Error) -> bool {
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)

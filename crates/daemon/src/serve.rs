@@ -15,7 +15,7 @@ use crate::{
     roster::{self, Roster},
     rulebook::{Rulebook, RulesError},
     served::Served,
-    web::{self, Routes, Web},
+    web::{self, Routes},
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
@@ -132,7 +132,9 @@ pub fn serve(options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), Boot
         tracing::info!(sessions, pid = std::process::id(), "daemon started");
         on_ready(&Ready { addresses: bound, sessions });
         main_loop.run(mail).await;
-        web.into_iter().for_each(Web::finish);
+        if let Some(web) = web {
+            web.finish().await;
+        }
         tracing::info!("daemon stopped");
         Ok(())
     })

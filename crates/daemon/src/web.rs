@@ -41,15 +41,17 @@ pub(crate) struct Web {
     /// Where it listens.
     pub(crate) addresses: Vec<Address>,
     stop: oneshot::Sender<()>,
+    ended: oneshot::Receiver<()>,
     thread: JoinHandle<()>,
 }
 
 impl Web {
-    /// Ends it; whoever is connected is cut off.
-    pub(crate) fn finish(self) {
+    /// Ends it; what is under way has a moment to end. The hub's side of it goes on meanwhile.
+    pub(crate) async fn finish(self) {
         drop(self.stop);
         // The thread has nothing to say; a panic there was already reported by the panic hook.
-        let _ended = self.thread.join();
+        let _ended = self.ended.await;
+        let _joined = self.thread.join();
     }
 }
 
@@ -63,8 +65,9 @@ pub(crate) fn start(
     if addresses.is_empty() {
         return Ok(None);
     }
+    let (http, certificate) = (&options.settings.http, options.settings.http.certificate());
     let bind = |address: &Address| {
-        Door::bind(address, None)
+        Door::bind(address, certificate.as_ref())
             .map_err(|source| BootError::Listen { address: address.clone(), source })
     };
     let doors: Vec<Door> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
@@ -72,27 +75,27 @@ pub(crate) fn start(
     let front = Front { hub: Address::Unix(options.paths.socket()), metrics };
     let protocol = web::acp(&front.hub);
     let routes = options.routes.as_ref().map_or_else(Router::new, |it| (it.0)(front));
-    let (routes, guard) = (protocol.merge(routes), Guard { token: token.clone() });
+    let routes = protocol.merge(routes);
+    let guard = Guard { token: token.clone(), hosts: http.hosts(), origins: http.origins() };
     let system = |what| move |source: io::Error| BootError::System { what, source };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(system("the web front's runtime"))?;
-    let (stop, stopped) = oneshot::channel();
+    let ((stop, stopped), (ends, ended)) = (oneshot::channel::<()>(), oneshot::channel());
+    let stopped = async {
+        let _told = stopped.await;
+    };
     let thread = std::thread::Builder::new().name("web".into());
     let thread = thread
         .spawn(move || {
-            runtime.block_on(async move {
-                tokio::select! {
-                    served = web::serve(doors, guard, routes) => {
-                        if let Err(error) = served {
-                            tracing::error!(%error, "the web front has ended");
-                        }
-                    }
-                    _ = stopped => {}
-                }
-            });
+            if let Err(error) = runtime.block_on(web::serve(doors, guard, routes, stopped)) {
+                tracing::error!(%error, "the web front has ended");
+            }
+            // Whoever is still connected is cut off now.
+            drop(runtime);
+            let _unheard = ends.send(());
         })
         .map_err(system("a thread"))?;
-    Ok(Some(Web { addresses, stop, thread }))
+    Ok(Some(Web { addresses, stop, ended, thread }))
 }

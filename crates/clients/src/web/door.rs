@@ -1,22 +1,17 @@
 //! An address that is open to HTTP, in the clear on this machine or with TLS.
 
+use super::limits::BACKLOG;
+use super::tls::Certificate;
 use crate::address::Address;
 use crate::listen::BindError;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
-
-/// Where the certificate chain and its key are, as PEM.
-#[derive(Debug, Clone)]
-pub struct Certificate {
-    pub chain: PathBuf,
-    pub key: PathBuf,
-}
+use std::{fmt, io};
+use tokio_rustls::TlsAcceptor;
 
 /// An open address. Bound before anything else starts, so that a failure is told at once.
-#[derive(Debug)]
 pub struct Door {
     pub(super) listener: TcpListener,
+    pub(super) tls: Option<TlsAcceptor>,
     address: Address,
 }
 
@@ -28,10 +23,15 @@ impl Door {
         match address {
             Address::Http(at) => {
                 let (listener, at) = listen(*at).map_err(failed)?;
-                Ok(Door { listener, address: Address::Http(at) })
+                Ok(Door { listener, tls: None, address: Address::Http(at) })
             }
-            Address::Https(_) if certificate.is_none() => {
-                Err(BindError::NeedsCertificate { address: address.clone() })
+            Address::Https(at) => {
+                let needed = || BindError::NeedsCertificate { address: address.clone() };
+                let tls = certificate.ok_or_else(needed)?.load();
+                let unusable = |source| BindError::Certificate { address: address.clone(), source };
+                let tls = Some(tls.map_err(Box::new).map_err(unusable)?);
+                let (listener, at) = listen(*at).map_err(failed)?;
+                Ok(Door { listener, tls, address: Address::Https(at) })
             }
             _ => Err(BindError::Web { address: address.clone() }),
         }
@@ -43,8 +43,16 @@ impl Door {
     }
 }
 
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 fn listen(at: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(at)?;
+    // Once more, for a longer queue than the standard library asks for.
+    rustix::net::listen(&listener, BACKLOG)?;
     listener.set_nonblocking(true)?;
     let at = listener.local_addr()?;
     Ok((listener, at))

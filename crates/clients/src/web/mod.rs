@@ -1,18 +1,40 @@
 //! The web front: HTTP, WebSocket and TLS in front of a daemon.
 //!
-//! Read in this order: [`Door`] is an address that is open, [`Guard`] says who is let in, [`serve`]
-//! takes connections and lets a [`Router`] answer them; [`acp()`] makes the routes of the protocol
-//! itself. Everything else that is served comes from outside, as a router.
+//! Read in this order: [`limits`] holds every bound. [`Door`] is an address that is open (`tls` is
+//! its certificate). [`Guard`] says who is let in: `host` are the names we answer to, `origin` the
+//! pages that may talk to us, `refused` what the others hear. [`serve`] takes connections (`conn`),
+//! for which there is `room`, and lets a [`Router`] answer their requests (`body`). [`acp()`] makes
+//! the routes of the protocol itself; everything else that is served comes from outside, as a
+//! router.
 //!
 //! The front is only a client: for each of its own clients it dials the daemon's socket.
+//!
+//! **Invariant:** no request reaches a route before the guard has let it in, and none carries the
+//! token further.
+//!
+//! **Invariant:** what a peer without the token can make us hold is bounded, in number, bytes and
+//! time, and it never keeps out one who has the token.
 
 mod acp;
+mod body;
+mod conn;
 mod door;
 mod guard;
+mod host;
+pub mod limits;
+mod origin;
+mod refused;
+mod room;
 mod serve;
+#[cfg(test)]
+mod tests;
+mod tls;
 
 pub use acp::acp;
 pub use axum::Router;
-pub use door::{Certificate, Door};
+pub use door::Door;
 pub use guard::Guard;
+pub use host::{Host, NoHost};
+pub use origin::{NoOrigin, Origin};
 pub use serve::serve;
+pub use tls::{Certificate, CertificateError};

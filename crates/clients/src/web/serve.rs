@@ -1,38 +1,198 @@
 //! Taking connections: each is a task, and speaks HTTP/1.1 or HTTP/2.
 
+use super::body::timed;
+use super::conn::Conn;
 use super::door::Door;
-use super::guard::{self, Guard};
+use super::guard::{Arrival, Entry, Guard};
+use super::limits::{self, Capacity};
+use super::origin;
+use super::refused::Refused;
+use super::room::{Pass, Room};
+use crate::listen::{EXHAUSTED_PAUSE, is_exhausted};
 use axum::Router;
-use axum::middleware;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use std::io;
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::{io, pin::pin};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
-/// Serves `routes` on all doors to whom the guard lets in, until it is dropped.
-pub async fn serve(doors: Vec<Door>, guard: Guard, routes: Router) -> io::Result<()> {
-    let routes = routes.layer(middleware::from_fn_with_state(Arc::new(guard), guard::check));
+/// Serves `routes` on all doors to whom the guard lets in, until `stop` is over. What is under way
+/// then has a moment to end.
+pub async fn serve(
+    doors: Vec<Door>,
+    guard: Guard,
+    routes: Router,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let routes = routes.layer(DefaultBodyLimit::max(limits::API_BODY_BYTES_MAX));
+    let (stopping, told) = watch::channel(());
+    let room = Room::new(Capacity::of_this_process());
+    let front = Arc::new(Front {
+        guard,
+        routes: TowerToHyperService::new(routes),
+        room: Arc::clone(&room),
+        http: http(),
+        stopping: told,
+    });
     let mut open = JoinSet::new();
     for door in doors {
-        open.spawn(accept(TcpListener::from_std(door.listener)?, routes.clone()));
+        let listener = TcpListener::from_std(door.listener)?;
+        open.spawn(Arc::clone(&front).accept(listener, door.tls));
     }
-    open.join_all().await;
+    stop.await;
+    open.shutdown().await;
+    drop((front, stopping));
+    // Whoever is not through by then is cut off with the runtime.
+    let _ = timeout(limits::GOODBYE_WITHIN, room.emptied()).await;
     Ok(())
 }
 
-async fn accept(listener: TcpListener, routes: Router) {
-    loop {
-        let Ok((stream, _)) = listener.accept().await else { continue };
-        // An event is sent when it is whole: nothing is gained by waiting for more.
-        let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(routes.clone());
-        tokio::spawn(async move {
-            let server = auto::Builder::new(TokioExecutor::new());
-            // A client that leaves or speaks nonsense is its own concern.
-            let _ = server.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
-        });
+/// What all connections share.
+struct Front {
+    guard: Guard,
+    routes: TowerToHyperService<Router>,
+    room: Arc<Room>,
+    http: auto::Builder<TokioExecutor>,
+    /// Closed when all of it ends.
+    stopping: watch::Receiver<()>,
+}
+
+fn http() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::IDLE_WITHIN)
+        .max_buf_size(limits::HEAD_BYTES_MAX)
+        .max_headers(limits::HEADERS_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits::STREAMS_MAX)
+        .max_pending_accept_reset_streams(limits::RESETS_MAX)
+        .max_local_error_reset_streams(limits::FAULTS_MAX)
+        .max_header_list_size(u32::try_from(limits::HEAD_BYTES_MAX).expect("it is small"))
+        .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(limits::CONN_WINDOW_BYTES)
+        .max_send_buf_size(limits::SEND_BYTES_MAX)
+        .keep_alive_interval(limits::PING_AFTER)
+        .keep_alive_timeout(limits::PING_WITHIN);
+    builder
+}
+
+impl Front {
+    async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    let conn = Conn::new(stream, self.room.enter(peer.ip()));
+                    tokio::spawn(Arc::clone(&self).attend(conn, peer, tls.clone()));
+                }
+                Err(error) if is_exhausted(&error) => {
+                    tracing::warn!(%error, "no connection could be taken");
+                    tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                }
+                // It left before we came.
+                Err(_) => {}
+            }
+        }
     }
+
+    /// One connection from its first byte to its last.
+    async fn attend(self: Arc<Self>, conn: Conn, peer: SocketAddr, tls: Option<TlsAcceptor>) {
+        // Nobody is there any more who could be answered.
+        let Ok(local) = conn.local_ip() else { return };
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let visit = Visit { pass: conn.pass(), arrival: Arrival { scheme, local }, peer };
+        let Some(tls) = tls else { return self.speak(conn, visit).await };
+        let shaken = tokio::select! {
+            shaken = timeout(limits::HANDSHAKE_WITHIN, tls.accept(conn)) => shaken,
+            () = visit.pass.evicted() => return,
+        };
+        // A client that leaves or speaks nonsense is its own concern.
+        if let Ok(Ok(conn)) = shaken {
+            self.speak(conn, visit).await;
+        }
+    }
+
+    async fn speak<I>(self: Arc<Self>, io: I, visit: Visit)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = service_fn(|it| Arc::clone(&self).answer(visit.clone(), it));
+        let mut http = pin!(self.http.serve_connection_with_upgrades(TokioIo::new(io), service));
+        let mut stopping = self.stopping.clone();
+        let pass = &visit.pass;
+        tokio::select! {
+            // A client that leaves or speaks nonsense is its own concern.
+            _ = http.as_mut() => return,
+            () = pass.evicted() => return,
+            () = pass.unwelcome() => {}
+            _ = stopping.changed() => {}
+        }
+        http.as_mut().graceful_shutdown();
+        tokio::select! {
+            _ = http => {}
+            () = pass.evicted() => {}
+            () = pass.still_unknown_after(limits::GOODBYE_WITHIN) => {}
+        }
+    }
+
+    /// One request.
+    async fn answer(
+        self: Arc<Self>,
+        visit: Visit,
+        request: Request<Incoming>,
+    ) -> Result<Response, Infallible> {
+        let (mut head, body) = request.into_parts();
+        let version = head.version;
+        let verdict = self.guard.check(visit.arrival, &mut head);
+        let entry = match verdict.entry {
+            Ok(Entry::Known) if !visit.pass.recognize() => Err(Refused::Full),
+            entry => entry,
+        };
+        let mut response = match entry {
+            Ok(Entry::Preflight) => {
+                let mut response = StatusCode::NO_CONTENT.into_response();
+                origin::permit(response.headers_mut());
+                response
+            }
+            Ok(Entry::Known | Entry::Open) => {
+                self.routes.call(Request::from_parts(head, timed(body))).await?
+            }
+            Err(why) => {
+                tracing::debug!(peer = %visit.peer, method = %head.method, ?why, "request refused");
+                visit.pass.dismiss();
+                why.answer(version)
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if let Some(page) = verdict.page {
+            origin::reveal(headers, page);
+        }
+        Ok(response)
+    }
+}
+
+/// One connection, as its requests know it.
+#[derive(Clone)]
+struct Visit {
+    pass: Pass,
+    arrival: Arrival,
+    peer: SocketAddr,
 }

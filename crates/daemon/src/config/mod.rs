@@ -23,6 +23,7 @@ pub struct Settings {
     /// Who is told when an agent needs somebody, is done or failed.
     pub notify: Option<NotifySettings>,
     pub sessions: SessionSettings,
+    pub http: HttpSettings,
     pub liveness: LivenessSettings,
     pub agents: BTreeMap<String, AgentSettings>,
 }
@@ -74,7 +75,8 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
         Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
     };
     let invalid = |reason| ConfigError::Invalid { path: path.to_owned(), reason };
-    let settings = parse(&text).map_err(invalid)?;
+    let mut settings = parse(&text).map_err(invalid)?;
+    settings.http.resolve(path.parent().unwrap_or(Path::new("/")));
     if let Some(name) = &settings.default_agent
         && !settings.agents.contains_key(name)
         && !roster::knows(&path.with_file_name(roster::FOLDER), name)
@@ -93,6 +95,7 @@ fn parse(text: &str) -> Result<Settings, String> {
     if let Some(notify) = &settings.notify {
         notify.check()?;
     }
+    settings.http.check()?;
     for (name, agent) in &settings.agents {
         if agent.command.as_ref().is_some_and(Vec::is_empty) {
             return Err(format!(
@@ -120,9 +123,11 @@ impl Settings {
 }
 
 mod duration;
+mod http;
 mod sessions;
 
 pub use duration::Span;
+pub use http::HttpSettings;
 pub use sessions::{LivenessSettings, SessionSettings};
 
 #[cfg(test)]

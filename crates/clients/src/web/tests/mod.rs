@@ -1,0 +1,176 @@
+//! The front as its peers meet it: real sockets, and routes that do what ours do.
+
+mod ends;
+mod lets_in;
+mod secure;
+
+use super::{Certificate, Door, Guard, Router, serve};
+use crate::Token;
+use crate::address::Address;
+use axum::body::{Body, Bytes};
+use axum::extract::ws::{Message, WebSocket};
+use axum::extract::{State, WebSocketUpgrade};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::routing::{get, post};
+use hyper::body::{Body as HttpBody, Frame};
+use std::convert::Infallible;
+use std::mem;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// How long anything may take before a test says it hangs; longer than every limit.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// A front on a port of its own, in a task of the test's runtime.
+struct Bench {
+    _dir: tempfile::TempDir,
+    at: SocketAddr,
+    token: String,
+    hub: watch::Sender<()>,
+    stop: oneshot::Sender<()>,
+    front: JoinHandle<()>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench::open("http://127.0.0.1:0", None)
+    }
+
+    fn open(address: &str, certificate: Option<&Certificate>) -> Bench {
+        let dir = tempfile::tempdir().unwrap();
+        let token = Token::create_or_read(&dir.path().join("token")).unwrap();
+        let door = Door::bind(&address.parse().unwrap(), certificate).unwrap();
+        let (Address::Http(at) | Address::Https(at)) = *door.address() else { panic!() };
+        let shown = token.reveal().to_owned();
+        let origins = vec!["https://console.example.org".parse().unwrap()];
+        let guard = Guard { token, hosts: Vec::new(), origins };
+        let (hub, is_over) = watch::channel(());
+        let (stop, stopped) = oneshot::channel();
+        let front = tokio::spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            serve(vec![door], guard, routes(is_over), stopped).await.unwrap();
+        });
+        Bench { _dir: dir, at, token: shown, hub, stop, front }
+    }
+
+    async fn dial(&self) -> Peer<TcpStream> {
+        Peer { stream: TcpStream::connect(self.at).await.unwrap(), heard: Vec::new() }
+    }
+
+    /// The head of a request that may come in.
+    fn head(&self, line: &str) -> String {
+        format!("{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n", self.at, self.token)
+    }
+
+    /// The hub ends first, as in a daemon.
+    async fn finish(self) {
+        drop((self.hub, self.stop));
+        timeout(PATIENCE, self.front).await.expect("it ends").unwrap();
+    }
+}
+
+/// The other side of a connection, which says what it likes.
+struct Peer<S> {
+    stream: S,
+    heard: Vec<u8>,
+}
+
+impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Peer<S> {
+    async fn say(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// Listens until the end, and returns all that was heard.
+    async fn heard(self) -> String {
+        String::from_utf8_lossy(&self.bytes().await).into_owned()
+    }
+
+    async fn bytes(mut self) -> Vec<u8> {
+        let all = self.stream.read_to_end(&mut self.heard);
+        // A connection that is cut has an end too.
+        let _ = timeout(PATIENCE, all).await.expect("it ends");
+        self.heard
+    }
+
+    /// Listens until something was said.
+    async fn until(&mut self, said: &str) {
+        while !String::from_utf8_lossy(&self.heard).contains(said) {
+            let read = timeout(PATIENCE, self.stream.read_buf(&mut self.heard)).await;
+            let heard = String::from_utf8_lossy(&self.heard);
+            assert_ne!(read.expect("it speaks").unwrap(), 0, "`{said}` was never said: {heard}");
+        }
+    }
+}
+
+fn status(heard: &str) -> &str {
+    heard.strip_prefix("HTTP/1.1 ").and_then(|it| it.get(..3)).unwrap_or("none")
+}
+
+/// What ends when the hub does.
+type Hub = watch::Receiver<()>;
+
+fn routes(hub: Hub) -> Router {
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/seen", get(async |it: HeaderMap| format!("{it:?}")))
+        .route("/count", post(async |body: Bytes| body.len().to_string()))
+        .route("/events", get(events))
+        .route("/ws", get(socket))
+        .with_state(hub)
+}
+
+async fn events(State(mut hub): State<Hub>) -> Response {
+    let over = Box::pin(async move {
+        let _ = hub.changed().await;
+    });
+    Response::new(Body::new(Events { said: false, over }))
+}
+
+/// One event, and then silence.
+struct Events {
+    said: bool,
+    over: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl HttpBody for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if !mem::replace(&mut self.said, true) {
+            return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"data: hello\n\n")))));
+        }
+        self.over.as_mut().poll(cx).map(|()| None)
+    }
+}
+
+async fn socket(State(hub): State<Hub>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.protocols(["acp"]).on_upgrade(|it| echo(it, hub))
+}
+
+async fn echo(mut socket: WebSocket, mut hub: Hub) {
+    loop {
+        let message = tokio::select! {
+            message = socket.recv() => message,
+            _ = hub.changed() => break,
+        };
+        let Some(Ok(message)) = message else { return };
+        if let Message::Text(text) = message {
+            let _ = socket.send(Message::Text(text)).await;
+        }
+    }
+    let _ = socket.send(Message::Close(None)).await;
+}

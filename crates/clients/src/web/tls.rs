@@ -1,0 +1,157 @@
+//! The certificate of an `https://` address, and the way it is used.
+
+use rustix::process::geteuid;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, ServerConfig};
+
+/// Where the certificate chain and its key are, as PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    pub chain: PathBuf,
+    pub key: PathBuf,
+}
+
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    #[error("`{}` of [http] in config.toml could not be read", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{}` holds no {what}: give a PEM file with `-----BEGIN {tag}-----`", path.display())]
+    Nothing { path: PathBuf, what: &'static str, tag: &'static str },
+    #[error("`{}` is damaged", path.display())]
+    Damaged {
+        path: PathBuf,
+        #[source]
+        source: pem::Error,
+    },
+    #[error("key `{}` is open to others (mode {mode:o}): close it with `chmod 600`", path.display())]
+    NotPrivate { path: PathBuf, mode: u32 },
+    #[error(
+        "the certificate in `{}` and the key in `{}` do not go together: `cert` is the whole chain \
+         with the server's own first, `key` is the key of that one",
+        chain.display(), key.display()
+    )]
+    Unusable {
+        chain: PathBuf,
+        key: PathBuf,
+        #[source]
+        source: rustls::Error,
+    },
+}
+
+impl Certificate {
+    /// Reads both, and makes of them what takes TLS connections.
+    pub(super) fn load(&self) -> Result<TlsAcceptor, CertificateError> {
+        let (chain, key) = (read_chain(&self.chain)?, read_key(&self.key)?);
+        let unusable = |source| {
+            let (chain, key) = (self.chain.clone(), self.key.clone());
+            CertificateError::Unusable { chain, key, source }
+        };
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(unusable)?;
+        config.alpn_protocols = [&b"h2"[..], b"http/1.1"].map(<[u8]>::to_vec).to_vec();
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let (what, tag) = ("certificate", "CERTIFICATE");
+    let bad = |error| flaw(path, what, tag, error);
+    let chain = CertificateDer::pem_file_iter(path).map_err(bad)?;
+    let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(bad)?;
+    if chain.is_empty() {
+        return Err(flaw(path, what, tag, pem::Error::NoItemsFound));
+    }
+    Ok(chain)
+}
+
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
+    let failed = |source| CertificateError::Io { path: path.to_owned(), source };
+    let metadata = path.metadata().map_err(failed)?;
+    // The system's own keys are root's and lent to a group.
+    let lent = metadata.uid() == 0 && geteuid().as_raw() != 0;
+    let closed_to = if lent { 0o027 } else { 0o077 };
+    if metadata.mode() & closed_to != 0 {
+        let mode = metadata.mode() & 0o7777;
+        return Err(CertificateError::NotPrivate { path: path.to_owned(), mode });
+    }
+    let bad = |error| flaw(path, "private key", "PRIVATE KEY", error);
+    PrivateKeyDer::from_pem_file(path).map_err(bad)
+}
+
+fn flaw(path: &Path, what: &'static str, tag: &'static str, error: pem::Error) -> CertificateError {
+    let path = path.to_owned();
+    match error {
+        pem::Error::Io(source) => CertificateError::Io { path, source },
+        pem::Error::NoItemsFound => CertificateError::Nothing { path, what, tag },
+        source => CertificateError::Damaged { path, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// A folder with `cert.pem` and `key.pem` that go together.
+    fn folder() -> (tempfile::TempDir, Certificate) {
+        let dir = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate =
+            Certificate { chain: dir.path().join("cert.pem"), key: dir.path().join("key.pem") };
+        fs::write(&certificate.chain, made.cert.pem()).unwrap();
+        fs::write(&certificate.key, made.signing_key.serialize_pem()).unwrap();
+        fs::set_permissions(&certificate.key, Permissions::from_mode(0o600)).unwrap();
+        (dir, certificate)
+    }
+
+    fn why(certificate: &Certificate) -> String {
+        certificate.load().err().expect("it cannot be used").to_string()
+    }
+
+    #[test]
+    fn a_chain_and_its_key_are_taken() {
+        let (_dir, certificate) = folder();
+        assert_eq!(certificate.load().unwrap().config().alpn_protocols, [&b"h2"[..], b"http/1.1"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_way_out() {
+        let (_dir, certificate) = folder();
+        let swapped =
+            Certificate { chain: certificate.key.clone(), key: certificate.chain.clone() };
+        fs::set_permissions(&swapped.key, Permissions::from_mode(0o600)).unwrap();
+        assert!(why(&swapped).contains("holds no certificate"), "{}", why(&swapped));
+        let missing = Certificate { key: "/nowhere/key.pem".into(), ..certificate.clone() };
+        assert!(why(&missing).contains("`/nowhere/key.pem`"), "{}", why(&missing));
+        let (_other_dir, other) = folder();
+        let mixed = Certificate { key: other.key, ..certificate.clone() };
+        assert!(why(&mixed).contains("do not go together"), "{}", why(&mixed));
+        fs::write(&certificate.chain, "-----BEGIN CERTIFICATE-----\n?\n").unwrap();
+        assert!(why(&certificate).contains("is damaged"), "{}", why(&certificate));
+    }
+
+    #[test]
+    fn a_key_that_others_may_read_is_refused() {
+        let (_dir, certificate) = folder();
+        fs::set_permissions(&certificate.key, Permissions::from_mode(0o644)).unwrap();
+        let why = why(&certificate);
+        assert!(why.contains("(mode 644)") && why.contains("chmod 600"), "{why}");
+    }
+}
