@@ -9,8 +9,11 @@ use jackfield_clients::{
     Address, Token,
     web::{self, Door, Guard, Router},
 };
-use std::{fmt, io, sync::Arc, thread::JoinHandle};
+use std::{fmt, io, sync::Arc, thread::JoinHandle, time::Duration};
 use tokio::sync::oneshot;
+
+/// What clients get to hear the daemon's last words and its goodbye.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What the routes of the API are made from.
 #[derive(Debug, Clone)]
@@ -73,7 +76,7 @@ pub(crate) fn start(
     let doors: Vec<Door> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
     let addresses = doors.iter().map(|it| it.address().clone()).collect();
     let front = Front { hub: Address::Unix(options.paths.socket()), metrics };
-    let protocol = web::acp(&front.hub);
+    let web::Acp { routes: protocol, open } = web::acp(&front.hub);
     let routes = options.routes.as_ref().map_or_else(Router::new, |it| (it.0)(front));
     let routes = protocol.merge(routes);
     let guard = Guard { token: token.clone(), hosts: http.hosts(), origins: http.origins() };
@@ -89,9 +92,13 @@ pub(crate) fn start(
     let thread = std::thread::Builder::new().name("web".into());
     let thread = thread
         .spawn(move || {
-            if let Err(error) = runtime.block_on(web::serve(doors, guard, routes, stopped)) {
-                tracing::error!(%error, "the web front has ended");
-            }
+            runtime.block_on(async {
+                if let Err(error) = web::serve(doors, guard, routes, stopped).await {
+                    tracing::error!(%error, "the web front has ended");
+                }
+                // The hub has hung up on all of them; this is for them to notice.
+                let _ = tokio::time::timeout(FAREWELL, open.settled()).await;
+            });
             // Whoever is still connected is cut off now.
             drop(runtime);
             let _unheard = ends.send(());

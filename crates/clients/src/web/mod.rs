@@ -30,7 +30,7 @@ mod serve;
 mod tests;
 mod tls;
 
-pub use acp::acp;
+pub use acp::{Acp, Open, acp};
 pub use axum::Router;
 pub use door::Door;
 pub use guard::Guard;

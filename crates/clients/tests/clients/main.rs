@@ -7,6 +7,8 @@ mod conn;
 mod desk;
 mod dial;
 mod end;
+mod front;
 mod listen;
 mod outbox;
 mod relay;
+mod ws;
