@@ -102,17 +102,11 @@ impl Usage {
         turn.ended = answer["stopReason"].as_str().or(how).map(str::to_owned);
         turn.ms =
             fact["at"].as_u64().zip(turn.began_at).map(|(end, begin)| end.saturating_sub(begin));
-        let places = [
-            &answer["usage"],
-            &answer["_meta"]["usage"],
-            &answer["_meta"]["quota"]["token_count"],
-            &answer["_meta"]["tokenUsage"],
-        ];
-        if let Some(usage) = places.into_iter().find(|it| it.is_object()) {
+        if let Some(usage) = usage_of_answer(answer) {
             turn.tokens = tokens_of(usage);
-            if let Some(cost) = cost_of(&usage["cost"]).filter(|_| turn.cost.is_none()) {
-                turn.cost = Some(cost);
-            }
+        }
+        if turn.cost.is_none() {
+            turn.cost = cost_of_answer(answer);
         }
     }
 
@@ -156,6 +150,20 @@ pub struct Sum {
     pub known: usize,
     pub tokens: Tokens,
     pub cost: Option<Cost>,
+}
+
+/// Where an answer to a prompt tells what it used.
+fn usage_of_answer(answer: &Value) -> Option<&Value> {
+    let meta = &answer["_meta"];
+    let places =
+        [&answer["usage"], &meta["usage"], &meta["quota"]["token_count"], &meta["tokenUsage"]];
+    places.into_iter().find(|it| it.is_object())
+}
+
+/// What the answer says that the turn has cost: beside the usage, or where our adapters put it.
+pub(crate) fn cost_of_answer(answer: &Value) -> Option<Cost> {
+    let beside = usage_of_answer(answer).and_then(|it| cost_of(&it["cost"]));
+    beside.or_else(|| cost_of(&answer["_meta"]["jackfield"]["cost"]))
 }
 
 fn tokens_of(usage: &Value) -> Tokens {

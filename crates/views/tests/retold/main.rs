@@ -1,0 +1,9 @@
+//! Sessions retold as agent events and as envelopes: by hand, from what real agents said, and from
+//! anything at all.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod agent_event;
+mod envelope;
+mod log;
+mod shape;
