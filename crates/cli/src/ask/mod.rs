@@ -6,7 +6,8 @@ mod rule;
 pub(crate) use open::{OpenAsk, open_asks};
 pub(crate) use rule::{Approve, OnAsk, Rules, Verdict};
 
-use crate::out::{BRIGHT, NAME, Tool, one_line, paint};
+use crate::out::{BRIGHT, NAME, one_line, paint};
+use jackfield_views::text::Tool;
 use jackfield_wire::Frame;
 use serde_json::{Value, json};
 

@@ -3,9 +3,10 @@
 use super::{Ask, Choice, choices};
 use crate::{
     hub::{Conn, Heard, Until, Wait, is_answer, result_of},
-    out::{Tool, one_line},
+    out::one_line,
     report::Failure,
 };
+use jackfield_views::text::Tool;
 use jackfield_wire::redact;
 use serde_json::{Value, json};
 

@@ -92,7 +92,7 @@ impl Log {
             if self.format == Format::Quiet && kind != "agent_message_chunk" {
                 transcript.finish()?;
             } else {
-                tell_value(transcript, &message)?;
+                transcript.message(&message)?;
             }
         }
         Ok(())
@@ -101,21 +101,10 @@ impl Log {
 
 /// One message of the hub, in words.
 pub(super) fn tell(transcript: &mut Transcript, frame: &Frame) -> Result<(), Failure> {
-    tell_value(transcript, &value_of(frame))
+    transcript.message(&value_of(frame))
 }
 
 fn value_of(frame: &Frame) -> Value {
     let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
     json!({ "method": frame.method(), "params": params })
-}
-
-fn tell_value(transcript: &mut Transcript, message: &Value) -> Result<(), Failure> {
-    let params = &message["params"];
-    match message["method"].as_str() {
-        Some("session/update") => transcript.update(&params["update"]),
-        Some("_jackfield/turn" | "_jackfield/ask" | "_jackfield/session") => {
-            transcript.notice(params)
-        }
-        _ => Ok(()),
-    }
 }

@@ -9,7 +9,7 @@ mod time;
 pub(crate) use color::{ALERT, BRIGHT, DIM, DONE, NAME, WARNING, paint};
 pub(crate) use json::document;
 pub(crate) use table::{Cell, Table};
-pub(crate) use text::{Side, Tool, Transcript};
+pub(crate) use text::{Side, Transcript};
 pub(crate) use time::{ago, now_ms, parse_rfc3339, rfc3339_now};
 
 use crate::{exit::Exit, report::Failure};
