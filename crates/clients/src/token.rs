@@ -113,8 +113,8 @@ impl Token {
         hint::black_box(difference) == 0
     }
 
-    /// For the one line that a client must send.
-    pub(crate) fn reveal(&self) -> &str {
+    /// For whoever has to show it: the line that a client sends, and the user whose it is.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }

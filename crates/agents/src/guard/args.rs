@@ -1,4 +1,4 @@
-//! The guard's command line: `[--cwd DIR] [--<grace>-ms N]… -- command…`.
+//! The guard's command line: `[--cwd DIR] [--files N] [--<grace>-ms N]… -- command…`.
 
 use crate::stop::Graces;
 use std::ffi::OsString;
@@ -8,6 +8,8 @@ use std::time::Duration;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Args {
     pub(super) cwd: PathBuf,
+    /// So many files the agent may have open, if not as many as the daemon.
+    pub(super) files: Option<u64>,
     pub(super) graces: Graces,
     pub(super) argv: Vec<OsString>,
 }
@@ -16,6 +18,7 @@ impl Args {
     pub(super) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Args, String> {
         let mut words = line.into_iter();
         let mut cwd = PathBuf::from("/");
+        let mut files = None;
         let mut graces = Graces::default();
         loop {
             let Some(option) = words.next() else {
@@ -30,14 +33,17 @@ impl Args {
                 cwd = PathBuf::from(value);
                 continue;
             }
+            let number = value.to_str().and_then(|text| text.parse().ok());
+            if option == "--files" {
+                files = Some(number.ok_or("`--files` needs a number")?);
+                continue;
+            }
             let grace = graces
                 .named()
                 .into_iter()
                 .find_map(|(name, grace)| (name == shown).then_some(grace))
                 .ok_or_else(|| format!("unknown option `{shown}`"))?;
-            *grace = value
-                .to_str()
-                .and_then(|text| text.parse().ok())
+            *grace = number
                 .map(Duration::from_millis)
                 .ok_or_else(|| format!("`{shown}` needs a number of milliseconds"))?;
         }
@@ -45,7 +51,7 @@ impl Args {
         if argv.is_empty() {
             return Err("no command behind `--`".to_owned());
         }
-        Ok(Args { cwd, graces, argv })
+        Ok(Args { cwd, files, graces, argv })
     }
 }
 
@@ -59,7 +65,8 @@ mod tests {
 
     #[test]
     fn everything_behind_the_dashes_is_the_command() {
-        let args = parse("--cwd /tmp --term-ms 7 -- cmd --cwd -- x").unwrap();
+        let args = parse("--cwd /tmp --files 1024 --term-ms 7 -- cmd --cwd -- x").unwrap();
+        assert_eq!(args.files, Some(1024));
         assert_eq!(args.cwd, PathBuf::from("/tmp"));
         assert_eq!(args.graces.term, Duration::from_millis(7));
         assert_eq!(args.graces.eof, Graces::default().eof);
@@ -78,6 +85,7 @@ mod tests {
     fn a_bad_command_line_says_what_is_wrong_with_it() {
         assert!(parse("--cwd /").unwrap_err().contains("no `--`"));
         assert!(parse("--term-ms soon -- x").unwrap_err().contains("milliseconds"));
+        assert!(parse("--files many -- x").unwrap_err().contains("a number"));
         assert!(parse("--frobnicate 1 -- x").unwrap_err().contains("--frobnicate"));
         assert!(parse("--").unwrap_err().contains("no command"));
     }

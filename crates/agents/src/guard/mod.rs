@@ -42,8 +42,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Result<(), String> {
-    let Args { cwd, graces, argv } = Args::parse(args)?;
+    let Args { cwd, files, graces, argv } = Args::parse(args)?;
     os::launch::become_guard().map_err(|error| format!("failed to become a guard: {error}"))?;
+    files.into_iter().for_each(os::launch::limit_files);
     let signals =
         Signals::take().map_err(|error| format!("failed to take over signals: {error}"))?;
     let stdin = os::handover::receive(socket)

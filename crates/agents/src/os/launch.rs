@@ -25,6 +25,13 @@ pub(crate) fn become_guard() -> io::Result<()> {
     std::env::set_current_dir("/")
 }
 
+/// The daemon opens more files than others expect: some programs look at each number they might have.
+pub(crate) fn limit_files(count: u64) {
+    let limit = sys::getrlimit(sys::Resource::Nofile);
+    // It was ours before, so it can only be refused if it is too much, and then it is not needed.
+    let _ = sys::setrlimit(sys::Resource::Nofile, sys::Rlimit { current: Some(count), ..limit });
+}
+
 /// Whatever the daemon was started with must not reach the agent. Closed on exec, not now: code
 /// before us in this process may own one of them.
 fn keep_descriptors() {

@@ -22,4 +22,5 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod token;
 pub(crate) mod trust;

@@ -45,6 +45,19 @@ fn it_is_started_once_and_stopped() {
     insta::assert_snapshot!("daemon_stop_again", home.run(&["daemon", "stop"]).told());
 }
 
+#[test]
+fn the_token_is_printed_once_there_is_one() {
+    let home = Home::new();
+    let none = home.run(&["token"]);
+    assert_eq!(none.code, 6, "{}", none.stderr);
+    assert!(none.stderr.contains("jackfield daemon start"), "{}", none.stderr);
+    assert_eq!(home.run(&["daemon", "start"]).code, 0);
+    let kept = std::fs::read_to_string(home.socket().with_file_name("token")).unwrap();
+    let did = home.run(&["token"]);
+    assert_eq!((did.code, did.stdout.trim_end()), (0, kept.trim_end()));
+    assert_eq!(home.run(&["daemon", "stop"]).code, 0);
+}
+
 /// Whoever is its parent now may not have looked yet.
 fn is_zombie(pid: u64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -26,6 +26,7 @@ const COMMANDS: &[&str] = &[
     "daemon start",
     "daemon stop",
     "daemon status",
+    "token",
     "adapt",
     "agents",
     "agents show",
