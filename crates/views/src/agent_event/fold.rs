@@ -6,7 +6,8 @@ use crate::usage::Tokens;
 use serde_json::Value;
 
 /// Folded from the facts of a session, in order, from any fact on. Whoever wants the same events of
-/// a turn again starts at its `prompted`, or before.
+/// a turn again, and as many for each fact, starts at its `prompted` or before; only what was known
+/// earlier may be missing in them: the model, what the session had cost.
 #[derive(Debug, Default)]
 pub struct AgentEvents {
     story: Story,
@@ -39,13 +40,13 @@ impl AgentEvents {
                 let model = self.story.model().map(str::to_owned);
                 events.push(AgentEvent::Status(Status { model, ..status("running") }));
             }
-            Step::Text { text, ttft_ms } => {
+            Step::Text { text, ttft_ms, .. } => {
                 if ttft_ms.is_some() {
                     events.push(AgentEvent::Status(Status { ttft_ms, ..status("streaming") }));
                 }
                 events.push(AgentEvent::TextDelta { delta: text });
             }
-            Step::Thought { text, starts } => {
+            Step::Thought { text, starts, .. } => {
                 if starts {
                     events.push(AgentEvent::ThinkingStart);
                 }
@@ -92,16 +93,12 @@ fn status(label: &str) -> Status {
 
 fn end(ended: TurnEnded, events: &mut Vec<AgentEvent>) {
     let dollars = ended.cost.filter(|it| it.currency == "USD").map(|it| it.amount);
-    let failed = ended.outcome.failure.is_some();
-    // Of a turn that failed there is nothing to tell but what it used, if that is known.
-    if !failed || ended.tokens != Tokens::default() || dollars.is_some() {
-        events.push(AgentEvent::Usage {
-            usage: usage(&ended.tokens),
-            cost_usd: dollars,
-            duration_ms: ended.ms,
-            stop_reason: ended.outcome.stop_reason,
-        });
-    }
+    events.push(AgentEvent::Usage {
+        usage: usage(&ended.tokens),
+        cost_usd: dollars,
+        duration_ms: ended.ms,
+        stop_reason: ended.outcome.stop_reason,
+    });
     if let Some(failure) = ended.outcome.failure {
         events.push(AgentEvent::Error { message: failure.message, code: failure.code });
     }

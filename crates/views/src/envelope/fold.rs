@@ -22,10 +22,19 @@ pub struct Envelopes {
 struct Speech {
     turn: Option<u64>,
     thinking: bool,
+    message: Option<String>,
     text: String,
     /// The fact with the first piece, and when the last was said.
     seq: u64,
     at: u64,
+}
+
+/// A piece of text.
+#[derive(Debug)]
+struct Words {
+    thinking: bool,
+    message: Option<String>,
+    text: String,
 }
 
 /// Where an envelope comes from.
@@ -47,7 +56,7 @@ impl Envelopes {
     }
 
     /// One envelope for each text: the pieces are put together until the agent thinks instead of
-    /// speaking or the other way round, uses a tool, or ends its turn. Line breaks at both ends are
+    /// speaking or the other way round, begins another message, uses a tool, or ends its turn. Line breaks at both ends are
     /// taken off, and a text of nothing else is none. What may still grow is not told before
     /// [`Envelopes::finish`].
     pub fn accumulating(session: &str) -> Envelopes {
@@ -74,8 +83,12 @@ impl Envelopes {
 
     fn tell(&mut self, place: Place, step: Step, out: &mut Vec<Envelope>) {
         match step {
-            Step::Text { text, .. } => return self.say(place, false, text, out),
-            Step::Thought { text, .. } => return self.say(place, true, text, out),
+            Step::Text { text, message, .. } => {
+                return self.say(place, Words { thinking: false, message, text }, out);
+            }
+            Step::Thought { text, message, .. } => {
+                return self.say(place, Words { thinking: true, message, text }, out);
+            }
             // A word about the session, and not about what is being said.
             Step::Awake { .. }
             | Step::Model(_)
@@ -116,14 +129,15 @@ impl Envelopes {
         }
     }
 
-    fn say(&mut self, place: Place, thinking: bool, text: String, out: &mut Vec<Envelope>) {
+    fn say(&mut self, place: Place, words: Words, out: &mut Vec<Envelope>) {
+        let Words { thinking, message, text } = words;
         if !self.accumulates {
             let ev = Ev::Text { text, thinking };
             out.push(self.envelope(place, Role::Agent, "text", ev));
             return;
         }
         if let Some(speech) = &mut self.speech
-            && (speech.turn, speech.thinking) == (place.turn, thinking)
+            && (speech.turn, speech.thinking, &speech.message) == (place.turn, thinking, &message)
         {
             speech.text.push_str(&text);
             speech.at = place.at;
@@ -131,7 +145,7 @@ impl Envelopes {
         }
         self.flush(out);
         let Place { seq, at, turn } = place;
-        self.speech = Some(Speech { turn, thinking, text, seq, at });
+        self.speech = Some(Speech { turn, thinking, message, text, seq, at });
     }
 
     fn flush(&mut self, out: &mut Vec<Envelope>) {

@@ -36,6 +36,8 @@ pub(super) struct Call {
     /// In which order they came.
     pub(super) number: usize,
     told: Map<String, Value>,
+    /// What it was called when it began: an ask may show it under another title.
+    name: Option<String>,
     /// Arguments that come as text, a longer piece each time (Kimi).
     streamed: Option<String>,
     /// What a terminal printed, where it is told beside the content (Codex, Pi).
@@ -48,8 +50,14 @@ const CUT: &str = "…[truncated]";
 
 impl Call {
     pub(super) fn new(number: usize) -> Call {
-        let told = Map::new();
-        Call { stage: Stage::Mentioned, number, told, streamed: None, printed: String::new() }
+        Call {
+            stage: Stage::Mentioned,
+            number,
+            told: Map::new(),
+            name: None,
+            streamed: None,
+            printed: String::new(),
+        }
     }
 
     /// Takes in what an update says.
@@ -120,7 +128,14 @@ impl Call {
         ours.or(meta["claudeCode"]["parentToolUseId"].as_str()).map(str::to_owned)
     }
 
-    pub(super) fn began(&self, id: &str) -> Began {
+    pub(super) fn begin(&mut self, id: &str) -> Began {
+        let began = self.shown(id);
+        (self.stage, self.name) = (Stage::Begun, Some(began.name.clone()));
+        began
+    }
+
+    /// What is known of it now.
+    pub(super) fn shown(&self, id: &str) -> Began {
         let (kind, title) = (self.text("kind"), self.text("title").unwrap_or_default());
         let streamed = || serde_json::from_str(self.streamed.as_deref()?).ok();
         let mut input = self.input().or_else(streamed).unwrap_or_default();
@@ -133,7 +148,8 @@ impl Call {
         if input.is_empty() && !title.is_empty() {
             input.insert("title".to_owned(), json!(title));
         }
-        let name = tool::name(kind, self.text("name"), title);
+        let name = || tool::name(kind, self.text("name"), title, &input);
+        let name = self.name.clone().unwrap_or_else(name);
         let (id, title, kind) = (id.to_owned(), title.to_owned(), kind.map(str::to_owned));
         Began { id, name, title, kind, input, parent: self.parent() }
     }
@@ -161,17 +177,19 @@ impl Call {
     fn output(&self) -> String {
         let raw = self.told.get("rawOutput").unwrap_or(&Value::Null);
         let content = self.told.get("content").unwrap_or(&Value::Null);
+        let words = || ["output", "stdout", "content", "result", "message"].map(|it| &raw[it]);
         let structure = || match raw {
             Value::Null => String::new(),
             Value::Object(it) if it.is_empty() => String::new(),
             other => other.to_string(),
         };
-        let ways: [&dyn Fn() -> String; 5] = [
+        let ways: [&dyn Fn() -> String; 6] = [
             &|| text_of(raw).unwrap_or_default(),
             &|| text_of_content(content),
+            &|| words().iter().find_map(|it| it.as_str()).unwrap_or_default().to_owned(),
             &|| self.printed.clone(),
-            &structure,
             &|| diffs_of(content),
+            &structure,
         ];
         ways.iter().map(|it| it()).find(|it| !it.is_empty()).unwrap_or_default()
     }
@@ -257,23 +275,23 @@ mod tests {
         kimi.merge(&json!({ "status": "in_progress", "content": text("{\"command\": \"l") }));
         assert!(!kimi.is_ready());
         kimi.merge(&json!({ "content": text("{\"command\": \"ls\"}") }));
-        assert_eq!(Value::Object(kimi.began("1").input), json!({ "command": "ls" }));
+        assert_eq!(Value::Object(kimi.shown("1").input), json!({ "command": "ls" }));
         kimi.merge(&json!({ "rawInput": { "command": "ls -l" } }));
         assert!(kimi.is_ready());
-        assert_eq!(Value::Object(kimi.began("1").input), json!({ "command": "ls -l" }));
+        assert_eq!(Value::Object(kimi.shown("1").input), json!({ "command": "ls -l" }));
     }
 
     #[test]
     fn a_call_without_arguments_has_its_title_and_an_edit_its_path() {
-        let told = call(&[json!({ "title": "Allow?", "kind": "other" })]).began("1");
+        let told = call(&[json!({ "title": "Allow?", "kind": "other" })]).shown("1");
         assert_eq!(Value::Object(told.input), json!({ "title": "Allow?" }));
         let located = json!({ "kind": "edit", "locations": [{ "path": "/a" }] });
-        let edit = call(std::slice::from_ref(&located)).began("1");
+        let edit = call(std::slice::from_ref(&located)).shown("1");
         assert_eq!(Value::Object(edit.input), json!({ "file_path": "/a" }));
         let known = json!({ "rawInput": { "path": "a" } });
-        let edit = call(&[located, known]).began("1");
+        let edit = call(&[located, known]).shown("1");
         assert_eq!(Value::Object(edit.input), json!({ "path": "a" }));
-        let list = call(&[json!({ "rawInput": [1] })]).began("1");
+        let list = call(&[json!({ "rawInput": [1] })]).shown("1");
         assert_eq!(Value::Object(list.input), json!({ "input": [1] }));
     }
 }

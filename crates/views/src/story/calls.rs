@@ -30,14 +30,14 @@ impl Calls {
     /// `tool_call` makes one, `tool_call_update` says more of it.
     pub(super) fn update(&mut self, update: &Value, made: bool) -> Vec<Step> {
         let id = id_of(update);
-        let (whole, heard_of) = (self.whole, self.calls.contains_key(&id));
+        let whole = self.whole;
         let call = self.entry(&id);
         if call.stage == Stage::Over {
             return Vec::new();
         }
         call.merge(update);
         if call.stage == Stage::Mentioned {
-            call.stage = match (made, heard_of || whole) {
+            call.stage = match (made, whole) {
                 (true, _) => Stage::Announced,
                 // It was made before this reader came.
                 (false, false) => Stage::Begun,
@@ -75,7 +75,7 @@ impl Calls {
         let mut shown = Call::new(0);
         shown.describe(told);
         let known = self.calls.get(&id).filter(|it| it.stage != Stage::Over);
-        let call = known.unwrap_or(&shown).began(&id);
+        let call = known.unwrap_or(&shown).shown(&id);
         let options = params["options"].as_array().cloned().unwrap_or_default();
         Asked { ask, call, options }
     }
@@ -113,8 +113,7 @@ impl Calls {
 }
 
 fn begin(id: &str, call: &mut Call) -> Step {
-    call.stage = Stage::Begun;
-    Step::CallBegan(Box::new(call.began(id)))
+    Step::CallBegan(Box::new(call.begin(id)))
 }
 
 fn end(id: String, call: &mut Call, content: String, is_error: bool) -> Step {
@@ -201,6 +200,18 @@ mod tests {
         assert_eq!(told(calls.ask(&call("2", "pending"))), "");
         assert_eq!(told(calls.update(&bare("2", "completed"), false)), "+2 Bash, -2");
         assert_eq!(told(calls.close()), "");
+    }
+
+    #[test]
+    fn an_ask_under_another_title_is_about_the_same_tool() {
+        let mut calls = calls();
+        let made = json!({ "toolCallId": "1", "title": "write", "kind": "edit",
+                           "rawInput": { "filePath": "/a" } });
+        assert_eq!(told(calls.update(&made, true)), "+1 Write");
+        let shown = json!({ "toolCallId": "1", "title": "/a", "kind": "edit" });
+        calls.ask(&shown);
+        let asked = calls.asked(&shown, &json!({}), 1);
+        assert_eq!((asked.call.name.as_str(), asked.call.title.as_str()), ("Write", "/a"));
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! **Invariant:** a fact is told once: what was folded before changes nothing when it comes again.
 //!
 //! **Invariant:** a reader who starts in the middle of a turn hears nothing that a reader from the
-//! beginning does not; from the next turn on both hear the same. So what cannot be known in the
-//! middle (was there a thought before this one, was this call told of?) is taken as told.
+//! beginning does not, save of tool calls that began before it came; from the next turn on both hear
+//! the same. So what cannot be known in the middle (was there a thought before this one, was this
+//! call told of?) is taken as told.
 
 mod call;
 mod calls;
@@ -236,8 +237,8 @@ impl Story {
             return told.put_all(method.map(|it| Step::note(it, None, None)));
         };
         match kind {
-            "agent_message_chunk" => self.spoke(&update["content"], told),
-            "agent_thought_chunk" => self.thought(&update["content"], told),
+            "agent_message_chunk" => self.spoke(update, told),
+            "agent_thought_chunk" => self.thought(update, told),
             "tool_call" | "tool_call_update" => {
                 let steps = self.calls.update(update, kind == "tool_call");
                 if !steps.is_empty() {
@@ -261,7 +262,8 @@ impl Story {
         }
     }
 
-    fn spoke(&mut self, content: &Value, told: &mut Told) {
+    fn spoke(&mut self, update: &Value, told: &mut Told) {
+        let content = &update["content"];
         let text = text_of(content);
         if text.as_deref() == Some("") {
             return;
@@ -271,19 +273,19 @@ impl Story {
         match text {
             Some(text) => {
                 let ttft_ms = self.waits_since.take().map(|it| told.at.saturating_sub(it));
-                told.put(Step::Text { text, ttft_ms });
+                told.put(Step::Text { text, message: message_of(update), ttft_ms });
             }
             None => told.put(Step::Block(content.clone())),
         }
     }
 
-    fn thought(&mut self, content: &Value, told: &mut Told) {
-        let text = text_of(content).filter(|it| !it.is_empty());
+    fn thought(&mut self, update: &Value, told: &mut Told) {
+        let text = text_of(&update["content"]).filter(|it| !it.is_empty());
         let Some(text) = text else { return };
         told.put_all(self.calls.speak());
         let starts = matches!(self.speech, Speech::Nothing | Speech::Text);
         self.speech = Speech::Thought;
-        told.put(Step::Thought { text, starts });
+        told.put(Step::Thought { text, message: message_of(update), starts });
     }
 
     fn options(&mut self, options: &Value, told: &mut Told) {
@@ -291,8 +293,8 @@ impl Story {
         if !current.is_empty() {
             told.put(Step::Options(current));
         }
-        let model = model::of_options(options).filter(|it| self.model.as_ref() != Some(it));
-        if let Some(model) = model {
+        // Also if it is the same: who came later does not know that, and counts events too.
+        if let Some(model) = model::of_options(options) {
             self.use_model(model, told);
         }
     }
@@ -342,4 +344,9 @@ impl Story {
         let option = outcome["optionId"].as_str().map(str::to_owned);
         told.put_in(self.open_turn(), Step::Answered { ask, call, option, by });
     }
+}
+
+/// Which message a piece belongs to, if the agent says so.
+fn message_of(update: &Value) -> Option<String> {
+    update["messageId"].as_str().map(str::to_owned)
 }

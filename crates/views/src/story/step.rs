@@ -36,11 +36,13 @@ pub(crate) enum Step {
     /// A piece of the answer; the first of a turn says how long it was waited for.
     Text {
         text: String,
+        message: Option<String>,
         ttft_ms: Option<u64>,
     },
     /// A piece of thought, and whether a new train of thought begins with it.
     Thought {
         text: String,
+        message: Option<String>,
         starts: bool,
     },
     /// A part of the answer that is no text: an image, a file, a link.

@@ -1,9 +1,18 @@
 //! Names of tools. Agents name theirs as they like; whoever shows them wants few names that mean
 //! the same everywhere. They are those of Claude Code, which clients know best.
 
+use serde_json::{Map, Value};
+
 /// The name of a tool: by its kind, else the agent's own name for it, else by the title.
-pub(super) fn name(kind: Option<&str>, own: Option<&str>, title: &str) -> String {
-    let own = own.filter(|it| is_name(it));
+pub(super) fn name(
+    kind: Option<&str>,
+    own: Option<&str>,
+    title: &str,
+    input: &Map<String, Value>,
+) -> String {
+    // To hand work to a sub-agent has no kind of its own in ACP.
+    let delegates = kind == Some("think") && input.contains_key("subagent_type");
+    let own = own.filter(|it| is_name(it)).or(delegates.then_some("Task"));
     if let Some(known) = own.filter(|it| KNOWN.contains(it)) {
         return known.to_owned();
     }
@@ -48,9 +57,11 @@ const KNOWN: [&str; 13] = [
     "Fetch",
 ];
 
-/// The first word of a title often is the tool: `shell · ls`, `write: a.txt`, `run_commands: ls`.
+/// The first word of a title often is the tool: `shell · ls`, `write: a.txt`, `echo: say`. That of a
+/// sentence is not.
 fn by_title(title: &str) -> &str {
     let first = title.split([' ', ':', '(', '\n']).next().unwrap_or_default();
+    let rest = &title[first.len()..];
     match first.to_ascii_lowercase().as_str() {
         "bash" | "shell" | "terminal" | "run" | "running" | "execute" => "Bash",
         "read" | "reading" => "Read",
@@ -58,7 +69,7 @@ fn by_title(title: &str) -> &str {
         "edit" | "editing" | "patch" | "apply_patch" => "Edit",
         "grep" | "glob" | "search" | "searching" | "find" => "Grep",
         "fetch" | "web_fetch" => "Fetch",
-        _ if is_name(first) => first,
+        _ if is_name(first) && (rest.is_empty() || rest.starts_with([':', '('])) => first,
         _ => "Tool",
     }
 }
@@ -79,6 +90,20 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn name(kind: Option<&str>, own: Option<&str>, title: &str) -> String {
+        super::name(kind, own, title, &Map::new())
+    }
+
+    #[test]
+    fn work_for_a_sub_agent_is_a_task() {
+        let Value::Object(input) = json!({ "subagent_type": "general", "prompt": "Look" }) else {
+            panic!("an object");
+        };
+        assert_eq!(super::name(Some("think"), None, "Look around", &input), "Task");
+        assert_eq!(super::name(Some("other"), None, "query: x", &input), "query");
+    }
 
     #[test]
     fn kinds_have_one_name_whoever_the_agent_is() {
@@ -112,6 +137,8 @@ mod tests {
         assert_eq!(name(None, None, "shell · echo hello"), "Bash");
         assert_eq!(name(Some("other"), None, "write · /user/project/a.txt"), "Write");
         assert_eq!(name(Some("other"), None, "run_commands: echo hello"), "run_commands");
+        assert_eq!(name(Some("other"), None, "TaskList"), "TaskList");
+        assert_eq!(name(Some("other"), None, "Which colour?"), "Tool");
         assert_eq!(name(Some("other"), None, "Größe ändern"), "Tool");
         assert_eq!(name(None, None, ""), "Tool");
     }

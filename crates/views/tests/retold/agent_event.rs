@@ -191,12 +191,13 @@ fn a_turn_that_failed_is_an_error_with_its_cause() {
     let error = json!({ "code": -32603, "message": "Internal error", "data": data });
     let told =
         json!({ "type": "error", "message": "Internal error: 401 wrong key", "code": "-32603" });
-    assert_eq!(last(&running().ended("failed", &error)), [told]);
+    let usage = json!({ "type": "usage", "usage": {}, "durationMs": 10 });
+    assert_eq!(last(&running().ended("failed", &error)), [usage.clone(), told]);
     let error = json!({ "code": -31000, "message": "agent `claude` ended: exit status 1",
                         "data": { "jackfield": { "code": "agent_gone" } } });
     let told = json!({ "type": "error", "message": "agent `claude` ended: exit status 1",
                        "code": "agent_gone" });
-    assert_eq!(last(&running().ended("interrupted", &error)), [told]);
+    assert_eq!(last(&running().ended("interrupted", &error)), [usage, told]);
     assert_eq!(last(&running().stopped("cancelled"))[0]["stopReason"], "cancelled");
 }
 

@@ -9,6 +9,8 @@ pub(crate) const SESSION: &str = "s-abcdefghijkl";
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Log {
     pub(crate) facts: Vec<Value>,
+    /// How many facts there were before the first of these.
+    before: u64,
     turn: u64,
     runs: bool,
     asks: u64,
@@ -25,16 +27,20 @@ impl Log {
                           "params": {}, "agentSession": "a-1", "setup": setup }))
     }
 
+    /// The reader comes in the middle.
+    pub(crate) fn starts_later(&mut self) {
+        self.before = 100;
+    }
+
     pub(crate) fn fact(mut self, fact: Value) -> Log {
-        let seq = self.facts.len() as u64 + 1;
-        let at = 1_000 + 10 * seq;
+        let at = 1_010 + 10 * self.facts.len() as u64;
         self.put(at, fact);
         self
     }
 
     /// A fact of a certain time.
     pub(crate) fn put(&mut self, at: u64, fact: Value) {
-        let seq = self.facts.len() as u64 + 1;
+        let seq = self.before + self.facts.len() as u64 + 1;
         let mut whole = json!({ "sessionId": SESSION, "seq": seq, "at": at });
         let Value::Object(members) = fact else { panic!("a fact is an object") };
         whole.as_object_mut().unwrap().extend(members);

@@ -5,5 +5,12 @@
 
 mod agent_event;
 mod envelope;
+mod foreign;
 mod log;
+mod made_up;
+mod properties;
+mod recorded;
+mod runtimes;
+mod scribe;
 mod shape;
+mod shown;

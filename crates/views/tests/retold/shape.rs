@@ -153,6 +153,17 @@ fn line_breaks_at_the_ends_are_taken_off_and_text_of_nothing_else_is_none() {
 }
 
 #[test]
+fn another_message_is_another_text() {
+    let piece = |text: &str, message: &str| {
+        json!({ "sessionUpdate": "agent_message_chunk", "messageId": message,
+                "content": { "type": "text", "text": text } })
+    };
+    let log = Log::opened().prompted("Hi").said(&piece("A", "1")).said(&piece("B", "1"));
+    let log = log.said(&piece("C", "2")).stopped("end_turn");
+    assert_eq!(texts(&log), said(&[("AB", false), ("C", false)]));
+}
+
+#[test]
 fn what_says_nothing_of_the_words_does_not_cut_them() {
     let usage = json!({ "sessionUpdate": "usage_update", "used": 7, "size": 100 });
     let plan = json!({ "sessionUpdate": "plan", "entries": [] });
