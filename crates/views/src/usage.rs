@@ -262,6 +262,15 @@ mod tests {
     }
 
     #[test]
+    fn what_an_adapter_says_that_a_turn_has_cost_counts_if_no_sum_is_told() {
+        let cost = json!({ "amount": 0.25, "currency": "USD" });
+        let answer = json!({ "_meta": { "jackfield": { "cost": cost } } });
+        let usage = usage(&[prompted(1), ended(1, &answer), prompted(2), ended(2, &answer)]);
+        assert_eq!(usage.turns[0].cost.as_ref().map(|it| it.amount), Some(0.25));
+        assert_eq!(usage.sum().cost, Some(Cost { amount: 0.5, currency: "USD".into() }));
+    }
+
+    #[test]
     fn a_turn_costs_what_the_sum_grew_by() {
         let spent = |amount: f64| {
             update(&json!({ "sessionUpdate": "usage_update", "used": 9, "size": 100,

@@ -240,11 +240,9 @@ impl Story {
             "agent_message_chunk" => self.spoke(update, told),
             "agent_thought_chunk" => self.thought(update, told),
             "tool_call" | "tool_call_update" => {
-                let steps = self.calls.update(update, kind == "tool_call");
-                if !steps.is_empty() {
-                    self.speech = Speech::Nothing;
-                }
-                told.put_all(steps);
+                // What is said behind a tool is another speech.
+                self.speech = Speech::Nothing;
+                told.put_all(self.calls.update(update, kind == "tool_call"));
             }
             "plan" => {
                 let entries = update["entries"].as_array().cloned().unwrap_or_default();
