@@ -1,16 +1,18 @@
 //! The real binary under test: its directories, its daemon, its clients, and the processes it leaves.
 //!
 //! Read in this order: [`home`] (one Jackfield in a directory of its own), [`client`] (a plain ACP
-//! client over a socket or pipes), [`cli`] (real agents), [`procs`] (who is alive), [`wait`]
-//! (conditions with a bound).
+//! client over a socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents), [`procs`]
+//! (who is alive), [`wait`] (conditions with a bound).
 
 pub mod cli;
 pub mod client;
 pub mod home;
+pub mod http;
 pub mod procs;
 pub mod wait;
 
 pub use cli::Cli;
 pub use client::Client;
 pub use home::{Daemon, Home};
+pub use http::Web;
 pub use wait::wait_for;

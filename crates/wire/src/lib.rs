@@ -3,7 +3,8 @@
 //! Read in this order: [`mod@line`] cuts a byte stream into lines, `scan` reads a line once and
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
-//! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text.
+//! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
+//! [`rfc3339`] writes moments.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -23,6 +24,7 @@ pub mod fault;
 pub mod frame;
 pub mod line;
 mod malformed;
+mod moment;
 mod quote;
 pub mod redact;
 mod scan;
@@ -36,4 +38,5 @@ pub use fault::Fault;
 pub use frame::{Frame, Kind};
 pub use line::{LineSplitter, LineTooLong};
 pub use malformed::Malformed;
+pub use moment::rfc3339;
 pub use splice::Splice;

@@ -2,7 +2,8 @@
 //!
 //! Each question is a short life of the program in an empty folder, with an end, in the environment
 //! that the agent would have. [`Prober`] asks many agents side by side, [`Cache`] keeps what was
-//! learned, and [`Standing`] is what is known of an agent without starting anything.
+//! learned, [`Standing`] is what is known of an agent without starting anything, and [`Survey`] has
+//! that of all.
 //!
 //! **Invariant:** nothing that is started here outlives its time limit, or us.
 
@@ -14,12 +15,14 @@ mod diagnostic;
 mod models;
 mod scratch;
 mod standing;
+mod survey;
 
 pub use ask::environment;
 pub use cache::Cache;
 pub use diagnostic::{Diagnostic, Reason, Severity, missing as diagnose_missing};
 pub use models::{Offered, Source};
 pub use standing::Standing;
+pub use survey::Survey;
 
 use crate::find::Places;
 use ask::Ask;

@@ -56,15 +56,15 @@ impl Adapt {
             let message = format!("this version does not know the dialect `{name}`");
             Failure::usage(message, "correct `dialect` in the file of the agent")
         })?;
-        if !variant.flags.is_empty() && !survey.standing(&spec).known {
+        if !variant.flags.is_empty() && !survey.known.standing(&spec).known {
             survey.probe(desk, vec![spec.clone()], Some(PROBE_MAX))?;
         }
-        let standing = survey.standing(&spec);
+        let standing = survey.known.standing(&spec);
         let none = || vec![false; variant.flags.len()];
         let paths = desk.dial.paths();
         let scratch = paths.runtime.join(format!("adapt-{}", std::process::id()));
         let host = host::Host {
-            env: environment_of(&spec, &found, &survey.places),
+            env: environment_of(&spec, &found, &survey.known.places),
             program: found.path,
             guard: guard()?,
             notes: paths.state.join("adapt"),
@@ -83,7 +83,7 @@ impl Adapt {
     /// The variant to adapt, by its place in the spec, and its program.
     fn choose(&self, spec: &Spec, survey: &Survey) -> Result<(usize, Found), Failure> {
         let wanted = self.dialect.as_deref();
-        let standing = survey.standing(spec);
+        let standing = survey.known.standing(spec);
         let mut missing = None;
         for (index, (variant, found)) in spec.launch.iter().zip(standing.variants).enumerate() {
             let Some(dialect) = variant.dialect.as_deref() else { continue };

@@ -41,7 +41,7 @@ impl Models {
         if self.probe {
             survey.probe(desk, vec![spec.clone()], None)?;
         }
-        let standing = survey.standing(&spec);
+        let standing = survey.known.standing(&spec);
         match self.format {
             Format::Json => document(&desk.out, &to_json(&spec, &standing)),
             Format::Quiet => ids(&standing).try_for_each(|it| desk.out.line(it)),

@@ -9,8 +9,9 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_daemon::{BootError, LogTarget, Options, Routes};
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use jackfield_agents::{find::Places, probe::Survey};
+use jackfield_daemon::{BootError, LogTarget, Options, Paths, Routes, environment};
+use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
 ///
@@ -84,9 +85,7 @@ impl Serve {
             idle_after,
             log: self.log.map_or(LogTarget::Stderr, LogTarget::File),
             log_level: log_level.to_owned(),
-            routes: Some(Routes::new(|front| {
-                jackfield_api::routes(&jackfield_api::Front { hub: front.hub })
-            })),
+            routes: Some(routes(&options)),
             ..options
         };
         let detached = self.detached;
@@ -100,4 +99,31 @@ impl Serve {
             not_booted(error, if second { ALREADY_RUNS } else { Exit::Failed })
         })
     }
+}
+
+/// What is served over HTTP beside the protocol itself.
+fn routes(options: &Options) -> Routes {
+    let (paths, settings) = (options.paths.clone(), options.settings.clone());
+    let commands: BTreeMap<String, Vec<String>> = settings
+        .agents
+        .iter()
+        .filter_map(|(name, it)| Some((name.clone(), it.command.clone()?)))
+        .collect();
+    Routes::new(move |front| {
+        let (paths, metrics) = (paths.clone(), front.metrics);
+        jackfield_api::routes(&jackfield_api::Front {
+            hub: front.hub,
+            survey: Arc::new(move || survey(&paths)),
+            commands: commands.clone(),
+            metrics: Arc::new(move || {
+                let metrics = metrics.clone();
+                Box::pin(async move { metrics.page().await })
+            }),
+        })
+    })
+}
+
+fn survey(paths: &Paths) -> Survey {
+    let places = Places::new(environment::ours());
+    Survey::new(jackfield_daemon::catalogue(paths), places, &paths.probes())
 }

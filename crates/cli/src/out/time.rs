@@ -1,5 +1,6 @@
 //! Times as people say them.
 
+use jackfield_wire::rfc3339;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `now`, `42s`, `4m`, `2h`, `3d`: how long ago a moment was, in milliseconds since the epoch.
@@ -16,21 +17,6 @@ pub(crate) fn now_ms() -> u64 {
 /// This moment in the form the hub uses.
 pub(crate) fn rfc3339_now() -> String {
     rfc3339(now_ms())
-}
-
-/// `2026-11-15T08:30:00.123Z` of milliseconds since the epoch (civil from days).
-fn rfc3339(ms: u64) -> String {
-    let (days, rest) = (ms / 86_400_000 + 719_468, ms % 86_400_000);
-    let (era, day) = (days / 146_097, days % 146_097);
-    let years = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * years + years / 4 - years / 100);
-    let shifted = (5 * day + 2) / 153;
-    let day = day - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = years + era * 400 + u64::from(month <= 2);
-    let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
-    let (second, milli) = (rest / 1_000 % 60, rest % 1_000);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
 fn span(seconds: u64) -> String {

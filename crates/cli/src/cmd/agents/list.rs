@@ -59,9 +59,9 @@ impl State {
 pub(super) fn run(desk: &Desk, probe: bool, format: Format) -> Result<(), Failure> {
     let mut survey = Survey::new(desk)?;
     if probe {
-        let mut specs: Vec<Spec> = survey.catalogue.iter().cloned().collect();
+        let mut specs: Vec<Spec> = survey.known.catalogue.iter().cloned().collect();
         // Those that have not told yet come first: whom the time did not suffice for is next.
-        specs.sort_by_cached_key(|it| survey.standing(it).version.is_some());
+        specs.sort_by_cached_key(|it| survey.known.standing(it).version.is_some());
         survey.probe(desk, specs, Some(PROBE_MAX))?;
     }
     let mut lines = lines(&survey);
@@ -69,14 +69,14 @@ pub(super) fn run(desk: &Desk, probe: bool, format: Format) -> Result<(), Failur
     match format {
         Format::Json => {
             let agents: Vec<Value> = lines.into_iter().map(|it| it.json).collect();
-            let flaws = flaws_json(&survey.catalogue);
+            let flaws = flaws_json(&survey.known.catalogue);
             document(&desk.out, &json!({ "agents": agents, "flaws": flaws }))
         }
         Format::Quiet => {
             let found = lines.iter().filter(|it| it.state == State::Found);
             found.into_iter().try_for_each(|it| desk.out.line(&it.id))
         }
-        Format::Text => print(desk, &lines, &survey.catalogue),
+        Format::Text => print(desk, &lines, &survey.known.catalogue),
     }
 }
 
@@ -115,14 +115,14 @@ fn lines(survey: &Survey) -> Vec<Line> {
         commands.map(|(name, command)| of_command(survey, name, command)).collect();
     let taken = |spec: &&Spec| commands.iter().all(|it| it.id != spec.id);
     let specs: Vec<Line> =
-        survey.catalogue.iter().filter(taken).map(|it| of_spec(survey, it)).collect();
+        survey.known.catalogue.iter().filter(taken).map(|it| of_spec(survey, it)).collect();
     commands.into_iter().chain(specs).collect()
 }
 
 /// An agent that config.toml starts.
 fn of_command(survey: &Survey, name: &str, command: &[String]) -> Line {
     let program = command.first().cloned().unwrap_or_default();
-    let found = find(std::slice::from_ref(&program), None, &survey.places).ok();
+    let found = find(std::slice::from_ref(&program), None, &survey.known.places).ok();
     let state = if found.is_some() { State::Found } else { State::Missing };
     let remark = match found {
         Some(_) => String::new(),
@@ -138,7 +138,7 @@ fn of_command(survey: &Survey, name: &str, command: &[String]) -> Line {
 }
 
 fn of_spec(survey: &Survey, spec: &Spec) -> Line {
-    let standing = survey.standing(spec);
+    let standing = survey.known.standing(spec);
     let state = match (standing.chosen, standing.is_usable()) {
         (None, _) => State::Missing,
         (Some(_), false) => State::Broken,

@@ -41,7 +41,7 @@ impl Show {
         if self.probe {
             survey.probe(desk, vec![spec.clone()], None)?;
         }
-        let standing = survey.standing(&spec);
+        let standing = survey.known.standing(&spec);
         match self.format {
             Format::Json => document(&desk.out, &json!({ "agent": to_json(&spec, &standing) })),
             Format::Quiet => {

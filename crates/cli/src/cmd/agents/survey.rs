@@ -7,43 +7,36 @@ use crate::{
     out::{DIM, paint},
     report::Failure,
 };
-use jackfield_agents::{
-    find::Places,
-    probe::{Cache, Knowledge, Prober, Standing},
-};
-use jackfield_catalogue::{Catalogue, Spec};
+use jackfield_agents::{find::Places, probe::Prober};
+use jackfield_catalogue::Spec;
 use jackfield_daemon::{Settings, environment};
 use std::{io, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) struct Survey {
-    pub(crate) catalogue: Catalogue,
     pub(crate) settings: Settings,
-    pub(crate) places: Places,
-    cache: Cache,
+    pub(crate) known: jackfield_agents::probe::Survey,
 }
 
 impl Survey {
     pub(crate) fn new(desk: &Desk) -> Result<Survey, Failure> {
         let paths = desk.dial.paths();
-        Ok(Survey {
-            catalogue: jackfield_daemon::catalogue(paths),
-            settings: settings(paths)?,
-            places: Places::new(environment::ours()),
-            cache: Cache::load(&paths.probes()),
-        })
+        let (catalogue, places) =
+            (jackfield_daemon::catalogue(paths), Places::new(environment::ours()));
+        let known = jackfield_agents::probe::Survey::new(catalogue, places, &paths.probes());
+        Ok(Survey { settings: settings(paths)?, known })
     }
 
     /// The agent of this name, or who there is instead.
     pub(crate) fn spec(&self, name: &str) -> Result<&Spec, Failure> {
-        let flaws = self.catalogue.flaws().iter();
+        let flaws = self.known.catalogue.flaws().iter();
         let stem = |file: &str| std::path::Path::new(file).file_stem().is_some_and(|it| it == name);
         if let Some(flaw) = flaws.into_iter().find(|it| stem(&it.file)) {
             let what = format!("the file of agent `{name}` cannot be used");
             let (source, hint) = (Box::new(flaw.clone()), "correct or remove the file".to_owned());
             return Err(Failure::Local { what, source, exit: Exit::Usage, hint });
         }
-        self.catalogue.get(name).ok_or_else(|| {
+        self.known.catalogue.get(name).ok_or_else(|| {
             let configured = self.settings.agents.contains_key(name);
             let why = if configured {
                 "it is a command of config.toml, of which no more is known"
@@ -56,13 +49,6 @@ impl Survey {
         })
     }
 
-    /// What is known of an agent; nothing is started.
-    pub(crate) fn standing(&self, spec: &Spec) -> Standing {
-        let found = Standing::program(spec, &self.places);
-        let knowledge = found.as_ref().and_then(|it| self.cache.get(spec, it));
-        Standing::new(spec, &self.places, knowledge)
-    }
-
     /// Asks the programs that are there, and keeps what they tell.
     pub(crate) fn probe(
         &mut self,
@@ -71,12 +57,11 @@ impl Survey {
         within: Option<Duration>,
     ) -> Result<(), Failure> {
         let failed = |source| Failure::local("the programs cannot be asked", source);
-        let there =
-            specs.into_iter().filter(|it| Standing::program(it, &self.places).is_some()).collect();
+        let there = self.known.there(specs);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let mut told = Vec::new();
         let asked = runtime.map_err(failed)?.block_on(async {
-            let prober = Prober::new(self.places.clone(), within)?;
+            let prober = Prober::new(self.known.places.clone(), within)?;
             let probing = prober.probe(there, |spec, knowledge| {
                 if desk.out.is_verbose() {
                     let version = knowledge.version.as_deref().unwrap_or("no version");
@@ -89,26 +74,18 @@ impl Survey {
                 stopped = stopped() => stopped.map(|()| false),
             }
         });
-        self.keep(desk, told);
+        for (spec, knowledge) in told {
+            self.known.learn(&spec, knowledge);
+        }
+        if let Err(error) = self.known.save() {
+            let path = desk.dial.paths().probes();
+            desk.out
+                .note(&format!("what was told cannot be kept in `{}`: {error}", path.display()));
+        }
         if asked.map_err(failed)? {
             Ok(())
         } else {
             Err(Failure::Interrupted { waited_for: "programs to tell what they are".to_owned() })
-        }
-    }
-
-    fn keep(&mut self, desk: &Desk, told: Vec<(Spec, Knowledge)>) {
-        for (spec, knowledge) in told {
-            let Some(found) = Standing::program(&spec, &self.places) else { continue };
-            let earlier = self.cache.get(&spec, &found);
-            let knowledge =
-                earlier.map_or_else(|| knowledge.clone(), |it| knowledge.clone().or(it));
-            self.cache.put(&spec, &found, knowledge);
-        }
-        if let Err(error) = self.cache.save() {
-            let path = desk.dial.paths().probes();
-            desk.out
-                .note(&format!("what was told cannot be kept in `{}`: {error}", path.display()));
         }
     }
 }

@@ -9,8 +9,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_views::{Archive, Veil, archive::Header};
-use jackfield_wire::redact;
+use jackfield_views::archive::Header;
 use serde_json::{Map, Value, json};
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -60,23 +59,14 @@ impl Export {
     }
 
     fn write(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<usize, Failure> {
-        let mut archive = Archive::default();
-        sink.line(&archive.header(&self.header(row)))?;
-        let (mut veil, mut events) = (Veil::default(), 0);
+        let (mut export, first) = jackfield_views::Export::new(&self.header(row));
+        sink.line(&first)?;
+        let mut events = 0;
         facts(conn, &row.session_id, &mut |event| {
             events += 1;
-            if self.raw {
-                return sink.line(&archive.event(event));
-            }
-            let Ok(fact) = serde_json::from_str(event) else {
-                // Nested too deep to be read as a value: then as text.
-                told(&veil.finish(), &mut archive, sink)?;
-                return sink.line(&archive.event(&redact::text(event)));
-            };
-            told(&veil.push(fact), &mut archive, sink)
+            export.event(event).iter().try_for_each(|it| sink.line(it))
         })?;
-        told(&veil.finish(), &mut archive, sink)?;
-        sink.line(&archive.footer())?;
+        export.finish().iter().try_for_each(|it| sink.line(it))?;
         sink.finish()?;
         Ok(events)
     }
@@ -93,10 +83,6 @@ impl Export {
             more: if let Value::Object(more) = more { more } else { Map::new() },
         }
     }
-}
-
-fn told(facts: &[Value], archive: &mut Archive, sink: &mut Sink) -> Result<(), Failure> {
-    facts.iter().try_for_each(|it| sink.line(&archive.event(&it.to_string())))
 }
 
 /// A file that only its owner can read, over whatever was there.

@@ -1,0 +1,120 @@
+//! Which agents there are. Programs are asked by one at a time, and only those that have not told
+//! what they are, or all of them if somebody wants it.
+
+mod routes;
+mod row;
+
+pub(crate) use routes::*;
+pub(crate) use row::Agent;
+
+use jackfield_agents::probe::{Prober, Survey};
+use jackfield_catalogue::Spec;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::{Mutex, mpsc};
+
+/// How long programs are asked, all together: a person waits for the list.
+const PROBE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Everything that can be named as agent.
+#[derive(Clone)]
+pub(crate) struct Agents {
+    look: Arc<dyn Fn() -> Survey + Send + Sync>,
+    commands: Arc<BTreeMap<String, Vec<String>>>,
+    probing: Arc<Probing>,
+}
+
+#[derive(Debug, Default)]
+struct Probing {
+    /// Held by whoever asks programs.
+    turn: Mutex<()>,
+    /// How often that was done.
+    rounds: AtomicU64,
+}
+
+impl Agents {
+    pub(crate) fn new(
+        look: Arc<dyn Fn() -> Survey + Send + Sync>,
+        commands: BTreeMap<String, Vec<String>>,
+    ) -> Agents {
+        Agents { look, commands: Arc::new(commands), probing: Arc::default() }
+    }
+
+    /// What is known now; nothing is started.
+    pub(crate) async fn survey(&self) -> Survey {
+        let look = self.look.clone();
+        // It reads files.
+        tokio::task::spawn_blocking(move || look()).await.expect("looking does not panic")
+    }
+
+    /// Tells every agent as soon as all is known of it; `anew` asks those again that have told.
+    pub(crate) async fn tell(&self, anew: bool) -> mpsc::Receiver<Agent> {
+        let rounds = self.probing.rounds.load(Ordering::SeqCst);
+        let survey = self.survey().await;
+        let specs: Vec<Spec> =
+            survey.catalogue.iter().filter(|it| self.is_free(it)).cloned().collect();
+        // There is room for all, so that nobody who asks programs waits for a reader.
+        let (found, told) = mpsc::channel(specs.len() + self.commands.len() + 1);
+        for (name, command) in self.commands.iter() {
+            let _left = found.try_send(Agent::of_command(name, command, &survey.places));
+        }
+        let (unknown, known): (Vec<Spec>, Vec<Spec>) = specs.into_iter().partition(|it| {
+            let standing = survey.standing(it);
+            standing.program.is_some() && (anew || !standing.known)
+        });
+        for spec in &known {
+            let _left = found.try_send(Agent::of_spec(spec, &survey.standing(spec)));
+        }
+        if !unknown.is_empty() {
+            let agents = self.clone();
+            tokio::spawn(async move { agents.ask(unknown, rounds, &found).await });
+        }
+        told
+    }
+
+    /// Whether no command of the configuration has its name.
+    fn is_free(&self, spec: &Spec) -> bool {
+        !self.commands.contains_key(&spec.id)
+    }
+
+    /// Asks programs, unless somebody did since `rounds` was read.
+    async fn ask(&self, specs: Vec<Spec>, rounds: u64, found: &mpsc::Sender<Agent>) {
+        let _turn = self.probing.turn.lock().await;
+        let mut survey = self.survey().await;
+        if self.probing.rounds.load(Ordering::SeqCst) == rounds {
+            self.probe(&mut survey, specs, found).await;
+        } else {
+            for spec in &specs {
+                let _left = found.try_send(Agent::of_spec(spec, &survey.standing(spec)));
+            }
+        }
+    }
+
+    async fn probe(&self, survey: &mut Survey, specs: Vec<Spec>, found: &mpsc::Sender<Agent>) {
+        match Prober::new(survey.places.clone(), Some(PROBE_WITHIN)) {
+            Ok(prober) => {
+                let tell = |spec: Spec, knowledge| {
+                    survey.learn(&spec, knowledge);
+                    let _left = found.try_send(Agent::of_spec(&spec, &survey.standing(&spec)));
+                };
+                prober.probe(specs, tell).await;
+                if let Err(error) = survey.save() {
+                    tracing::warn!(%error, "what programs told about themselves cannot be kept");
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "programs cannot be asked what they are");
+                for spec in &specs {
+                    let _left = found.try_send(Agent::of_spec(spec, &survey.standing(spec)));
+                }
+            }
+        }
+        self.probing.rounds.fetch_add(1, Ordering::SeqCst);
+    }
+}

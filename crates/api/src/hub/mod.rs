@@ -1,0 +1,78 @@
+//! The hub, as its client: short requests over one connection for all, and a connection of its own
+//! for everyone who listens or waits for an agent.
+
+mod conn;
+mod fact;
+mod log;
+mod shared;
+mod trouble;
+
+pub(crate) use conn::{Conn, Heard};
+pub(crate) use fact::Fact;
+pub(crate) use log::{Entry, Log};
+pub(crate) use trouble::Trouble;
+
+use jackfield_clients::Address;
+use serde_json::Value;
+use shared::Shared;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// How long the hub itself may take to answer: it never waits, so this is a hub that hangs.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// Where the hub is, and the connection that everyone shares.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    address: Address,
+    shared: Mutex<Option<Shared>>,
+}
+
+impl Hub {
+    pub(crate) fn new(address: Address) -> Hub {
+        Hub { address, shared: Mutex::new(None) }
+    }
+
+    /// A connection of its own, on which nothing has been said.
+    pub(crate) async fn dial(&self) -> Result<Conn, Trouble> {
+        Conn::dial(&self.address).await
+    }
+
+    /// The same, introduced, and without an agent: the hub answers by itself.
+    pub(crate) async fn talk(&self) -> Result<Conn, Trouble> {
+        let mut conn = self.dial().await?;
+        let hello = conn.hello();
+        tokio::time::timeout(ANSWER_WITHIN, hello).await.map_err(|_| Trouble::Silent)??;
+        Ok(conn)
+    }
+
+    /// The facts of a session from behind this one on, all that there are and then as they come.
+    pub(crate) async fn log(&self, session: &str, after: u64) -> Result<Log, Trouble> {
+        Log::open(self.talk().await?, session, after).await
+    }
+
+    /// One question that the hub answers by itself. Sessions are not heard on this connection.
+    pub(crate) async fn call(&self, method: &str, params: &Value) -> Result<Value, Trouble> {
+        let asked = tokio::time::timeout(ANSWER_WITHIN, self.ask(method, params));
+        asked.await.map_err(|_| Trouble::Silent)?
+    }
+
+    async fn ask(&self, method: &str, params: &Value) -> Result<Value, Trouble> {
+        let known = self.shared.lock().await.clone();
+        if let Some(answer) = match &known {
+            Some(shared) => shared.ask(method, params).await,
+            None => None,
+        } {
+            return answer;
+        }
+        // It rested, or the hub was gone: that one took nothing from us, so this is the first try.
+        let shared = {
+            let mut slot = self.shared.lock().await;
+            match slot.as_ref().filter(|it| it.is_open()) {
+                Some(shared) => shared.clone(),
+                None => slot.insert(Shared::new(self.talk().await?)).clone(),
+            }
+        };
+        shared.ask(method, params).await.unwrap_or(Err(Trouble::Gone))
+    }
+}

@@ -1,0 +1,176 @@
+//! A session as it goes: every fact retold in the vocabulary the reader wants.
+
+use crate::{
+    Api,
+    body::{LastEventId, Named, Params},
+    error::{ApiError, ErrorBody},
+    hub::{Entry, Fact, Log, Trouble},
+    sse::{self, KEEP_ALIVE, Left, Writer},
+};
+use axum::{extract::State, response::Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{str::FromStr, sync::Arc};
+use utoipa::{IntoParams, ToSchema};
+
+/// How a session is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum View {
+    /// ACP messages; what ACP has no words for is a `_jackfield/…` notification.
+    #[default]
+    Acp,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventsQuery {
+    /// The vocabulary [default: events].
+    #[param(inline)]
+    view: Option<View>,
+    /// Begin behind this event: the id of the last one that was read.
+    #[param(example = "120")]
+    after: Option<String>,
+}
+
+/// How far a reader has come: the number of a fact, and of an item made of it if it made several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Place {
+    seq: u64,
+    /// All items of the fact, unless a reader left in the middle.
+    item: Option<usize>,
+}
+
+impl Place {
+    /// The fact behind which the log is read.
+    fn after(self) -> u64 {
+        if self.item.is_some() { self.seq.saturating_sub(1) } else { self.seq }
+    }
+
+    /// Whether the reader has this item already.
+    fn has(self, seq: u64, item: usize) -> bool {
+        seq < self.seq || (seq == self.seq && self.item.is_none_or(|it| item <= it))
+    }
+}
+
+impl FromStr for Place {
+    type Err = ApiError;
+
+    fn from_str(text: &str) -> Result<Place, ApiError> {
+        let number = |it: &str| it.parse().ok();
+        let place = match text.split_once('.') {
+            None => number(text).map(|seq| Place { seq, item: None }),
+            Some((seq, item)) => number(seq)
+                .zip(item.parse().ok())
+                .map(|(seq, item)| Place { seq, item: Some(item) }),
+        };
+        let why = || format!("`{text}` is no id of an event: it is a number, or two with a dot");
+        place.ok_or_else(|| ApiError::invalid(why()))
+    }
+}
+
+/// What was said in a session and what is being said, as server-sent events
+#[utoipa::path(
+    get, path = "/api/sessions/{id}/events", tag = "sessions",
+    params(
+        ("id" = String, Path, example = "s-7f3abcdefghi"), EventsQuery,
+        ("Last-Event-ID" = Option<String>, Header, description = "comes before `after`"),
+    ),
+    responses(
+        (status = 200, description = "events, without end", body = String, content_type = "text/event-stream"),
+        (status = 400, description = "a query that is none", body = ErrorBody),
+        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 503, description = "the hub does not answer", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn session_events(
+    State(api): State<Arc<Api>>,
+    Named(id): Named<String>,
+    Params(query): Params<EventsQuery>,
+    last: LastEventId,
+) -> Result<Response, ApiError> {
+    let place: Place = last.or(query.after).map_or(Ok(Place::default()), |it| it.parse())?;
+    let retold = Retold::new(query.view.unwrap_or_default(), &id);
+    let after = if retold.remembers() { 0 } else { place.after() };
+    let log = api.hub.log(&id, after).await?;
+    let (writer, chunks) = sse::channel();
+    tokio::spawn(follow(log, retold, place, writer));
+    Ok(chunks.events())
+}
+
+async fn follow(
+    mut log: Log,
+    mut retold: Retold,
+    place: Place,
+    mut writer: Writer,
+) -> Result<(), Left> {
+    loop {
+        let next = tokio::select! {
+            next = tokio::time::timeout(KEEP_ALIVE, log.next()) => next,
+            left = writer.left() => return Err(left),
+        };
+        match next {
+            Ok(Ok(Entry::Fact(fact))) => retold.tell(&fact, place, &mut writer),
+            Ok(Ok(Entry::Live)) => {}
+            Ok(Err(trouble)) => return end(&trouble, writer).await,
+            Err(_) => {
+                writer.keep_alive().await?;
+                if let Err(trouble) = log.look().await {
+                    return end(&trouble, writer).await;
+                }
+            }
+        }
+        if writer.is_full() || !log.has_more() {
+            writer.flush().await?;
+        }
+    }
+}
+
+/// The session was deleted, or the hub is gone: whoever comes again hears which.
+async fn end(trouble: &Trouble, mut writer: Writer) -> Result<(), Left> {
+    if trouble.name() == Some("session_not_found") {
+        writer.event(None, Some("gone"), &json!({}));
+    }
+    writer.flush().await
+}
+
+/// Facts in the reader's words.
+enum Retold {
+    Acp,
+}
+
+impl Retold {
+    fn new(view: View, _session: &str) -> Retold {
+        match view {
+            View::Acp => Retold::Acp,
+        }
+    }
+
+    /// Whether what is told of a fact depends on those before it.
+    fn remembers(&self) -> bool {
+        match self {
+            Retold::Acp => false,
+        }
+    }
+
+    fn tell(&mut self, fact: &Fact, place: Place, writer: &mut Writer) {
+        // What nests deeper than a value may is no message that anyone could read.
+        let Some(value) = fact.value() else { return };
+        match self {
+            Retold::Acp if place.has(fact.seq, 0) => {}
+            Retold::Acp => writer.event(Some(&fact.seq.to_string()), None, &message(value)),
+        }
+    }
+}
+
+/// A fact as the message it was, or as the notification that stands for it.
+fn message(mut fact: Value) -> Value {
+    let method = match fact["is"].as_str() {
+        Some("said") => return fact["frame"].take(),
+        Some("queued" | "withdrawn" | "prompted" | "cancelled" | "ended") => "_jackfield/turn",
+        Some("asked" | "answered" | "learned") => "_jackfield/ask",
+        _ => "_jackfield/session",
+    };
+    json!({ "jsonrpc": "2.0", "method": method, "params": fact })
+}

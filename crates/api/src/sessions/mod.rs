@@ -1,0 +1,10 @@
+//! `/api/sessions`: every session of the daemon, whoever opened it.
+
+mod events;
+mod export;
+mod routes;
+mod row;
+
+pub(crate) use events::*;
+pub(crate) use export::*;
+pub(crate) use routes::*;

@@ -1,0 +1,214 @@
+//! Listing, showing, forking, closing and removing sessions.
+
+use super::row::{self, Row};
+use crate::{
+    Api,
+    body::{Body, Named, Params},
+    error::{ApiError, ErrorBody},
+};
+use axum::{Json, extract::State, http::StatusCode};
+use jackfield_views::Usage;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::{cmp::Reverse, sync::Arc};
+use utoipa::{IntoParams, ToSchema};
+
+/// So many sessions a page has, unless somebody wants fewer or more.
+const PAGE: usize = 100;
+const PAGE_MAX: usize = 1000;
+
+/// A page of sessions.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionList {
+    sessions: Vec<Row>,
+    /// Given back as `cursor`, it gets the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SessionsQuery {
+    /// So many at most [default: 100].
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// All sessions, the latest first
+#[utoipa::path(
+    get, path = "/api/sessions", tag = "sessions", params(SessionsQuery),
+    responses(
+        (status = 200, description = "a page of sessions", body = SessionList),
+        (status = 400, description = "a query that is none", body = ErrorBody),
+        (status = 503, description = "the hub does not answer", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn list_sessions(
+    State(api): State<Arc<Api>>,
+    Params(query): Params<SessionsQuery>,
+) -> Result<Json<SessionList>, ApiError> {
+    let limit = query.limit.unwrap_or(PAGE);
+    if !(1..=PAGE_MAX).contains(&limit) {
+        return Err(ApiError::invalid(format!("`limit` must be from 1 to {PAGE_MAX}")));
+    }
+    let after = match &query.cursor {
+        None => None,
+        Some(cursor) => Some(cursor.split_once('~').ok_or_else(|| {
+            ApiError::invalid("`cursor` is none of ours: leave it out to start over")
+        })?),
+    };
+    let mut sessions = row::all(&api.hub).await?;
+    sessions.retain(|it| after.is_none_or(|(at, id)| (Reverse(at), id) < it.place()));
+    let more = limit < sessions.len();
+    sessions.truncate(limit);
+    let last = sessions.last().filter(|_| more);
+    let next_cursor = last.map(|it| format!("{}~{}", it.updated_at, it.session_id));
+    Ok(Json(SessionList { sessions, next_cursor }))
+}
+
+/// One session, and what its turns have used if that was asked for.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionShown {
+    #[serde(flatten)]
+    session: Row,
+    /// Tokens, time and cost of each turn, and their sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    usage: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ShowQuery {
+    /// `1`: with what its turns have used; the whole log is read for it.
+    #[serde(deserialize_with = "crate::body::flag")]
+    #[param(value_type = Option<bool>)]
+    usage: bool,
+}
+
+/// One session
+#[utoipa::path(
+    get, path = "/api/sessions/{id}", tag = "sessions",
+    params(("id" = String, Path, example = "s-7f3abcdefghi"), ShowQuery),
+    responses(
+        (status = 200, description = "the session", body = SessionShown),
+        (status = 400, description = "a query that is none", body = ErrorBody),
+        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 503, description = "the hub does not answer", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn show_session(
+    State(api): State<Arc<Api>>,
+    Named(id): Named<String>,
+    Params(query): Params<ShowQuery>,
+) -> Result<Json<SessionShown>, ApiError> {
+    let session = row::one(&api.hub, &id).await?;
+    let usage = if query.usage { Some(usage(&api, &id).await?) } else { None };
+    Ok(Json(SessionShown { session, usage }))
+}
+
+async fn usage(api: &Api, id: &str) -> Result<Value, ApiError> {
+    let mut usage = Usage::default();
+    // Facts about usage are flat; what cannot be read as a value is not about it.
+    let fold = |fact: crate::hub::Fact| usage.fold(&fact.value().unwrap_or_default());
+    api.hub.log(id, 0).await?.read(fold).await?;
+    let mut told = serde_json::to_value(&usage).unwrap_or_default();
+    told["sum"] = serde_json::to_value(usage.sum()).unwrap_or_default();
+    Ok(told)
+}
+
+/// It is done.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({ "ok": true }))]
+pub(crate) struct Done {
+    pub(crate) ok: bool,
+}
+
+/// End what the session does and its agent; its log stays, and a prompt wakes it
+#[utoipa::path(
+    post, path = "/api/sessions/{id}/close", tag = "sessions",
+    params(("id" = String, Path, example = "s-7f3abcdefghi")),
+    responses(
+        (status = 200, description = "it is closed", body = Done),
+        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 503, description = "the hub does not answer", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn close_session(
+    State(api): State<Arc<Api>>,
+    Named(id): Named<String>,
+) -> Result<Json<Done>, ApiError> {
+    api.hub.call("session/close", &json!({ "sessionId": id })).await?;
+    Ok(Json(Done { ok: true }))
+}
+
+/// Remove a session with its log, for good
+#[utoipa::path(
+    delete, path = "/api/sessions/{id}", tag = "sessions",
+    params(("id" = String, Path, example = "s-7f3abcdefghi")),
+    responses(
+        (status = 200, description = "it is gone", body = Done),
+        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 503, description = "the hub does not answer", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn delete_session(
+    State(api): State<Arc<Api>>,
+    Named(id): Named<String>,
+) -> Result<Json<Done>, ApiError> {
+    api.hub.call("session/delete", &json!({ "sessionId": id })).await?;
+    Ok(Json(Done { ok: true }))
+}
+
+/// Where a fork branches off.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(example = json!({ "at": 120 }))]
+pub(crate) struct ForkBody {
+    /// The event after which it goes its own way [default: the last].
+    #[schema(minimum = 1)]
+    at: Option<u64>,
+}
+
+/// The new session.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "sessionId": "s-91cabcdefghi" }))]
+pub(crate) struct Forked {
+    session_id: String,
+}
+
+/// Make a session that branches off this one: the same past, a future of its own
+#[utoipa::path(
+    post, path = "/api/sessions/{id}/fork", tag = "sessions",
+    params(("id" = String, Path, example = "s-7f3abcdefghi")),
+    request_body = ForkBody,
+    responses(
+        (status = 201, description = "the new session", body = Forked),
+        (status = 400, description = "it has no such event", body = ErrorBody),
+        (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 413, description = "the body is too long", body = ErrorBody),
+        (status = 415, description = "the body is no JSON", body = ErrorBody),
+        (status = 503, description = "the hub does not answer", body = ErrorBody),
+    ),
+)]
+pub(crate) async fn fork_session(
+    State(api): State<Arc<Api>>,
+    Named(id): Named<String>,
+    Body(body): Body<ForkBody>,
+) -> Result<(StatusCode, Json<Forked>), ApiError> {
+    let session = row::one(&api.hub, &id).await?;
+    let mut params = json!({ "sessionId": id, "cwd": session.cwd });
+    if let Some(at) = body.at {
+        params["_meta"] = json!({ "jackfield": { "seq": at } });
+    }
+    // Whoever forks hears the fork: not on the connection that everyone shares.
+    let answer = api.hub.talk().await?.call("session/fork", &params).await?;
+    let session_id = answer["sessionId"].as_str().unwrap_or_default().to_owned();
+    Ok((StatusCode::CREATED, Json(Forked { session_id })))
+}
