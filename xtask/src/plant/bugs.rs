@@ -348,7 +348,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "tell-plain-clients-everything",
         breaks: "an editor hears notifications it does not know",
-        edits: &[edit(DELIVER, "        if aware && let Some(text)", "        if let Some(text)")],
+        edits: &[edit(DELIVER, "        if notices && let Some(text)", "        if let Some(text)")],
     },
     Bug {
         name: "ask-people-what-a-rule-answered",

@@ -167,8 +167,9 @@ impl Hub {
 
     /// One event as ACP has it, and for those who know of the hub also what ACP has no words for.
     fn tell(&mut self, id: &SessionId, conn: ConnId, event: &Event, observer: bool) {
-        let aware = self.conns.get(&conn).is_some_and(|it| it.aware);
-        if aware && let Some(text) = render::notice(id, event) {
+        let it = self.conns.get(&conn);
+        let (aware, notices) = it.map_or((false, false), |it| (it.aware, it.notices));
+        if notices && let Some(text) = render::notice(id, event) {
             self.send(conn, text);
         }
         match &event.body {

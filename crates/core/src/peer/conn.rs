@@ -13,8 +13,10 @@ pub(crate) struct Conn {
     pub(crate) hello: Option<Box<str>>,
     /// Who it says it is.
     pub(crate) name: Option<Arc<str>>,
-    /// Knows of the hub: hears seqs and notices.
+    /// Knows of the hub: hears the seqs of events.
     pub(crate) aware: bool,
+    /// And the facts that ACP has no words for.
+    pub(crate) notices: bool,
     pub(crate) can: Abilities,
     /// The agent of its new sessions.
     pub(crate) launch: Option<Launch>,

@@ -2,7 +2,7 @@
 
 use super::conn::Abilities;
 use crate::{
-    ConnId, Hub,
+    ConnId, Hub, Seq,
     agent::{Purpose, Start},
 };
 use jackfield_wire::{Fault, Frame};
@@ -27,7 +27,9 @@ impl Hub {
             }
             it.hello = Some(frame.params().unwrap_or("{}").into());
             it.name = params.pointer("/clientInfo/name").and_then(Value::as_str).map(Into::into);
-            it.aware = params.pointer("/clientCapabilities/_meta/jackfield").is_some();
+            let ours = params.pointer("/clientCapabilities/_meta/jackfield");
+            it.aware = ours.is_some();
+            it.notices = ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)));
             it.can = abilities(&params);
             it.launch.as_ref()
         };
@@ -112,6 +114,13 @@ fn object<'a>(parent: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<Str
         *member = json!({});
     }
     member.as_object_mut().expect("made an object above")
+}
+
+/// The answer to a client that counts events: how far the log reached when it came.
+pub(crate) fn with_seq(result: &str, seq: Seq) -> String {
+    let mut result: Map<String, Value> = serde_json::from_str(result).unwrap_or_default();
+    object(&mut result, "_meta").insert("jackfield".into(), json!({ "seq": seq.0 }));
+    Value::from(result).to_string()
 }
 
 /// What an agent is told: what the client it is started for announced, in version 1.

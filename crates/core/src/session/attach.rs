@@ -4,6 +4,7 @@ use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{Phase, Subscriber, attach_notice},
     log::Body,
+    peer::with_seq,
 };
 use bytes::Bytes;
 use jackfield_wire::{Fault, Frame};
@@ -32,9 +33,12 @@ impl Hub {
         let session_id = self.session_of(frame)?;
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
         let (head, durable) = (session.gate.head(), session.gate.durable());
+        let setup = session.state.setup.as_str();
+        let aware = self.conns.get(&conn).is_some_and(|it| it.aware);
+        let setup = if aware { with_seq(setup, head) } else { setup.to_owned() };
         let (from, result) = match how {
-            Attach::Load => (Seq(0), session.state.setup.as_str().to_owned()),
-            Attach::Resume => (durable, session.state.setup.as_str().to_owned()),
+            Attach::Load => (Seq(0), setup),
+            Attach::Resume => (durable, setup),
             Attach::After { seq, .. } => (seq.min(durable), attach_notice(&session_id, head.0)),
         };
         let facts = matches!(how, Attach::After { facts: true, .. });
