@@ -2,6 +2,7 @@
 
 use crate::desk::{Home, within};
 use jackfield_clients::web::{Acp, acp};
+use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -49,6 +50,10 @@ impl Hub {
     pub(crate) async fn is_hung_up_on(&mut self) {
         let heard = self.lines.next_line().await.unwrap_or(None);
         assert_eq!(heard, None);
+    }
+
+    pub(crate) async fn hears_json(&mut self) -> Value {
+        serde_json::from_str(&self.hears().await.expect("the front speaks")).unwrap()
     }
 
     pub(crate) async fn says(&mut self, line: &str) {

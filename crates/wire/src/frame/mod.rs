@@ -106,6 +106,11 @@ impl Frame {
         self.name(self.fields.update)
     }
 
+    /// `params._meta` as JSON text.
+    pub fn meta(&self) -> Option<&str> {
+        self.json(self.fields.meta)
+    }
+
     /// A request of our own; `id` and `params` are JSON text.
     ///
     /// Like the other makers below it panics if a part is no JSON, or names a routing key twice:

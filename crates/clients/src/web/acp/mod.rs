@@ -1,30 +1,49 @@
 //! ACP at `/acp`: over WebSocket, and as streamable HTTP.
 //!
-//! Read in this order: `ws` carries messages between a WebSocket and the hub. `open` counts who is
-//! connected, `pulse` says who is still there.
+//! Read in this order: `ws` carries messages between a WebSocket and the hub. Over HTTP a `post`
+//! opens a `connection`, which speaks with the hub for all later requests (`connections` finds it
+//! again); what the hub says goes by the `switchboard` to a `stream`, and waits in its `mailbox` until
+//! a `get` reads it. Every event has an id, which is its `place`; who comes back with one goes on
+//! behind it, if need be with a `retelling` from the journal. `message` is what is read in messages,
+//! `open` counts who is connected, `pulse` says who is still there.
+//!
+//! **Invariant:** a frame is handed to a reader once, unless the reader says that it did not get it.
+//!
+//! **Invariant:** what nobody reads has a bound; then the hub is not read on, and keeps the rest.
 
+mod connection;
+mod connections;
+mod get;
+mod mailbox;
+mod message;
 mod open;
+mod place;
+mod post;
 mod pulse;
+mod retelling;
+mod stream;
+mod switchboard;
 mod ws;
 
 pub use open::Open;
 
+use super::limits::ACP_BODY_BYTES_MAX;
 use crate::address::Address;
 use crate::dial::{DialError, dial};
 use axum::Router;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{State, WebSocketUpgrade};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use connections::Connections;
 use std::sync::Arc;
-
-/// The longest message a client may send: what the hub accepts.
-const FRAME_BYTES_MAX: usize = 16 << 20;
 
 /// The longest message of the hub: an agent's longest, inside a notice of ours.
 const HEARD_BYTES_MAX: usize = 64 << 20;
 
 const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
+const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 
 /// The routes of the protocol, and who uses them.
 #[derive(Debug)]
@@ -38,23 +57,42 @@ pub struct Acp {
 struct Shared {
     hub: Address,
     open: Open,
+    connections: Connections,
 }
 
 /// The protocol itself; each connection dials the hub.
 pub fn acp(hub: &Address) -> Acp {
     let open = Open::new();
-    let shared = Arc::new(Shared { hub: hub.clone(), open: open.clone() });
-    let routes = Router::new().route("/acp", get(on_get)).with_state(shared);
+    let connections = Connections::default();
+    let shared = Arc::new(Shared { hub: hub.clone(), open: open.clone(), connections });
+    let methods = get(on_get).post(post::on_post).delete(get::on_delete);
+    let routes = Router::new().route("/acp", methods).with_state(shared);
     Acp { routes, open }
 }
 
-async fn on_get(State(shared): State<Arc<Shared>>, upgrade: WebSocketUpgrade) -> Response {
+/// A WebSocket, or a stream of events.
+async fn on_get(
+    State(shared): State<Arc<Shared>>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let wanted = headers.get(header::UPGRADE).and_then(|it| it.to_str().ok());
+    match upgrade {
+        Ok(upgrade) => self::upgrade(&shared, upgrade).await,
+        Err(refusal) if wanted.is_some_and(|it| it.eq_ignore_ascii_case("websocket")) => {
+            refusal.into_response()
+        }
+        Err(_) => get::listen(&shared, &headers).await,
+    }
+}
+
+async fn upgrade(shared: &Shared, upgrade: WebSocketUpgrade) -> Response {
     let hub = match dial(&shared.hub, None).await {
         Ok(hub) => hub,
         Err(error) => return unreachable_hub(&error),
     };
     let guest = shared.open.enter();
-    let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
+    let upgrade = upgrade.max_message_size(ACP_BODY_BYTES_MAX).max_frame_size(ACP_BODY_BYTES_MAX);
     let upgrade = upgrade.protocols(["acp"]);
     let mut response = upgrade.on_upgrade(move |socket| ws::carry(socket, hub, guest));
     response.headers_mut().insert(CONNECTION_ID, random_id());
@@ -71,6 +109,13 @@ fn random_id() -> HeaderValue {
 
 fn unreachable_hub(error: &DialError) -> Response {
     tracing::warn!(%error, "the web front cannot reach its hub");
-    let why = "the daemon takes no connection now; try again, or look into its log\n";
-    (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "the daemon takes no connection now; try again")
+}
+
+fn unknown_connection() -> Response {
+    refuse(StatusCode::NOT_FOUND, "no such connection, or it has ended; say `initialize` again")
+}
+
+fn refuse(status: StatusCode, why: &'static str) -> Response {
+    (status, format!("{why}\n")).into_response()
 }

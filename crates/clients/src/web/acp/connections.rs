@@ -1,0 +1,35 @@
+//! All connections over HTTP, by their ids.
+
+use super::connection::Connection;
+use axum::http::HeaderValue;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many there may be. Each is a socket to the hub; idle ones are ended, so that this many are in
+/// use, or somebody forgets to use those it has.
+const CONNECTIONS_MAX: usize = 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Connections(Mutex<HashMap<HeaderValue, Arc<Connection>>>);
+
+impl Connections {
+    pub(super) fn has_room(&self) -> bool {
+        self.all().len() < CONNECTIONS_MAX
+    }
+
+    pub(super) fn add(&self, connection: &Arc<Connection>) {
+        self.all().insert(connection.id.clone(), Arc::clone(connection));
+    }
+
+    pub(super) fn find(&self, id: &HeaderValue) -> Option<Arc<Connection>> {
+        self.all().get(id).cloned()
+    }
+
+    pub(super) fn forget(&self, id: &HeaderValue) -> Option<Arc<Connection>> {
+        self.all().remove(id)
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<HeaderValue, Arc<Connection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
