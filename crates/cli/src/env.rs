@@ -9,6 +9,7 @@ pub(crate) fn flag() -> clap::builder::FalseyValueParser {
     clap::builder::FalseyValueParser::new()
 }
 
+pub(crate) const ADD_DIR: &str = "JACKFIELD_ADD_DIR";
 pub(crate) const AFTER: &str = "JACKFIELD_AFTER";
 pub(crate) const AGENT: &str = "JACKFIELD_AGENT";
 pub(crate) const ALL: &str = "JACKFIELD_ALL";
@@ -23,6 +24,7 @@ pub(crate) const EVENTS: &str = "JACKFIELD_EVENTS";
 pub(crate) const FOLLOW: &str = "JACKFIELD_FOLLOW";
 pub(crate) const FORMAT: &str = "JACKFIELD_FORMAT";
 pub(crate) const IDLE_AFTER: &str = "JACKFIELD_IDLE_AFTER";
+pub(crate) const IMAGE: &str = "JACKFIELD_IMAGE";
 pub(crate) const INPUT: &str = "JACKFIELD_INPUT";
 pub(crate) const INTERACTIVE: &str = "JACKFIELD_INTERACTIVE";
 pub(crate) const ISOLATED: &str = "JACKFIELD_ISOLATED";
@@ -31,6 +33,8 @@ pub(crate) const KEEP: &str = "JACKFIELD_KEEP";
 pub(crate) const LIST: &str = "JACKFIELD_LIST";
 pub(crate) const LISTEN: &str = "JACKFIELD_LISTEN";
 pub(crate) const LOG: &str = "JACKFIELD_LOG";
+pub(crate) const MODE: &str = "JACKFIELD_MODE";
+pub(crate) const MODEL: &str = "JACKFIELD_MODEL";
 pub(crate) const NAME: &str = "JACKFIELD_NAME";
 pub(crate) const NO_TEXT: &str = "JACKFIELD_NO_TEXT";
 pub(crate) const NO_WAIT: &str = "JACKFIELD_NO_WAIT";
@@ -41,6 +45,7 @@ pub(crate) const PROBE: &str = "JACKFIELD_PROBE";
 pub(crate) const PROGRAM: &str = "JACKFIELD_PROGRAM";
 pub(crate) const QUIET: &str = "JACKFIELD_QUIET";
 pub(crate) const RAW: &str = "JACKFIELD_RAW";
+pub(crate) const REASONING: &str = "JACKFIELD_REASONING";
 pub(crate) const REVOKE: &str = "JACKFIELD_REVOKE";
 pub(crate) const RUN: &str = "JACKFIELD_RUN";
 pub(crate) const SESSION: &str = "JACKFIELD_SESSION";

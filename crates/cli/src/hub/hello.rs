@@ -121,17 +121,21 @@ pub(crate) fn initialize(
     conn.call("initialize", &params, wait)
 }
 
-/// The directory a session works in: it exists, and its name does not depend on where we are.
+/// The directory a session works in: the one that was named, or this one.
 pub(crate) fn working_directory(named: Option<&Path>) -> Result<PathBuf, Failure> {
-    let dir = named.unwrap_or(Path::new("."));
-    let shown = dir.display();
+    directory(named.unwrap_or(Path::new(".")), "--cwd")
+}
+
+/// A directory that exists, under a name that does not depend on where we are.
+pub(crate) fn directory(dir: &Path, flag: &str) -> Result<PathBuf, Failure> {
+    let (shown, hint) = (dir.display(), format!("check `{flag}`"));
     let found = std::fs::canonicalize(dir).map_err(|error| {
-        Failure::usage(format!("cannot use directory `{shown}`: {error}"), "check `--cwd`")
+        Failure::usage(format!("cannot use directory `{shown}`: {error}"), hint.clone())
     })?;
     if found.is_dir() {
         Ok(found)
     } else {
-        Err(Failure::usage(format!("`{shown}` is no directory"), "check `--cwd`"))
+        Err(Failure::usage(format!("`{shown}` is no directory"), hint))
     }
 }
 

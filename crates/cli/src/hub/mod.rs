@@ -10,7 +10,7 @@ mod start;
 
 pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, answer_of, is_answer, result_of};
 pub(crate) use facts::facts;
-pub(crate) use hello::{AgentChoice, initialize, working_directory};
+pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};
 pub(crate) use jackfield_clients::{Address, Socket};
 pub(crate) use rows::{Row, find, sessions, unique_chars};

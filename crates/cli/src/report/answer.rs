@@ -44,6 +44,11 @@ impl Answer {
         }
     }
 
+    /// The same as the cause of something else.
+    pub(crate) fn as_causes(&self) -> Vec<String> {
+        [vec![self.message()], self.causes()].concat()
+    }
+
     pub(super) fn causes(&self) -> Vec<String> {
         let ours = match self.name() {
             "agent_gone" => self.ours("status"),

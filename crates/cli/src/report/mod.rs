@@ -70,6 +70,10 @@ pub(crate) enum Failure {
     #[error("permission denied: {}", nobody_for(.asks.len()))]
     Denied { asks: Vec<String> },
 
+    /// The caller wants a setting that the agent does not have, or does not take.
+    #[error("{message}")]
+    NotSet { message: String, causes: Vec<String>, flag: &'static str, offered: Vec<String> },
+
     #[error("session `{session}` asks nothing")]
     NoAsk { session: String },
 
@@ -128,6 +132,7 @@ impl Failure {
             Failure::Stopped { .. } | Failure::Unhealthy { .. } => Exit::Failed,
             Failure::Usage { .. }
             | Failure::NoOption { .. }
+            | Failure::NotSet { .. }
             | Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
                 Exit::Usage
             }
@@ -173,6 +178,7 @@ impl Failure {
     fn causes(&self) -> Vec<String> {
         let mut causes = match self {
             Failure::Answer(answer) => answer.causes(),
+            Failure::NotSet { causes, .. } => causes.clone(),
             Failure::NotStarted { why, .. } => vec![why.clone()],
             Failure::Denied { asks } => asks.clone(),
             Failure::Silent { waited_for, seconds } => {
@@ -205,6 +211,9 @@ impl Failure {
                 return known.iter().take(LINES_MAX).cloned().collect();
             }
             Failure::NoOption { offers, .. } => return offers.clone(),
+            Failure::NotSet { offered, .. } => {
+                return offered.iter().take(LINES_MAX).map(|it| clean(it).into_owned()).collect();
+            }
             _ => Vec::new(),
         };
         lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
@@ -246,6 +255,12 @@ impl Failure {
             }
             Failure::NoOption { .. } => {
                 "give the key of an option, its id, or `allow` or `deny` for this once".into()
+            }
+            Failure::NotSet { flag, offered, .. } if offered.is_empty() => {
+                format!("leave out `{flag}`")
+            }
+            Failure::NotSet { flag, .. } => {
+                format!("choose what it offers, or leave out `{flag}`")
             }
             Failure::NoProgram { program } if program.contains('/') => {
                 "correct the agent's command after `--`".into()

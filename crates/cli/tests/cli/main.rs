@@ -21,3 +21,4 @@ mod policy;
 mod queue;
 mod run;
 mod terminal;
+mod wishes;

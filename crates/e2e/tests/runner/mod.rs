@@ -153,3 +153,31 @@ fn an_agent_that_does_not_start_is_given_up_and_leaves_nothing_behind() {
         }
     }
 }
+
+#[test]
+fn model_mode_and_reasoning_are_set_before_the_first_prompt() {
+    let home = Home::new();
+    let wishes = ["-m", "FAKE-SMART", "--mode", "plan", "--reasoning", "high"];
+    let mut talk = Talk::start(&home, &[ALONE, &wishes].concat(), &[]);
+    assert_eq!(
+        talk.turn("model then mode then effort"),
+        "model fake-smartmode planeffort high\n\n"
+    );
+    assert_eq!(talk.finish().code, Some(0));
+    let refused = Talk::start(&home, &["--isolated", "-m", "other", "hello"], &[]).wait();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("| fake-fast\n  | fake-smart\n"), "{}", refused.stderr);
+}
+
+#[test]
+fn an_image_reaches_the_agent() {
+    let home = Home::new();
+    std::fs::write(home.path().join("a.gif"), b"GIF89a").unwrap();
+    let args = ["--isolated", "--image", "a.gif", "params"];
+    let ended = Talk::start(&home, &args, &[]).wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let params = ended.stdout.strip_prefix("params ").unwrap();
+    let params: serde_json::Value = serde_json::from_str(params).unwrap();
+    let image = serde_json::json!({ "type": "image", "mimeType": "image/gif", "data": "R0lGODlh" });
+    assert_eq!(params["prompt"][1], image);
+}

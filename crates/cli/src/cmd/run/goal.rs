@@ -5,15 +5,20 @@ use crate::{
     hub::{AgentChoice, Conn, Deadline, Row, Until, Wait, find, greet, initialize, sessions},
     report::Failure,
 };
-use serde_json::json;
-use std::path::Path;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// The session prompts go to.
 pub(super) struct Goal {
     pub(super) session: String,
     pub(super) agent: String,
+    pub(super) cwd: PathBuf,
     /// We opened or woke it, so we close it.
     pub(super) ours: bool,
+    /// What the agent said of itself; nothing if we have not met it.
+    pub(super) told: Value,
+    /// What the session lets its user choose; nothing until somebody wants to know.
+    pub(super) setup: Value,
 }
 
 impl Goal {
@@ -39,17 +44,27 @@ impl Run {
         let what = format!("{} to start", choice.shown());
         choice.connect(conn, cwd)?;
         let until = self.until(deadline);
-        initialize(conn, "run", self.aware(), Wait { what: &what, until })?;
+        let told = initialize(conn, "run", self.aware(), Wait { what: &what, until })?;
+        // Without an agent of its own, the connection is answered by the hub.
+        let told = if *choice == AgentChoice::Configured { Value::Null } else { told };
+        if !told.is_null() {
+            self.wishes.check(choice.shown(), &told)?;
+        }
         let what = format!("{} to open a session", choice.shown());
         let until = self.until(deadline);
-        let params = json!({ "cwd": cwd, "mcpServers": [] });
-        let opened = conn.call("session/new", &params, Wait { what: &what, until })?;
-        let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-        Ok(Goal { session, agent: choice.shown().to_owned(), ours: true })
+        let mut params = json!({ "cwd": cwd, "mcpServers": [] });
+        let more = self.wishes.directories()?;
+        if !more.is_empty() {
+            params["additionalDirectories"] = json!(more);
+        }
+        let setup = conn.call("session/new", &params, Wait { what: &what, until })?;
+        let session = setup["sessionId"].as_str().unwrap_or_default().to_owned();
+        let (agent, cwd) = (choice.shown().to_owned(), cwd.to_owned());
+        Ok(Goal { session, agent, cwd, ours: true, told, setup })
     }
 
     /// A step of the start may take so long, and no longer than everything may.
-    fn until(&self, deadline: Option<Deadline>) -> Until {
+    pub(super) fn until(&self, deadline: Option<Deadline>) -> Until {
         let start = Deadline::after(self.start_timeout);
         match deadline {
             Some(deadline) if deadline.at < start.at => Until::Deadline(Some(deadline)),
@@ -73,7 +88,12 @@ impl Run {
                 given.connect(conn, cwd)?;
             }
         }
-        Ok(Goal { ours: !row.is_live(), session: row.session_id, agent: row.agent })
+        let ours = !row.is_live();
+        let (told, setup) = (Value::Null, Value::Null);
+        let Row { session_id: session, agent, cwd, .. } = row;
+        let mut goal = Goal { session, agent, cwd: cwd.into(), ours, told, setup };
+        self.look_up_setup(conn, &mut goal)?;
+        Ok(goal)
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum Input {
 pub(super) enum Line {
     Empty,
     /// The content blocks of a prompt.
-    Prompt(Value),
+    Prompt(Vec<Value>),
     /// The running turn shall stop.
     Cancel,
     /// Nobody knows; why.
@@ -29,7 +29,7 @@ impl Input {
     pub(super) fn read(self, line: &str) -> Line {
         match self {
             _ if line.trim().is_empty() => Line::Empty,
-            Input::Text => Line::Prompt(text(line.trim_end())),
+            Input::Text => Line::Prompt(vec![text(line.trim_end())]),
             Input::Json => match serde_json::from_str(line) {
                 Ok(value) => message(&value),
                 Err(error) => Line::Unclear(format!("it is no JSON: {error}")),
@@ -38,9 +38,9 @@ impl Input {
     }
 }
 
-/// A text as content blocks.
+/// A text as a content block.
 pub(super) fn text(text: &str) -> Value {
-    json!([{ "type": "text", "text": text }])
+    json!({ "type": "text", "text": text })
 }
 
 fn message(value: &Value) -> Line {
@@ -56,12 +56,12 @@ fn message(value: &Value) -> Line {
         Some(Value::String(words)) if words.trim().is_empty() => {
             Line::Unclear("its `prompt` is empty".to_owned())
         }
-        Some(Value::String(words)) => Line::Prompt(text(words)),
+        Some(Value::String(words)) => Line::Prompt(vec![text(words)]),
         // Blocks are carried as they are: agents know more of them than we do.
         Some(Value::Array(blocks))
             if !blocks.is_empty() && blocks.iter().all(|it| it["type"].is_string()) =>
         {
-            Line::Prompt(json!(blocks))
+            Line::Prompt(blocks.clone())
         }
         Some(_) => Line::Unclear("its `prompt` is neither text nor content blocks".to_owned()),
         None => Line::Unclear("it has no `prompt`".to_owned()),
@@ -76,7 +76,7 @@ mod tests {
     fn a_line_of_text_is_a_prompt_as_it_stands() {
         assert_eq!(
             Input::Text.read("/compact {\"a\":1} \r"),
-            Line::Prompt(text("/compact {\"a\":1}"))
+            Line::Prompt(vec![text("/compact {\"a\":1}")])
         );
         assert_eq!(Input::Text.read("  \t"), Line::Empty);
     }
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn a_line_of_json_is_a_prompt_or_a_cancel() {
         let read = |line: &str| Input::Json.read(line);
-        assert_eq!(read(r#"{"prompt":"two\nlines"}"#), Line::Prompt(text("two\nlines")));
-        assert_eq!(read(r#"{"type":"prompt","prompt":"hi"}"#), Line::Prompt(text("hi")));
-        let blocks = json!([{ "type": "text", "text": "a" }, { "type": "new", "x": 1 }]);
+        assert_eq!(read(r#"{"prompt":"two\nlines"}"#), Line::Prompt(vec![text("two\nlines")]));
+        assert_eq!(read(r#"{"type":"prompt","prompt":"hi"}"#), Line::Prompt(vec![text("hi")]));
+        let blocks = vec![text("a"), json!({ "type": "new", "x": 1 })];
         assert_eq!(read(&json!({ "prompt": blocks }).to_string()), Line::Prompt(blocks));
         assert_eq!(read(r#" {"type":"cancel"} "#), Line::Cancel);
         assert_eq!(read(""), Line::Empty);

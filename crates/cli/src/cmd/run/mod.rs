@@ -3,9 +3,11 @@
 mod asked;
 mod driver;
 mod goal;
+mod image;
 mod input;
 mod leave;
 mod lines;
+mod wishes;
 
 pub(super) use goal::prepare_to_wake;
 
@@ -14,15 +16,19 @@ use crate::{
     ask::{Approve, OnAsk, Rules},
     env,
     hub::{Address, AgentChoice, Conn, Deadline, Hosted, working_directory},
-    out::{DIM, Format, paint},
+    out::{DIM, Format, one_line, paint},
     report::Failure,
 };
 use clap::Args;
 use driver::{Driver, Manner};
 use goal::Goal;
 use input::Input;
+use jackfield_views::options::described;
 use serde_json::{Value, json};
 use std::{ffi::OsString, io::Read as _, path::PathBuf};
+use wishes::Wishes;
+
+const LINE_CHARS_MAX: usize = 200;
 
 /// Run one prompt: stream the answer, exit with the outcome
 ///
@@ -35,6 +41,7 @@ use std::{ffi::OsString, io::Read as _, path::PathBuf};
 #[command(after_help = "Examples:
   $ jackfield run \"What does this project do?\" -- goose acp
   $ jackfield run -a claude --approve reads \"Find the bug in parse.rs\"
+  $ jackfield run -a opencode -m anthropic/claude-opus-4-5 --mode plan --image ui.png \"Why is it cut off?\"
   $ git diff | jackfield run -a codex --format quiet --timeout 300 -
   $ jackfield run -a gemini -i
   $ jackfield run -i --input json --format json -- goose acp < prompts.jsonl
@@ -63,6 +70,9 @@ pub(crate) struct Run {
     /// What a line of stdin is, with `--interactive`
     #[arg(long, env = env::INPUT, hide_env_values = true, value_enum, default_value_t)]
     input: Input,
+
+    #[command(flatten)]
+    wishes: Wishes,
 
     /// The directory the agent works in [default: this one]
     #[arg(long, env = env::CWD, hide_env_values = true, value_name = "DIR")]
@@ -109,6 +119,7 @@ impl Run {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
         self.check()?;
         let prompt = self.prompt()?;
+        let images = self.wishes.images()?;
         let cwd = working_directory(self.cwd.as_deref())?;
         let choice = AgentChoice::new(self.agent.clone(), &self.command)?;
         if !matches!(desk.dial.address(), Address::Tcp(_)) {
@@ -127,14 +138,21 @@ impl Run {
         if self.format == Format::Json && !self.no_wait {
             conn.tap();
         }
-        let goal = match &self.session {
+        let mut goal = match &self.session {
             Some(named) => self.go_on(&mut conn, named, &choice, &cwd)?,
             None => self.begin(&mut conn, &choice, &cwd, deadline)?,
         };
         if self.format == Format::Text && !self.no_wait {
             desk.out.note(&paint(DIM, format!("session {}", goal.session)));
         }
-        let first = prompt.map(|it| self.params(&goal, &input::text(&it)));
+        self.describe(&goal, desk);
+        if let Err(failure) = self.set(&mut conn, &mut goal, deadline) {
+            if goal.ours {
+                goal.close(&mut conn);
+            }
+            return Err(failure);
+        }
+        let first = prompt.map(|it| self.params(&goal, &it, images));
         if self.no_wait {
             return self.leave(&mut conn, &goal, &first.unwrap_or_default(), desk);
         }
@@ -149,6 +167,21 @@ impl Run {
         done.outcome
     }
 
+    /// Who it is and what can be chosen, for those who want to know everything.
+    fn describe(&self, goal: &Goal, desk: &Desk) {
+        if self.format != Format::Text || self.no_wait || !desk.out.is_verbose() {
+            return;
+        }
+        let info = &goal.told["agentInfo"];
+        let told = |name: &str| info[name].as_str().unwrap_or_default();
+        let agent = format!("{} {}", told("name"), told("version"));
+        let agent = [("agent".to_owned(), agent)].into_iter().filter(|it| it.1 != " ");
+        for (name, text) in agent.chain(described(&goal.setup)) {
+            let line = one_line(&format!("{name:<5} {text}"), LINE_CHARS_MAX);
+            desk.out.note(&paint(DIM, line));
+        }
+    }
+
     /// What cannot be meant together.
     fn check(&self) -> Result<(), Failure> {
         if self.isolated && (self.session.is_some() || self.no_wait) {
@@ -156,9 +189,18 @@ impl Run {
             let hint = "leave out `--isolated`, or `--session` and `--no-wait`";
             return Err(Failure::usage(message, hint));
         }
+        if self.session.is_some() && self.wishes.wants_directories() {
+            let message = "the directories of a session are chosen when it is opened";
+            return Err(Failure::usage(message, "leave out `--add-dir` or `--session`"));
+        }
         if self.interactive && self.no_wait {
             let message = "nobody can wait for prompts and leave at once";
             return Err(Failure::usage(message, "leave out `--interactive` or `--no-wait`"));
+        }
+        if self.prompt.is_none() && self.wishes.wants_images() {
+            let message = "`--image` goes with the prompt of the command line, and there is none";
+            let hint = "give a prompt, or image blocks with `--input json`";
+            return Err(Failure::usage(message, hint));
         }
         if self.interactive && self.prompt.as_deref() == Some("-") {
             let message = "with `--interactive` every line of stdin is a prompt of its own";
@@ -191,7 +233,9 @@ impl Run {
     }
 
     /// The first prompt as the hub gets it.
-    fn params(&self, goal: &Goal, blocks: &Value) -> Value {
+    fn params(&self, goal: &Goal, prompt: &str, images: Vec<Value>) -> Value {
+        let mut blocks = vec![input::text(prompt)];
+        blocks.extend(images);
         let mut params = json!({ "sessionId": goal.session, "prompt": blocks });
         if self.steer {
             params["_meta"] = json!({ "jackfield": { "steer": true } });
