@@ -1,5 +1,5 @@
 //! What an event looks like to a client. Plain ACP clients hear plain ACP; clients that announced
-//! `_meta.jackfield` also hear the facts ACP has no words for, and the seq of each.
+//! `_meta.jackfield` also hear the facts ACP has no words for, and of each its seq, its time and its turn.
 
 use crate::{
     SessionId,
@@ -21,15 +21,17 @@ pub(crate) fn said(event: &Event, frame: &Bytes, aware: bool) -> Bytes {
     }
 }
 
-/// The seq, and for words that came after their turn's end, which turn that was.
+/// The seq, the time and the turn, and whether the words came after its end: with these, what is
+/// heard is the fact of the log again.
 fn with_seq(frame: &Frame, event: &Event) -> Bytes {
-    let seq = event.seq.0;
-    let meta = match event.body {
-        Body::Said { turn, late: true, .. } => {
-            format!(r#"{{"seq":{seq},"turn":{turn},"late":true}}"#)
-        }
-        _ => format!(r#"{{"seq":{seq}}}"#),
+    let (seq, at) = (event.seq.0, event.at.0);
+    let (turn, late) = match event.body {
+        Body::Said { turn, late, .. } => (turn, late),
+        Body::Prompted { turn, .. } => (turn, false),
+        _ => unreachable!("only words are heard as ACP"),
     };
+    let late = if late { r#","late":true"# } else { "" };
+    let meta = format!(r#"{{"seq":{seq},"at":{at},"turn":{turn}{late}}}"#);
     frame.with_meta(&meta).bytes().clone()
 }
 
