@@ -99,11 +99,13 @@ impl Web {
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n",
             self.address, self.token
         );
-        headers.iter().for_each(|it| head.extend([it, "\r\n"]));
+        for header in headers {
+            head.extend([header, "\r\n"]);
+        }
         let body = body.map(Value::to_string);
         if let Some(body) = &body {
-            head +=
-                &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+            let length = body.len().to_string();
+            head.extend(["Content-Type: application/json\r\nContent-Length: ", &length, "\r\n"]);
         }
         let request = format!("{head}\r\n{}", body.unwrap_or_default());
         stream.write_all(request.as_bytes()).expect("the front reads");
@@ -129,6 +131,7 @@ impl Reply {
 
 impl Events {
     /// The next event, `None` at the end. Comments are skipped.
+    #[expect(clippy::should_implement_trait, reason = "it waits, and panics when it waits in vain")]
     pub fn next(&mut self) -> Option<Event> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
