@@ -1,19 +1,18 @@
 //! Which model is in use, where agents say so: a config option, or the older list of models.
 
-use serde_json::{Map, Value};
+use crate::options::{Setting, offer};
+use serde_json::{Map, Value, json};
 
 /// Of what an agent offered with the session.
 pub(super) fn current(setup: &Value) -> Option<String> {
-    let older = || named(&setup["models"]["currentModelId"]);
-    of_options(&setup["configOptions"]).or_else(older)
+    // Some name the model and offer no other.
+    let named = || setup["models"]["currentModelId"].as_str().map(str::to_owned);
+    let model = offer(setup, Setting::Model).and_then(|it| it.current).or_else(named);
+    model.filter(|it| !it.is_empty())
 }
 
 pub(super) fn of_options(options: &Value) -> Option<String> {
-    let all = || options.as_array().into_iter().flatten();
-    // Some have the provider in the same category.
-    let by_name = || all().find(|it| it["id"] == "model" && is_about_models(it));
-    let by_category = || all().find(|it| it["category"] == "model");
-    named(&by_name().or_else(by_category)?["currentValue"])
+    current(&json!({ "configOptions": options }))
 }
 
 /// The options, each with its value.
@@ -23,18 +22,9 @@ pub(super) fn values(options: &Value) -> Map<String, Value> {
     options.filter_map(value).collect()
 }
 
-fn is_about_models(option: &Value) -> bool {
-    option["category"].as_str().is_none_or(|it| it == "model")
-}
-
-fn named(model: &Value) -> Option<String> {
-    model.as_str().filter(|it| !it.is_empty()).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_model_is_an_option_or_in_the_older_list() {
@@ -55,8 +45,6 @@ mod tests {
             { "id": "fast", "category": "model_config", "currentValue": "off" },
         ]);
         assert_eq!(of_options(&options).as_deref(), Some("gpt"));
-        assert_eq!(of_options(&options[2]), None);
-        let foreign = json!([{ "id": "model", "category": "thought_level", "currentValue": "x" }]);
-        assert_eq!(of_options(&foreign), None);
+        assert_eq!(of_options(&json!([options[2]])), None);
     }
 }
