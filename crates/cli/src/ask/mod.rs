@@ -61,6 +61,11 @@ impl Ask {
         if title.is_empty() { "use a tool".to_owned() } else { title }
     }
 
+    /// What can be chosen, by name.
+    pub(crate) fn offers(&self) -> Vec<String> {
+        self.options.iter().map(Choice::shown).collect()
+    }
+
     /// The question as one line: who, what, and which keys.
     pub(crate) fn question(&self, agent: &str) -> String {
         let mut line = format!("{} {}", paint(NAME, format!("{agent} asks:")), self.title());

@@ -2,6 +2,7 @@
 
 mod conn;
 mod facts;
+mod hearing;
 mod hello;
 mod host;
 mod rows;
@@ -10,6 +11,7 @@ mod start;
 
 pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, answer_of, is_answer, result_of};
 pub(crate) use facts::facts;
+pub(crate) use hearing::Hearing;
 pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};
 pub(crate) use jackfield_clients::{Address, Socket};

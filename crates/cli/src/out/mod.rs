@@ -2,12 +2,14 @@
 
 mod color;
 mod json;
+mod retold;
 mod table;
 mod text;
 mod time;
 
 pub(crate) use color::{ALERT, BRIGHT, DIM, DONE, NAME, WARNING, paint};
 pub(crate) use json::document;
+pub(crate) use retold::{Retold, Telling};
 pub(crate) use table::{Cell, Table};
 pub(crate) use text::{Side, Transcript};
 pub(crate) use time::{ago, now_ms, parse_rfc3339, rfc3339_now};

@@ -1,6 +1,7 @@
 //! `jackfield run` with any command that speaks ACP: one process for all turns, a limit for its
 //! start, and nothing that one turn does ends the others.
 
+mod formats;
 mod talk;
 
 use jackfield_e2e::{Home, wait_for};

@@ -5,6 +5,7 @@ pub(crate) mod facts;
 
 pub use facts::Tool;
 
+use crate::options;
 use facts::{Options, Tools, last_lines, remark, text, words_of};
 use serde_json::Value;
 
@@ -79,6 +80,11 @@ impl Text {
             "plan" => told.push(plan(update)),
             "current_mode_update" => told.push(detail("mode", text(update, "currentModeId"))),
             "session_info_update" => told.push(detail("title", text(update, "title"))),
+            "available_commands_update" => told.push(detail("menu", &commands(update))),
+            "config_option_update" => {
+                let options = options::described(update).into_iter();
+                told.extend(options.map(|(name, value)| detail("set", &format!("{name} {value}"))));
+            }
             _ => told.push(detail("heard", kind)),
         }
         told
@@ -190,6 +196,13 @@ fn plan(update: &Value) -> Piece {
     Piece::Line { word: "plan", text: format!("{done}/{} {current}", entries.len()) }
 }
 
+/// What can be typed after a slash.
+fn commands(update: &Value) -> String {
+    let commands = update["availableCommands"].as_array().into_iter().flatten();
+    let names: Vec<String> = commands.map(|it| format!("/{}", text(it, "name"))).collect();
+    names.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +230,20 @@ mod tests {
         let pieces = told(&mut Text::default(), &updates);
         let words = Piece::Words("So.".into());
         assert_eq!(pieces, [line("think", "a b c"), line("think", "d"), line("think", "e"), words]);
+    }
+
+    #[test]
+    fn who_wants_to_know_hears_of_commands_and_options() {
+        let detail = |word, text: &str| Piece::Detail { word, text: text.to_owned() };
+        let menu =
+            json!([{ "name": "compact", "description": "" }, { "name": "web", "input": {} }]);
+        let menu =
+            json!({ "sessionUpdate": "available_commands_update", "availableCommands": menu });
+        let options =
+            json!([{ "id": "model", "currentValue": "a", "options": [{ "value": "a" }] }]);
+        let set = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
+        let pieces = told(&mut Text::default(), &[menu, set]);
+        assert_eq!(pieces, [detail("menu", "/compact /web"), detail("set", "model a (of a)")]);
     }
 
     #[test]

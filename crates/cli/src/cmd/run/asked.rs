@@ -3,6 +3,7 @@
 use super::driver::{Driver, Stopping};
 use crate::{
     ask::{Ask, OnAsk, Verdict},
+    out::{DIM, paint},
     report::Failure,
 };
 use jackfield_wire::Frame;
@@ -13,6 +14,10 @@ impl Driver<'_> {
         let Some(ask) = Ask::parse(frame, &mut |call| self.transcript.tool(call)) else {
             return self.conn.refuse(frame);
         };
+        if self.out.is_verbose() {
+            let offers = ask.offers().join(", ");
+            self.note(&paint(DIM, format!("ask   {} (of {offers})", ask.title())));
+        }
         match self.manner.rules.judge(&ask) {
             Verdict::Allow(answer) => {
                 self.note(&format!("allowed: {}", ask.title()));

@@ -3,8 +3,8 @@
 use super::{goal::Goal, input::Input, lines::Lines};
 use crate::{
     ask::{Ask, Rules},
-    hub::{Conn, Deadline, Heard, is_answer, result_of},
-    out::{Format, Out, Side, Transcript},
+    hub::{Conn, Deadline, Heard, Hearing, is_answer, result_of},
+    out::{Out, Retold, Side, Telling, Transcript},
     report::Failure,
 };
 use jackfield_wire::{Frame, Kind};
@@ -23,11 +23,18 @@ const FAIL_MAX: Duration = Duration::from_millis(500);
 /// How turns are followed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
-    pub(super) format: Format,
+    pub(super) format: Telling,
     pub(super) rules: Rules,
     /// Seconds a turn may take, where each has a limit of its own.
     pub(super) timeout: Option<u64>,
     pub(super) input: Input,
+}
+
+impl Manner {
+    /// Where short lines for people go.
+    pub(super) fn side(&self) -> Side {
+        if self.format == Telling::Text { Side::Stderr } else { Side::Nowhere }
+    }
 }
 
 /// Why we asked the turn to stop.
@@ -65,6 +72,8 @@ pub(super) struct Driver<'a> {
     pub(super) goal: &'a Goal,
     pub(super) manner: Manner,
     pub(super) transcript: Transcript,
+    /// Where the conversation is told in another vocabulary.
+    retold: Option<(Hearing, Retold)>,
     /// Asks that wait for a person; the first is on the screen.
     pub(super) open: VecDeque<Ask>,
     pub(super) turn: Option<Turn>,
@@ -74,13 +83,14 @@ pub(super) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     pub(super) fn new(conn: &'a mut Conn, out: &Out, goal: &'a Goal, manner: Manner) -> Driver<'a> {
-        let side = if manner.format == Format::Text { Side::Stderr } else { Side::Nowhere };
+        let retold = Retold::new(out, manner.format, &goal.session);
         Driver {
             conn,
             out: out.clone(),
             goal,
             manner,
-            transcript: Transcript::new(out, side),
+            transcript: Transcript::new(out, manner.side()),
+            retold: retold.map(|it| (Hearing::default(), it)),
             open: VecDeque::new(),
             turn: None,
             lines: None,
@@ -123,7 +133,7 @@ impl<'a> Driver<'a> {
 
     fn print_end(&mut self, good: bool) -> Result<(), Failure> {
         self.transcript.finish()?;
-        if self.manner.format == Format::Quiet && good {
+        if self.manner.format == Telling::Quiet && good {
             self.out.data(self.transcript.final_words())?;
             self.out.end_line()?;
         }
@@ -154,6 +164,11 @@ impl<'a> Driver<'a> {
     }
 
     pub(super) fn on_frame(&mut self, frame: &Frame) -> Result<(), Failure> {
+        if let Some((hearing, retold)) = &mut self.retold
+            && let Some(fact) = hearing.fact(frame)
+        {
+            retold.fact(&fact)?;
+        }
         let params = || -> Value {
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default()
         };
@@ -216,7 +231,9 @@ impl<'a> Driver<'a> {
             return Ok(());
         };
         turn.stopping = Some(why);
-        let grace = if why == Stopping::Denied { FAIL_MAX } else { STOP_MAX };
+        // Who reads events wants the one that ends the turn, too.
+        let at_once = why == Stopping::Denied && self.retold.is_none();
+        let grace = if at_once { FAIL_MAX } else { STOP_MAX };
         turn.limit = Some(Instant::now() + grace);
         // The hub settles the asks of a turn that is cancelled.
         self.open.clear();
@@ -225,7 +242,7 @@ impl<'a> Driver<'a> {
     }
 
     pub(super) fn note(&self, line: &str) {
-        if self.manner.format == Format::Text {
+        if self.manner.format == Telling::Text {
             self.out.note(line);
         }
     }

@@ -4,7 +4,7 @@ use super::{Run, goal::Goal};
 use crate::{
     app::Desk,
     hub::{Conn, Heard, Row, is_answer, result_of},
-    out::{Format, document},
+    out::{Telling, document},
     report::Failure,
 };
 use serde_json::{Value, json};
@@ -55,8 +55,10 @@ impl Run {
             }
         }
         match self.format {
-            Format::Json => document(&desk.out, &json!({ "sessionId": goal.session })),
-            Format::Text | Format::Quiet => desk.out.line(&goal.session),
+            Telling::Text | Telling::Quiet => desk.out.line(&goal.session),
+            Telling::Json | Telling::Events | Telling::Envelopes => {
+                document(&desk.out, &json!({ "sessionId": goal.session }))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     exit::Exit,
     hub::{Deadline, Heard},
-    out::{Format, Side, Transcript, count},
+    out::{Telling, Transcript, count},
     report::Failure,
 };
 use serde_json::{Value, json};
@@ -53,14 +53,10 @@ impl Driver<'_> {
 
     /// Between two turns: one is told from the next, and its words are not those of the next.
     fn part(&mut self) -> Result<(), Failure> {
-        let side = match self.manner.format {
-            Format::Text => Side::Stderr,
-            Format::Json | Format::Quiet => Side::Nowhere,
-        };
-        self.transcript = Transcript::new(&self.out, side);
+        self.transcript = Transcript::new(&self.out, self.manner.side());
         match self.manner.format {
-            Format::Text | Format::Quiet => self.out.data("\n"),
-            Format::Json => Ok(()),
+            Telling::Text | Telling::Quiet => self.out.data("\n"),
+            Telling::Json | Telling::Events | Telling::Envelopes => Ok(()),
         }
     }
 

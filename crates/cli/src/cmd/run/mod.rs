@@ -16,7 +16,7 @@ use crate::{
     ask::{Approve, OnAsk, Rules},
     env,
     hub::{Address, AgentChoice, Conn, Deadline, Hosted, working_directory},
-    out::{DIM, Format, one_line, paint},
+    out::{DIM, Telling, one_line, paint},
     report::Failure,
 };
 use clap::Args;
@@ -96,7 +96,7 @@ pub(crate) struct Run {
 
     /// How to print what the agent says
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
-    format: Format,
+    format: Telling,
 
     /// Do not wait for the answer: print the session's id and leave
     #[arg(long, env = env::NO_WAIT, hide_env_values = true, value_parser = env::flag())]
@@ -135,14 +135,14 @@ impl Run {
         };
         let mut conn = Conn::new(socket, &desk.out)?;
         conn.heed_signals()?;
-        if self.format == Format::Json && !self.no_wait {
+        if self.format == Telling::Json && !self.no_wait {
             conn.tap();
         }
         let mut goal = match &self.session {
             Some(named) => self.go_on(&mut conn, named, &choice, &cwd)?,
             None => self.begin(&mut conn, &choice, &cwd, deadline)?,
         };
-        if self.format == Format::Text && !self.no_wait {
+        if self.format == Telling::Text && !self.no_wait {
             desk.out.note(&paint(DIM, format!("session {}", goal.session)));
         }
         self.describe(&goal, desk);
@@ -169,7 +169,7 @@ impl Run {
 
     /// Who it is and what can be chosen, for those who want to know everything.
     fn describe(&self, goal: &Goal, desk: &Desk) {
-        if self.format != Format::Text || self.no_wait || !desk.out.is_verbose() {
+        if self.format != Telling::Text || self.no_wait || !desk.out.is_verbose() {
             return;
         }
         let info = &goal.told["agentInfo"];
@@ -257,6 +257,6 @@ impl Run {
 
     /// Clients that print raw ACP get nothing else; the others like to know more.
     fn aware(&self) -> bool {
-        self.format != Format::Json || self.no_wait
+        self.format != Telling::Json || self.no_wait
     }
 }
