@@ -5,6 +5,7 @@
 mod adapt;
 mod api;
 mod asks;
+mod attacker;
 mod bytes;
 mod catalogue;
 mod chaos;

@@ -49,8 +49,8 @@ pub(super) const PING_WITHIN: Duration = Duration::from_secs(20);
 pub(super) const BACKLOG: i32 = 4096;
 /// Whatever the system allows, so many clients are not served by one thread.
 const KNOWN_MAX: usize = 10_240;
-/// Strangers at a time. One is 4 KiB of memory, so all of them are little; and each has some 100 ms
-/// to show its token while 10,000 others arrive in a second.
+/// Strangers at a time. One that has begun to speak is some 16 KiB of memory, so all of them are
+/// 16 MiB; and each has 100 ms to show its token while 10,000 others arrive in a second.
 const STRANGERS_MAX: usize = 1024;
 /// Of which one address may be so many: one in four.
 const ONE_PEER: usize = 4;

@@ -160,6 +160,7 @@ impl Front {
     ) -> Result<Response, Infallible> {
         let (mut head, body) = request.into_parts();
         let version = head.version;
+        let is_chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
         let verdict = self.guard.check(visit.arrival, &mut head);
         let entry = match verdict.entry {
             Ok(Entry::Known) if !visit.pass.recognize() => Err(Refused::Full),
@@ -181,6 +182,10 @@ impl Front {
             }
         };
         let headers = response.headers_mut();
+        if is_chunked {
+            // Others may see its end elsewhere: nothing that follows is taken for a request.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(page) = verdict.page {
             origin::reveal(headers, page);
