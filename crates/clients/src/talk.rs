@@ -15,7 +15,8 @@ impl Stream {
     pub fn talk(self, frame_bytes_max: usize) -> (Hearing, Speaking) {
         let (read, write, _) = self.split();
         let splitter = LineSplitter::new(frame_bytes_max);
-        (Hearing { half: read, splitter, ready: VecDeque::new() }, Speaking { half: write })
+        let hearing = Hearing { half: read, splitter, ready: VecDeque::new() };
+        (hearing, Speaking { half: write, finished: false })
     }
 }
 
@@ -55,10 +56,12 @@ impl Hearing {
     }
 }
 
-/// What is said to the daemon.
+/// What is said to the daemon. Dropped, it ends the connection in both directions: the daemon would
+/// take one who has only stopped talking for one who still listens.
 #[derive(Debug)]
 pub struct Speaking {
     half: WriteHalf,
+    finished: bool,
 }
 
 impl Speaking {
@@ -81,7 +84,16 @@ impl Speaking {
     }
 
     /// Nothing more will be said; what is owed is still heard.
-    pub fn finish(&self) {
+    pub fn finish(&mut self) {
+        self.finished = true;
         self.half.finish();
+    }
+}
+
+impl Drop for Speaking {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.half.cut();
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! client over a socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents), [`procs`]
 //! (who is alive), [`wait`] (conditions with a bound).
 
+pub mod acp;
 pub mod cli;
 pub mod client;
 pub mod home;

@@ -59,10 +59,13 @@ fn nobody_speaks_over_tcp_without_the_token() {
 
 /// A daemon that also listens on a port that was free a moment ago.
 pub(crate) fn serve_tcp(home: &Home) -> (Daemon, SocketAddr) {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    let address = free_port();
     (home.serve(&["--listen", &format!("tcp://{address}")]), address)
+}
+
+/// Nobody listens there now, and hardly anybody will soon.
+pub(crate) fn free_port() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
 /// The command line of the SDK's agent, which keeps its sessions in a directory of this home.

@@ -1,12 +1,18 @@
-//! One session on three transports at once: stdio through `jackfield acp`, the unix socket, and TCP.
-//! One who asked leaves in mid-ask, one comes late, and the agent hears one answer.
+//! One session on five transports at once: stdio through `jackfield acp`, the unix socket, TCP, a
+//! WebSocket and HTTP. One who asked leaves in mid-ask, one comes late, and the agent hears one
+//! answer.
 
-use crate::sdk::serve_tcp;
-use jackfield_e2e::{Client, Home, wait_for};
+use crate::sdk::free_port;
+use jackfield_e2e::{
+    Client, Daemon, Home,
+    acp::{Door, Surfer},
+    wait_for,
+};
 use serde_json::{Value, json};
 use std::{
     net::{Shutdown, SocketAddr, TcpStream},
     process::{Child, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,6 +27,7 @@ struct Party {
 enum HangUp {
     Unix,
     Tcp(TcpStream),
+    Web(Arc<Surfer>),
     Shim(Child),
 }
 
@@ -29,21 +36,44 @@ enum Way {
     Stdio,
     Unix,
     Tcp,
+    WebSocket,
+    Http,
 }
 
-const WAYS: [Way; 3] = [Way::Stdio, Way::Unix, Way::Tcp];
+const WAYS: [Way; 5] = [Way::Stdio, Way::Unix, Way::Tcp, Way::WebSocket, Way::Http];
+
+/// Where a daemon listens beside its socket.
+struct Addresses {
+    tcp: SocketAddr,
+    web: Door,
+}
+
+fn serve(home: &Home) -> (Daemon, Addresses) {
+    let (tcp, http) = (free_port(), free_port());
+    let [tcp_url, http_url] = [format!("tcp://{tcp}"), format!("http://{http}")];
+    let daemon = home.serve(&["--listen", &tcp_url, "--listen", &http_url]);
+    (daemon, Addresses { tcp, web: Door::new(home, http) })
+}
 
 impl Party {
-    fn come(home: &Home, address: SocketAddr, agent: &[String], way: Way) -> Party {
+    fn come(home: &Home, at: &Addresses, agent: &[String], way: Way) -> Party {
         let (mut client, hang_up) = match way {
             Way::Unix => (home.dial(), HangUp::Unix),
             Way::Tcp => {
-                let stream = TcpStream::connect(address).unwrap();
+                let stream = TcpStream::connect(at.tcp).unwrap();
                 let [reader, writer] = [(); 2].map(|()| Box::new(stream.try_clone().unwrap()));
                 let mut client = Client::new(reader, writer);
                 let token = std::fs::read_to_string(home.path().join("run/token")).unwrap();
                 client.notify("_jackfield/auth", &json!({ "token": token.trim() }));
                 (client, HangUp::Tcp(stream))
+            }
+            Way::WebSocket => {
+                let (client, stream) = at.web.websocket();
+                (client, HangUp::Tcp(stream))
+            }
+            Way::Http => {
+                let (client, surfer) = at.web.http();
+                (client, HangUp::Web(surfer))
             }
             Way::Stdio => {
                 let mut command = home.command(&["acp", "--"]);
@@ -53,7 +83,8 @@ impl Party {
                 (Client::new(Box::new(stdout), Box::new(stdin)), HangUp::Shim(shim))
             }
         };
-        if way == Way::Stdio {
+        // Over HTTP nothing comes before the hello: agents are named when a session is opened.
+        if matches!(way, Way::Stdio | Way::Http) {
             client.hello();
         } else {
             client.connect(agent);
@@ -70,6 +101,7 @@ impl Party {
         match self.hang_up {
             HangUp::Unix => {}
             HangUp::Tcp(stream) => stream.shutdown(Shutdown::Both).unwrap(),
+            HangUp::Web(surfer) => surfer.cut(),
             HangUp::Shim(mut shim) => {
                 shim.kill().unwrap();
                 shim.wait().unwrap();
@@ -100,13 +132,15 @@ fn clients_of(client: &mut Client) -> u64 {
 #[test]
 fn one_leaves_in_mid_ask_and_one_comes_late_and_there_is_one_outcome_on_every_transport() {
     let home = Home::new();
-    let (daemon, address) = serve_tcp(&home);
+    let (daemon, at) = serve(&home);
     let agent = home.fake_agent(&[]);
-    let come = |way| Party::come(&home, address, &agent, way);
+    let come = |way| Party::come(&home, &at, &agent, way);
     let mut opener = come(Way::Unix);
     let session = opener.client.open(home.path());
     opener.vanish();
     let mut asks = 0;
+    // Over HTTP a client that is gone may come back: its connection is kept for some minutes.
+    let mut away = 0;
     for shift in 0..WAYS.len() {
         let ways = [0, 1, 2].map(|it| WAYS[(it + shift) % WAYS.len()]);
         let [mut stays, mut leaves] = [ways[0], ways[1]].map(come);
@@ -119,7 +153,7 @@ fn one_leaves_in_mid_ask_and_one_comes_late_and_there_is_one_outcome_on_every_tr
         leaves.client.until("the ask", is_ask);
         leaves.vanish();
         // Over TCP a client that is gone looks like one that only listens, until it is written to.
-        let seen = if ways[1] == Way::Tcp { 2 } else { 1 };
+        let seen = away + if matches!(ways[1], Way::Tcp | Way::Http) { 2 } else { 1 };
         let noticed = format!("the hub to notice who left of {ways:?}");
         wait_for(&noticed, BOUND, || (clients_of(&mut stays.client) == seen).then_some(()));
         let mut late = come(ways[2]);
@@ -153,8 +187,45 @@ fn one_leaves_in_mid_ask_and_one_comes_late_and_there_is_one_outcome_on_every_tr
         check_log(&mut stays.client, &session, asks);
         stays.vanish();
         late.vanish();
+        away += u64::from(ways.contains(&Way::Http));
     }
     daemon.stop();
+}
+
+#[test]
+fn one_session_is_heard_alike_on_every_transport_at_once() {
+    let home = Home::new();
+    let (daemon, at) = serve(&home);
+    let agent = home.fake_agent(&[]);
+    let mut parties = WAYS.map(|way| Party::come(&home, &at, &agent, way));
+    let session = parties[1].client.open(home.path());
+    for (_, party) in WAYS.iter().zip(&mut parties).filter(|it| *it.0 != Way::Unix) {
+        party.attach(&home, &session);
+    }
+    for (way, party) in WAYS.iter().zip(&mut parties) {
+        let words = format!("plan then tool then split 3 {way:?} speaks");
+        assert_eq!(party.client.prompt(&session, &words), "end_turn");
+    }
+    let mut heard = Vec::new();
+    for (way, mut party) in WAYS.iter().zip(parties) {
+        wait_for(&format!("the last words over {way:?}"), BOUND, || {
+            party.client.next(Duration::ZERO);
+            party.client.text().ends_with("Http speaks").then_some(())
+        });
+        heard.push((way, updates(&party.client)));
+        party.vanish();
+    }
+    for (way, updates) in &heard {
+        assert_eq!(updates, &heard[0].1, "{way:?}");
+    }
+    assert!(40 < heard[0].1.len());
+    daemon.stop();
+}
+
+/// What the agent said, as it said it.
+fn updates(client: &Client) -> Vec<Value> {
+    let updates = client.heard.iter().filter_map(|it| it.pointer("/params/update"));
+    updates.filter(|it| it["sessionUpdate"] != "user_message_chunk").cloned().collect()
 }
 
 /// Nothing is open, whoever comes now is asked nothing, and the log has one outcome an ask.

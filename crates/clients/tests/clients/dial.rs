@@ -1,6 +1,6 @@
 //! Reaching a daemon: there, not there, not yet there.
 
-use crate::desk::{Home, beside, within};
+use crate::desk::{Desk, Home, beside, frame, within};
 use jackfield_clients::{Address, DialError, Listener, dial, dial_blocking, dial_until_up};
 use std::error::Error as _;
 use std::os::unix::net::UnixListener;
@@ -49,6 +49,27 @@ async fn a_token_is_not_sent_into_the_network_and_not_forgotten() {
     assert!(matches!(error, DialError::NeedsToken { .. }), "{error}");
     assert!(matches!(dial(&Address::Stdio, None).await, Err(DialError::Undialled { .. })));
     assert!(matches!(dial_blocking(&Address::Stdio, None), Err(DialError::Undialled { .. })));
+}
+
+#[tokio::test]
+async fn who_stops_talking_still_hears_and_who_is_dropped_is_gone() {
+    let home = Home::new();
+    let mut listener = Listener::bind(&home.address(), None).unwrap();
+    for (finishes, expected) in [(true, "Finished"), (false, "Gone")] {
+        let mut desk = Desk::new();
+        let stream = dial(&home.address(), None).await.unwrap();
+        let (mut hearing, mut speaking) = stream.talk(1 << 20);
+        let mut handle = desk.open(within(listener.accept()).await.unwrap(), 1).await;
+        if finishes {
+            speaking.finish();
+        }
+        drop(speaking);
+        assert_eq!(format!("{:?}", desk.next().await.1), expected);
+        handle.send(frame(7, 0));
+        handle.flush();
+        let heard = within(hearing.next()).await.unwrap();
+        assert_eq!(heard, finishes.then(|| frame(7, 0)));
+    }
 }
 
 #[tokio::test]
