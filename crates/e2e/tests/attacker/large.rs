@@ -1,6 +1,6 @@
 //! Too much of everything.
 
-use super::{Target, UPGRADE, listen, statuses};
+use super::{Target, listen, statuses};
 use std::io::{Read as _, Write as _};
 
 const KIB: usize = 1 << 10;
@@ -41,6 +41,13 @@ fn a_body_that_is_too_long_is_refused_and_one_without_token_is_not_read() {
     let target = Target::new();
     let long = format!("Host: localhost\r\nContent-Length: {}\r\n", 17 * MIB);
     assert_eq!(statuses(&target.ask_with_token("POST /acp", &long)), [413]);
+    let json = "Host: localhost\r\nContent-Type: application/json\r\n";
+    let chunked = format!("{json}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", 17 * MIB);
+    let heard = target.ask_with_token("POST /acp", &(chunked + &"x".repeat(17 * MIB)));
+    assert_eq!(statuses(&heard), [413]);
+    let deep = "[".repeat(4 * MIB);
+    let sized = format!("{json}Content-Length: {}\r\n\r\n{deep}", deep.len());
+    assert_eq!(statuses(&target.ask_with_token("POST /acp", &sized)), [400]);
     for length in ["Content-Length: 9000000000", "Transfer-Encoding: chunked"] {
         let mut stream = target.dial();
         let head = format!("POST /acp HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n");
@@ -52,7 +59,7 @@ fn a_body_that_is_too_long_is_refused_and_one_without_token_is_not_read() {
         }
         assert!(said < 64 * MIB, "it is read and read");
     }
-    target.must_be_well(16 << 20);
+    target.must_be_well(64 << 20);
 }
 
 /// One frame of a client, masked with nothing.
@@ -61,24 +68,6 @@ fn frame(first: u8, length: usize) -> Vec<u8> {
     frame.extend((length as u64).to_be_bytes());
     frame.extend([0; 4]);
     frame
-}
-
-impl Target {
-    fn socket(&self) -> std::net::TcpStream {
-        let mut stream = self.dial();
-        let said = format!(
-            "GET /acp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n{UPGRADE}\r\n",
-            self.token
-        );
-        stream.write_all(said.as_bytes()).unwrap();
-        let (mut heard, mut byte) = (Vec::new(), [0]);
-        while !heard.ends_with(b"\r\n\r\n") {
-            stream.read_exact(&mut byte).unwrap();
-            heard.extend(byte);
-        }
-        assert_eq!(statuses(&String::from_utf8(heard).unwrap()), [101]);
-        stream
-    }
 }
 
 #[test]

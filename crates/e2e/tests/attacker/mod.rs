@@ -3,6 +3,7 @@
 //! What lets in and what keeps out is checked side by side: an attack that fails for a reason of its
 //! own proves nothing.
 
+mod ends;
 mod http2;
 mod large;
 mod many;
@@ -17,8 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Every connection of a stranger is over by then, whatever it does: 10 seconds and a goodbye.
-const GONE_WITHIN: Duration = Duration::from_secs(13);
+/// Every connection of a stranger is over by then, whatever it does: 10 seconds, a goodbye, and a busy machine.
+const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// An honest client is served within this, whatever others do.
 const PROMPT: Duration = Duration::from_secs(1);
 
@@ -66,6 +67,23 @@ impl Target {
             "{line} HTTP/1.1\r\nAuthorization: Bearer {}\r\nConnection: close\r\n{headers}\r\n",
             self.token
         ))
+    }
+
+    /// A WebSocket that is open.
+    fn socket(&self) -> TcpStream {
+        let mut stream = self.dial();
+        let said = format!(
+            "GET /acp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n{UPGRADE}\r\n",
+            self.token
+        );
+        stream.write_all(said.as_bytes()).unwrap();
+        let (mut heard, mut byte) = (Vec::new(), [0]);
+        while !heard.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).unwrap();
+            heard.extend(byte);
+        }
+        assert_eq!(statuses(&String::from_utf8(heard).unwrap()), [101]);
+        stream
     }
 
     /// Somebody who may come in comes in, and soon; returns how soon.
