@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 /// Stable names: programs read them.
@@ -19,6 +19,7 @@ pub(crate) enum Code {
     /// It can, but what it asks for is not allowed or does not fit.
     ValidationFailed,
     NotFound,
+    FileNotFound,
     MethodNotAllowed,
     /// Somebody was faster, or it is over.
     Conflict,
@@ -41,7 +42,9 @@ pub(crate) enum Code {
 impl Code {
     fn status(self) -> StatusCode {
         match self {
-            Code::BadRequest | Code::ValidationFailed => StatusCode::BAD_REQUEST,
+            Code::BadRequest | Code::ValidationFailed | Code::FileNotFound => {
+                StatusCode::BAD_REQUEST
+            }
             Code::NotFound => StatusCode::NOT_FOUND,
             Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Code::Conflict => StatusCode::CONFLICT,
@@ -58,7 +61,7 @@ impl Code {
 
     /// Whether the same request may succeed a little later.
     fn retryable(self) -> bool {
-        matches!(self, Code::RateLimited | Code::UpstreamUnavailable | Code::AgentConnectionDropped)
+        matches!(self, Code::RateLimited | Code::UpstreamUnavailable)
     }
 }
 
@@ -89,6 +92,10 @@ impl ApiError {
         ApiError { code, message: message.into(), retryable, details: None }
     }
 
+    pub(crate) fn bad(message: impl Into<String>) -> ApiError {
+        ApiError::new(Code::BadRequest, message)
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> ApiError {
         ApiError::new(Code::ValidationFailed, message)
     }
@@ -117,6 +124,11 @@ impl ApiError {
         };
         let details = error.get("data").filter(|it| !it.is_null()).cloned();
         ApiError { details, ..ApiError::new(code, message) }
+    }
+
+    /// The same beside the sentence alone, as events carry it.
+    pub(crate) fn to_event(&self) -> Value {
+        json!({ "message": self.message, "error": self })
     }
 }
 
@@ -152,7 +164,6 @@ impl IntoResponse for ApiError {
 mod tests {
     use super::*;
     use jackfield_wire::Fault;
-    use serde_json::json;
 
     fn of(fault: &Fault) -> (u16, ApiError) {
         let error = ApiError::of_answer(&serde_json::from_str(&fault.to_json()).unwrap());
@@ -184,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_body_names_the_code_and_leaves_out_what_is_not_known() {
-        let body = ErrorBody { error: ApiError::new(Code::BadRequest, "message required") };
+        let body = ErrorBody { error: ApiError::bad("message required") };
         let expected = json!({ "error": { "code": "BAD_REQUEST", "message": "message required" } });
         assert_eq!(serde_json::to_value(body).unwrap(), expected);
     }

@@ -1,8 +1,10 @@
 //! REST and server-sent events in front of a daemon: an ACP client of it, and nothing more.
 //!
 //! Read in this order: [`Front`] is what it is told, `hub` is the daemon as its client sees it,
-//! `error` is what a request is answered with that cannot be served, `sse` are answers that go on.
-//! Then by route: `agents`, `sessions`, `asks`, `ops`; `openapi` describes them all.
+//! `error` is what a request is answered with that cannot be served, `sse` and `stream` are answers
+//! that go on. Then by route: `agents`, `sessions`, `asks`, `runs` (what they are made of is held
+//! against what is there by `check`, and put together by `compose`), `ops`; `openapi` describes them
+//! all.
 
 #![expect(
     unused_qualifications,
@@ -12,13 +14,18 @@
 mod agents;
 mod asks;
 mod body;
+mod check;
+mod compose;
 mod error;
 mod hub;
 mod openapi;
 mod ops;
+mod runs;
 mod sessions;
 mod sse;
+mod stream;
 
+pub use check::Dirs;
 pub use openapi::document;
 
 use agents::Agents;
@@ -26,7 +33,13 @@ use axum::Router;
 use hub::Hub;
 use jackfield_agents::probe::Survey;
 use jackfield_clients::Address;
-use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
+use runs::Runs;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 /// The page of metrics, made when somebody asks; nothing when the daemon is ending.
 pub type Metrics =
@@ -41,6 +54,8 @@ pub struct Front {
     pub survey: Arc<dyn Fn() -> Survey + Send + Sync>,
     /// Agents that are commands of the configuration, by name.
     pub commands: BTreeMap<String, Vec<String>>,
+    /// Where agents may be put to work.
+    pub dirs: Dirs,
     pub metrics: Metrics,
 }
 
@@ -54,7 +69,17 @@ impl fmt::Debug for Front {
 pub(crate) struct Api {
     hub: Hub,
     agents: Agents,
+    runs: Runs,
+    dirs: Dirs,
+    /// Which agents have said that they can look at pictures, or cannot.
+    sight: Mutex<BTreeMap<String, bool>>,
     metrics: Metrics,
+}
+
+impl Api {
+    pub(crate) fn sight(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
+        self.sight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// All routes.
@@ -62,9 +87,12 @@ pub fn routes(front: &Front) -> Router {
     let api = Arc::new(Api {
         hub: Hub::new(front.hub.clone()),
         agents: Agents::new(front.survey.clone(), front.commands.clone()),
+        runs: Runs::default(),
+        dirs: front.dirs.clone(),
+        sight: Mutex::default(),
         metrics: front.metrics.clone(),
     });
-    let (routes, document) = openapi::routes().split_for_parts();
+    let (routes, document) = openapi::described();
     let document = Arc::new(document);
     routes
         .merge(openapi::served(document))

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 /// Whether the web front lives
 #[utoipa::path(
-    get, path = "/healthz", tag = "operations",
+    get, path = "/healthz", tag = "operations", security(()),
     responses((status = 200, description = "it lives", body = String, content_type = "text/plain")),
 )]
 pub(crate) async fn healthz() -> &'static str {
@@ -37,7 +37,7 @@ pub(crate) struct Readiness {
 
 /// Whether requests can be served: the hub is dialled
 #[utoipa::path(
-    get, path = "/readyz", tag = "operations",
+    get, path = "/readyz", tag = "operations", security(()),
     responses(
         (status = 200, description = "it is ready", body = Readiness),
         (status = 503, description = "the hub does not answer, or is about to stop", body = ErrorBody),

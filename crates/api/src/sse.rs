@@ -98,6 +98,7 @@ impl Chunks {
         let headers = [
             (header::CONTENT_TYPE, "text/event-stream"),
             (header::CACHE_CONTROL, "no-cache, no-transform"),
+            (header::CONNECTION, "keep-alive"),
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         self.answer(headers)

@@ -5,7 +5,7 @@ mod routes;
 mod row;
 
 pub(crate) use routes::*;
-pub(crate) use row::Agent;
+pub(crate) use row::{Agent, PLAIN};
 
 use jackfield_agents::probe::{Prober, Survey};
 use jackfield_catalogue::Spec;
@@ -51,6 +51,11 @@ impl Agents {
         let look = self.look.clone();
         // It reads files.
         tokio::task::spawn_blocking(move || look()).await.expect("looking does not panic")
+    }
+
+    /// An agent that is a command of the configuration.
+    pub(crate) fn command(&self, name: &str) -> Option<&[String]> {
+        self.commands.get(name).map(Vec::as_slice)
     }
 
     /// Tells every agent as soon as all is known of it; `anew` asks those again that have told.

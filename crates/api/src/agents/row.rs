@@ -94,16 +94,22 @@ impl Agent {
         }
     }
 
-    /// An agent of which only the command is known.
+    /// An agent of the configuration, of which only the command is known.
     pub(crate) fn of_command(name: &str, command: &[String], places: &Places) -> Agent {
-        let bin = command.first().cloned().unwrap_or_default();
-        let found = find(std::slice::from_ref(&bin), None, places).ok();
+        let found =
+            command.first().and_then(|it| find(std::slice::from_ref(it), None, places).ok());
+        let path = found.map(|it| it.path.display().to_string());
+        Agent { available: path.is_some(), path, ..Agent::of_session(name, command) }
+    }
+
+    /// An agent that serves a session, whoever gave its command.
+    pub(crate) fn of_session(name: &str, command: &[String]) -> Agent {
         Agent {
             id: name.to_owned(),
             name: name.to_owned(),
-            bin,
-            available: found.is_some(),
-            path: found.map(|it| it.path.display().to_string()),
+            bin: command.first().cloned().unwrap_or_default(),
+            available: true,
+            path: None,
             version: None,
             stream_format: ACP.to_owned(),
             event_parser: None,

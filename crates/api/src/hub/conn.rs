@@ -61,6 +61,11 @@ impl Conn {
         Ok(id)
     }
 
+    pub(crate) async fn notify(&mut self, method: &str, params: &Value) -> Result<(), Trouble> {
+        let frame = Frame::notification(method, &params.to_string());
+        Ok(self.speaking.say(frame.bytes()).await?)
+    }
+
     /// Sends a request and waits for its answer; what else comes is kept for [`Conn::next`].
     pub(crate) async fn call(&mut self, method: &str, params: &Value) -> Result<Value, Trouble> {
         let id = self.send(method, params).await?;

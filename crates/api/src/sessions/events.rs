@@ -5,10 +5,12 @@ use crate::{
     body::{LastEventId, Named, Params},
     error::{ApiError, ErrorBody},
     hub::{Entry, Fact, Log, Trouble},
-    sse::{self, KEEP_ALIVE, Left, Writer},
+    sse::{self, Left, Writer},
+    stream,
 };
 use axum::{extract::State, response::Response};
-use serde::Deserialize;
+use jackfield_views::{AgentEvents, Envelopes};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{str::FromStr, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
@@ -18,8 +20,12 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(rename_all = "lowercase")]
 pub(crate) enum View {
     /// ACP messages; what ACP has no words for is a `_jackfield/…` notification.
-    #[default]
     Acp,
+    /// The same few words for whatever any agent does, as in a run.
+    #[default]
+    Events,
+    /// Small messages with ids, for clients that keep them.
+    Envelopes,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -35,7 +41,7 @@ pub(crate) struct EventsQuery {
 }
 
 /// How far a reader has come: the number of a fact, and of an item made of it if it made several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Place {
     seq: u64,
     /// All items of the fact, unless a reader left in the middle.
@@ -106,23 +112,10 @@ async fn follow(
     mut writer: Writer,
 ) -> Result<(), Left> {
     loop {
-        let next = tokio::select! {
-            next = tokio::time::timeout(KEEP_ALIVE, log.next()) => next,
-            left = writer.left() => return Err(left),
-        };
-        match next {
-            Ok(Ok(Entry::Fact(fact))) => retold.tell(&fact, place, &mut writer),
-            Ok(Ok(Entry::Live)) => {}
-            Ok(Err(trouble)) => return end(&trouble, writer).await,
-            Err(_) => {
-                writer.keep_alive().await?;
-                if let Err(trouble) = log.look().await {
-                    return end(&trouble, writer).await;
-                }
-            }
-        }
-        if writer.is_full() || !log.has_more() {
-            writer.flush().await?;
+        match stream::next(&mut log, &mut writer).await? {
+            Ok(Entry::Fact(fact)) => retold.tell(&fact, place, &mut writer),
+            Ok(Entry::Live) => {}
+            Err(trouble) => return end(&trouble, writer).await,
         }
     }
 }
@@ -138,20 +131,22 @@ async fn end(trouble: &Trouble, mut writer: Writer) -> Result<(), Left> {
 /// Facts in the reader's words.
 enum Retold {
     Acp,
+    Events(Box<AgentEvents>),
+    Envelopes(Box<Envelopes>),
 }
 
 impl Retold {
-    fn new(view: View, _session: &str) -> Retold {
+    fn new(view: View, session: &str) -> Retold {
         match view {
             View::Acp => Retold::Acp,
+            View::Events => Retold::Events(Box::default()),
+            View::Envelopes => Retold::Envelopes(Box::new(Envelopes::new(session))),
         }
     }
 
     /// Whether what is told of a fact depends on those before it.
     fn remembers(&self) -> bool {
-        match self {
-            Retold::Acp => false,
-        }
+        !matches!(self, Retold::Acp)
     }
 
     fn tell(&mut self, fact: &Fact, place: Place, writer: &mut Writer) {
@@ -160,7 +155,15 @@ impl Retold {
         match self {
             Retold::Acp if place.has(fact.seq, 0) => {}
             Retold::Acp => writer.event(Some(&fact.seq.to_string()), None, &message(value)),
+            Retold::Events(fold) => items(fact, place, writer, "agent", &fold.fold(&value)),
+            Retold::Envelopes(fold) => items(fact, place, writer, "envelope", &fold.fold(&value)),
         }
+    }
+}
+
+fn items(fact: &Fact, place: Place, writer: &mut Writer, name: &str, items: &[impl Serialize]) {
+    for (index, item) in items.iter().enumerate().filter(|(it, _)| !place.has(fact.seq, *it)) {
+        writer.event(Some(&format!("{}.{index}", fact.seq)), Some(name), item);
     }
 }
 
@@ -173,4 +176,34 @@ fn message(mut fact: Value) -> Value {
         _ => "_jackfield/session",
     };
     json!({ "jsonrpc": "2.0", "method": method, "params": fact })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_comes_again_gets_what_it_has_not_got() {
+        let place = |text: &str| text.parse::<Place>().unwrap();
+        let whole = place("7");
+        assert!(whole.has(7, 0) && whole.has(7, 5) && !whole.has(8, 0));
+        assert_eq!(whole.after(), 7);
+        let half = place("7.1");
+        assert!(half.has(6, 9) && half.has(7, 1) && !half.has(7, 2));
+        assert_eq!((half.after(), place("0.0").after()), (6, 0));
+        for bad in ["", "x", "7.", ".1", "7.1.2", "-1", "7 "] {
+            assert!(bad.parse::<Place>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_acp_has_no_words_for_is_a_notification_of_ours() {
+        let said = json!({ "seq": 1, "is": "said", "frame": { "method": "session/update" } });
+        assert_eq!(message(said), json!({ "method": "session/update" }));
+        let ended = message(json!({ "seq": 2, "is": "ended" }));
+        assert_eq!(
+            (&ended["method"], &ended["params"]["seq"]),
+            (&json!("_jackfield/turn"), &json!(2))
+        );
+    }
 }

@@ -8,3 +8,4 @@ mod row;
 pub(crate) use events::*;
 pub(crate) use export::*;
 pub(crate) use routes::*;
+pub(crate) use row::{Row, one};

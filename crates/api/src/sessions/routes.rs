@@ -162,6 +162,7 @@ pub(crate) async fn delete_session(
     Named(id): Named<String>,
 ) -> Result<Json<Done>, ApiError> {
     api.hub.call("session/delete", &json!({ "sessionId": id })).await?;
+    api.runs.forget(&id);
     Ok(Json(Done { ok: true }))
 }
 

@@ -10,6 +10,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_agents::{find::Places, probe::Survey};
+use jackfield_api::Dirs;
 use jackfield_daemon::{BootError, LogTarget, Options, Paths, Routes, environment};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
@@ -109,12 +110,21 @@ fn routes(options: &Options) -> Routes {
         .iter()
         .filter_map(|(name, it)| Some((name.clone(), it.command.clone()?)))
         .collect();
+    let below = |named: &Option<PathBuf>, name: &str| {
+        named.clone().unwrap_or_else(|| paths.state.join(name))
+    };
+    let dirs = Dirs {
+        projects: below(&settings.http.projects, "projects"),
+        uploads: below(&settings.http.uploads, "uploads"),
+        roots: settings.http.roots.clone(),
+    };
     Routes::new(move |front| {
         let (paths, metrics) = (paths.clone(), front.metrics);
         jackfield_api::routes(&jackfield_api::Front {
             hub: front.hub,
             survey: Arc::new(move || survey(&paths)),
             commands: commands.clone(),
+            dirs: dirs.clone(),
             metrics: Arc::new(move || {
                 let metrics = metrics.clone();
                 Box::pin(async move { metrics.page().await })

@@ -1,4 +1,5 @@
-//! `[http]`: the names that the web front answers to, the pages that may use it, its certificate.
+//! `[http]`: the names that the web front answers to, the pages that may use it, its certificate, and
+//! where its clients may put agents to work.
 
 use jackfield_clients::web::{Certificate, Host, Origin};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -20,6 +21,12 @@ pub struct HttpSettings {
     cert: Option<PathBuf>,
     /// Its private key, as PEM, closed to others.
     key: Option<PathBuf>,
+    /// A request may put an agent to work in directories below these.
+    pub roots: Vec<PathBuf>,
+    /// Where the directories of projects are [default: `projects` in the state directory].
+    pub projects: Option<PathBuf>,
+    /// Where uploaded pictures are [default: `uploads` in the state directory].
+    pub uploads: Option<PathBuf>,
 }
 
 impl HttpSettings {
@@ -47,7 +54,9 @@ impl HttpSettings {
 
     /// A relative path is one beside the file it stands in.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        for path in self.cert.iter_mut().chain(&mut self.key) {
+        let files = self.cert.iter_mut().chain(&mut self.key);
+        let dirs = self.roots.iter_mut().chain(&mut self.projects).chain(&mut self.uploads);
+        for path in files.chain(dirs) {
             *path = folder.join(&path);
         }
     }
@@ -94,6 +103,16 @@ mod tests {
             let reason = parse(&format!("[http]\n{line}\n")).unwrap_err();
             assert!(reason.contains("line 2") && reason.contains(said), "{reason}");
         }
+    }
+
+    #[test]
+    fn directories_are_found_beside_the_file_unless_they_are_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        fs::write(&file, "[http]\nroots = [\"work\", \"/srv\"]\nprojects = \"p\"\n").unwrap();
+        let http = load(&file).unwrap().http;
+        assert_eq!(http.roots, [dir.path().join("work"), "/srv".into()]);
+        assert_eq!((http.projects, http.uploads), (Some(dir.path().join("p")), None));
     }
 
     #[test]

@@ -1,11 +1,8 @@
 //! Sessions, asks and agents over HTTP, whoever opened them.
 
-use super::{editor, serve};
+use super::{BOUND, editor, serve};
 use jackfield_e2e::{Home, Web, wait_for};
 use serde_json::{Value, json};
-use std::time::Duration;
-
-const BOUND: Duration = Duration::from_secs(20);
 
 fn code(web: &Web, path: &str) -> (u16, Value) {
     let reply = web.get(path);
