@@ -168,6 +168,9 @@ impl Heard {
                 let mut places: Vec<String> =
                     (0..blocks).map(|it| format!("{at}/content/{it}/content/text")).collect();
                 places.push(format!("{at}/rawOutput"));
+                // What a terminal prints, as some agents pass it on.
+                let terminal = ["terminal_output", "terminal_output_delta"];
+                places.extend(terminal.map(|it| format!("{at}/_meta/{it}/data")));
                 let key = format!("call {}", update["toolCallId"].as_str().unwrap_or_default());
                 let ends = matches!(update["status"].as_str(), Some("completed" | "failed"));
                 Heard::Speech { key, places, ends }
@@ -235,6 +238,21 @@ mod tests {
         ]);
         let text = serde_json::to_string(&shown).unwrap();
         assert!(!text.contains("Zx81k") && text.contains("nothing") && text.contains(" here"));
+    }
+
+    #[test]
+    fn what_a_terminal_prints_piece_by_piece_is_read_as_one_text() {
+        let printed = |text: &str| {
+            json!({ "params": { "update": { "sessionUpdate": "tool_call_update", "toolCallId": "a",
+                "_meta": { "terminal_output": { "terminal_id": "a", "data": text } } } } })
+        };
+        let (first, second) = KEY.split_at(12);
+        let shown = veiled(vec![printed(first), printed(second), printed(" and more")]);
+        let printed = |it: &Value| {
+            it.pointer("/params/update/_meta/terminal_output/data")?.as_str().map(str::to_owned)
+        };
+        let text: String = shown.iter().filter_map(printed).collect();
+        assert_eq!(text, "sk-*** and more");
     }
 
     #[test]
