@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,6 +42,11 @@ pub struct Turn {
     pub cost: Option<Cost>,
     pub context: Option<Context>,
 }
+
+/// What a table of usage has above its columns.
+pub const HEADINGS: [&str; 8] =
+    ["TURN", "TIME", "INPUT", "CACHED", "OUTPUT", "TOTAL", "COST", "ENDED"];
+const UNKNOWN: &str = "-";
 
 /// Folded from the facts of a session, in order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -164,6 +170,69 @@ fn usage_of_answer(answer: &Value) -> Option<&Value> {
 pub(crate) fn cost_of_answer(answer: &Value) -> Option<Cost> {
     let beside = usage_of_answer(answer).and_then(|it| cost_of(&it["cost"]));
     beside.or_else(|| cost_of(&answer["_meta"]["jackfield"]["cost"]))
+}
+
+impl Turn {
+    /// Its row in a table.
+    pub fn cells(&self) -> [String; 8] {
+        let time = self.ms.map_or_else(|| UNKNOWN.to_owned(), seconds);
+        let ended = self.ended.as_deref().unwrap_or(UNKNOWN);
+        cells(&self.turn.to_string(), time, &self.tokens, self.cost.as_ref(), ended)
+    }
+}
+
+impl Sum {
+    /// The last row of a table.
+    pub fn cells(&self) -> [String; 8] {
+        let known = match (self.known, self.turns) {
+            (0, _) => "no turn said what it used".to_owned(),
+            (known, turns) if known < turns => format!("{known} of {turns} turns said so"),
+            _ => String::new(),
+        };
+        cells("sum", String::new(), &self.tokens, self.cost.as_ref(), &known)
+    }
+}
+
+fn cells(
+    name: &str,
+    time: String,
+    tokens: &Tokens,
+    cost: Option<&Cost>,
+    last: &str,
+) -> [String; 8] {
+    let number = |it: Option<u64>| it.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string());
+    [
+        name.to_owned(),
+        time,
+        number(tokens.input),
+        number(tokens.cached_read),
+        number(tokens.output),
+        number(tokens.total),
+        cost.map_or_else(|| UNKNOWN.to_owned(), Cost::to_string),
+        last.to_owned(),
+    ]
+}
+
+/// `8.2 s`.
+pub fn seconds(ms: u64) -> String {
+    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}
+
+impl fmt::Display for Cost {
+    /// `0.0421 USD`: cents are too coarse for one turn.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let amount = format!("{:.6}", self.amount);
+        let amount = amount.trim_end_matches('0').trim_end_matches('.');
+        write!(f, "{amount} {}", self.currency.chars().take(8).collect::<String>())
+    }
+}
+
+impl fmt::Display for Context {
+    /// `1200 of 200000 tokens`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = self.size.map(|it| format!(" of {it}")).unwrap_or_default();
+        write!(f, "{}{of} tokens", self.used)
+    }
 }
 
 fn tokens_of(usage: &Value) -> Tokens {

@@ -8,11 +8,8 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_views::{
-    Usage,
-    usage::{Cost, Sum, Tokens, Turn},
-};
-use serde_json::{Value, json};
+use jackfield_views::{Usage, usage::HEADINGS};
+use serde_json::json;
 
 /// Show what is known of one session, and what its turns have used and cost
 ///
@@ -81,61 +78,15 @@ fn tell_row(desk: &Desk, row: &Row) -> Result<(), Failure> {
     Ok(())
 }
 
-const UNKNOWN: &str = "-";
-const HEADINGS: [&str; 8] = ["TURN", "TIME", "INPUT", "CACHED", "OUTPUT", "TOTAL", "COST", "ENDED"];
-
 fn tell_usage(desk: &Desk, usage: &Usage) -> Result<(), Failure> {
+    let cells = |row: [String; 8]| row.iter().map(|it| Cell::new(one_line(it, 40))).collect();
     let mut table = Table::new(&HEADINGS);
     for turn in &usage.turns {
-        table.row(turn_row(turn));
+        table.row(cells(turn.cells()));
     }
-    table.row(sum_row(&usage.sum()));
+    table.row(cells(usage.sum().cells()));
     desk.out.line("")?;
     table.print(&desk.out)?;
     let Some(context) = usage.context else { return Ok(()) };
-    let of = context.size.map(|it| format!(" of {it}")).unwrap_or_default();
-    desk.out.line(&format!("{} {}{of} tokens", paint(DIM, "context   "), context.used))
-}
-
-fn turn_row(turn: &Turn) -> Vec<Cell> {
-    let time = turn.ms.map_or_else(|| UNKNOWN.to_owned(), seconds);
-    let ended = turn.ended.clone().unwrap_or_else(|| UNKNOWN.to_owned());
-    row(&turn.turn.to_string(), time, &turn.tokens, turn.cost.as_ref(), &one_line(&ended, 40))
-}
-
-fn sum_row(sum: &Sum) -> Vec<Cell> {
-    let known = match (sum.known, sum.turns) {
-        (0, _) => "no turn said what it used".to_owned(),
-        (known, turns) if known < turns => format!("{known} of {turns} turns said so"),
-        _ => String::new(),
-    };
-    row("sum", String::new(), &sum.tokens, sum.cost.as_ref(), &known)
-}
-
-fn row(name: &str, time: String, tokens: &Tokens, cost: Option<&Cost>, last: &str) -> Vec<Cell> {
-    let number =
-        |it: Option<u64>| Cell::new(it.map_or_else(|| UNKNOWN.to_owned(), |it| it.to_string()));
-    let cost = cost.map_or_else(|| UNKNOWN.to_owned(), price);
-    vec![
-        Cell::new(name),
-        Cell::new(time),
-        number(tokens.input),
-        number(tokens.cached_read),
-        number(tokens.output),
-        number(tokens.total),
-        Cell::new(cost),
-        Cell::new(last),
-    ]
-}
-
-fn seconds(ms: u64) -> String {
-    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
-}
-
-/// `0.0421 USD`: cents are too coarse for one turn.
-fn price(cost: &Cost) -> String {
-    let amount = format!("{:.6}", cost.amount);
-    let amount = amount.trim_end_matches('0').trim_end_matches('.');
-    let currency = Value::from(cost.currency.as_str());
-    format!("{amount} {}", one_line(currency.as_str().unwrap_or_default(), 8))
+    desk.out.line(&format!("{} {context}", paint(DIM, "context   ")))
 }
