@@ -21,6 +21,7 @@ pub(crate) const CWD: &str = "JACKFIELD_CWD";
 pub(crate) const DIALECT: &str = "JACKFIELD_DIALECT";
 pub(crate) const DRY_RUN: &str = "JACKFIELD_DRY_RUN";
 pub(crate) const EVENTS: &str = "JACKFIELD_EVENTS";
+pub(crate) const EXPORT_FORMAT: &str = "JACKFIELD_EXPORT_FORMAT";
 pub(crate) const FOLLOW: &str = "JACKFIELD_FOLLOW";
 pub(crate) const FORMAT: &str = "JACKFIELD_FORMAT";
 pub(crate) const IDLE_AFTER: &str = "JACKFIELD_IDLE_AFTER";

@@ -4,7 +4,7 @@
 //! [`veil`] is the same log without secrets, [`usage`] is what the turns have cost, [`options`] is what
 //! a session lets its user choose. [`agent_event`] retells a session as the events of a chat window,
 //! [`envelope`] as messages that a client keeps; both read the same `story`. [`text`] tells it line by
-//! line as it goes.
+//! line as it goes, [`transcript`] is the whole of it as Markdown.
 //!
 //! **Invariant:** a view knows no more than the log: what an agent has not said stays unknown.
 
@@ -15,6 +15,7 @@ pub mod export;
 pub mod options;
 mod story;
 pub mod text;
+pub mod transcript;
 pub mod usage;
 pub mod veil;
 
@@ -23,5 +24,6 @@ pub use archive::{Archive, Entry, Flaw, Reader};
 pub use envelope::{Envelope, Envelopes};
 pub use export::Export;
 pub use text::Text;
+pub use transcript::Transcript;
 pub use usage::Usage;
 pub use veil::Veil;

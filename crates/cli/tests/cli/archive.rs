@@ -92,6 +92,24 @@ fn half_an_export_is_not_left_behind() {
     assert!(!home.path().join("project/x.ndjson").exists());
 }
 
+#[test]
+fn an_export_as_markdown_is_for_people_and_hides_secrets_as_well() {
+    let home = Home::new();
+    hub().start(&home);
+    let markdown = |more: &[&str]| {
+        let args = ["sessions", "export", "7f3", "--format", "markdown"];
+        let did = home.run(&[&args[..], more].concat());
+        assert_eq!(did.code, 0, "{}", did.stderr);
+        did
+    };
+    insta::assert_snapshot!("export_markdown", markdown(&[]).told());
+    assert!(markdown(&["--raw"]).stdout.contains(&format!("it is {SECRET} and no more")));
+    let text = markdown(&["-o", "x.md"]);
+    assert_eq!(text.stdout, "");
+    let file = fs::read_to_string(home.path().join("project/x.md")).unwrap();
+    assert_eq!(file, markdown(&[]).stdout);
+}
+
 /// A home with `x.ndjson`, an export of the session, and a hub that takes imports.
 fn importing() -> (Home, Heard) {
     let home = Home::new();

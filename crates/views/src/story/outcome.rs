@@ -32,7 +32,8 @@ pub(crate) struct Failure {
 const REQUEST_CANCELLED: i64 = -32800;
 
 impl Outcome {
-    pub(super) fn of(fact: &Value) -> Outcome {
+    /// Of the fact that says it.
+    pub(crate) fn of(fact: &Value) -> Outcome {
         let answer = &fact["answer"];
         let (cost, stop_reason) = (cost_of_answer(answer), answer["stopReason"].as_str());
         let cancelled = stop_reason == Some("cancelled") || is_cancelled(answer);

@@ -1,4 +1,4 @@
-//! Sessions retold as agent events and as envelopes: by hand, from what real agents said, and from
+//! Sessions retold as agent events, as envelopes and as Markdown: by hand, from what real agents said, and from
 //! anything at all.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -14,3 +14,4 @@ mod runtimes;
 mod scribe;
 mod shape;
 mod shown;
+mod transcript;

@@ -8,8 +8,8 @@ use crate::{
     out::{Out, count, rfc3339_now},
     report::Failure,
 };
-use clap::Args;
-use jackfield_views::archive::Header;
+use clap::{Args, ValueEnum};
+use jackfield_views::{Transcript, Veil, archive::Header, transcript::About};
 use serde_json::{Map, Value, json};
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -22,11 +22,13 @@ use std::{
 ///
 /// What looks like a secret is replaced by `***`, also where it is split over several messages.
 /// `--raw` keeps everything byte for byte: whoever has such a file has what was said in the session.
+/// As Markdown a session can be read and shown, but not imported.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield sessions export s-7f3 -o session.ndjson
   $ jackfield sessions export s-7f3 | jq -r 'select(.is == \"ended\").turn'
-  $ jackfield sessions export s-7f3 --raw -o backup.ndjson")]
+  $ jackfield sessions export s-7f3 --raw -o backup.ndjson
+  $ jackfield sessions export s-7f3 --format markdown -o session.md")]
 pub(super) struct Export {
     /// An id, a unique prefix of one, or a title
     session: String,
@@ -38,6 +40,28 @@ pub(super) struct Export {
     /// Keep everything as it is, secrets too
     #[arg(long, env = env::RAW, hide_env_values = true, value_parser = env::flag())]
     raw: bool,
+
+    /// What to write
+    #[arg(
+        id = "export_format",
+        long = "format",
+        env = env::EXPORT_FORMAT,
+        hide_env_values = true,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t
+    )]
+    form: Form,
+}
+
+// Apart from how commands print: with `JACKFIELD_FORMAT=quiet` an export is still one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Form {
+    /// The log, an event a line, for `sessions import` and for programs
+    #[default]
+    Ndjson,
+    /// The conversation, for people: what was said and done, and what it has used
+    Markdown,
 }
 
 impl Export {
@@ -59,6 +83,36 @@ impl Export {
     }
 
     fn write(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<usize, Failure> {
+        let events = match self.form {
+            Form::Ndjson => self.write_log(conn, row, sink)?,
+            Form::Markdown => self.write_markdown(conn, row, sink)?,
+        };
+        sink.finish()?;
+        Ok(events)
+    }
+
+    fn write_markdown(
+        &self,
+        conn: &mut Conn,
+        row: &Row,
+        sink: &mut Sink,
+    ) -> Result<usize, Failure> {
+        let (mut veil, mut transcript) = (Veil::default(), Transcript::default());
+        sink.text(&Transcript::header(&about(row)))?;
+        let mut events = 0;
+        facts(conn, &row.session_id, &mut |event| {
+            events += 1;
+            // What is nested too deep to be read as a value is nothing for people.
+            let fact = serde_json::from_str(event).unwrap_or_default();
+            let shown = if self.raw { vec![fact] } else { veil.push(fact) };
+            shown.iter().try_for_each(|it| sink.text(&transcript.fold(it)))
+        })?;
+        veil.finish().iter().try_for_each(|it| sink.text(&transcript.fold(it)))?;
+        sink.text(&transcript.finish())?;
+        Ok(events)
+    }
+
+    fn write_log(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<usize, Failure> {
         let (mut export, first) = jackfield_views::Export::new(&self.header(row));
         sink.line(&first)?;
         let mut events = 0;
@@ -67,7 +121,6 @@ impl Export {
             export.event(event).iter().try_for_each(|it| sink.line(it))
         })?;
         export.finish().iter().try_for_each(|it| sink.line(it))?;
-        sink.finish()?;
         Ok(events)
     }
 
@@ -82,6 +135,16 @@ impl Export {
             exported_at: rfc3339_now(),
             more: if let Value::Object(more) = more { more } else { Map::new() },
         }
+    }
+}
+
+fn about(row: &Row) -> About {
+    About {
+        session: row.session_id.clone(),
+        title: row.title.clone(),
+        agent: row.agent.clone(),
+        cwd: row.cwd.clone(),
+        opened_at: row.opened_at.clone(),
     }
 }
 
@@ -107,7 +170,7 @@ fn discard(path: &Path) {
     }
 }
 
-/// Where the lines go.
+/// Where it goes.
 enum Sink {
     File(BufWriter<File>, PathBuf),
     Stdout(Out, String),
@@ -117,11 +180,17 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 impl Sink {
     fn line(&mut self, line: &str) -> Result<(), Failure> {
+        self.text(line)?;
+        self.text("\n")
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Failure> {
         match self {
-            Sink::File(file, path) => writeln!(file, "{line}").map_err(|it| unwritten(path, it)),
+            Sink::File(file, path) => {
+                file.write_all(text.as_bytes()).map_err(|it| unwritten(path, it))
+            }
             Sink::Stdout(out, held) => {
-                held.push_str(line);
-                held.push('\n');
+                held.push_str(text);
                 let full = CHUNK_BYTES <= held.len();
                 if full { out.data(&std::mem::take(held)) } else { Ok(()) }
             }
