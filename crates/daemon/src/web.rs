@@ -7,7 +7,7 @@ use crate::{
 };
 use jackfield_clients::{
     Address, Token,
-    web::{self, Door, Guard, Router},
+    web::{self, Door, Porter, Router},
 };
 use std::{fmt, io, sync::Arc, thread::JoinHandle, time::Duration};
 use tokio::sync::oneshot;
@@ -79,7 +79,7 @@ pub(crate) fn start(
     let web::Acp { routes: protocol, open } = web::acp(&front.hub);
     let routes = options.routes.as_ref().map_or_else(Router::new, |it| (it.0)(front));
     let routes = protocol.merge(routes);
-    let guard = Guard { token: token.clone(), hosts: http.hosts(), origins: http.origins() };
+    let porter = Porter { token: token.clone(), hosts: http.hosts(), origins: http.origins() };
     let system = |what| move |source: io::Error| BootError::System { what, source };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -93,7 +93,7 @@ pub(crate) fn start(
     let thread = thread
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = web::serve(doors, guard, routes, stopped).await {
+                if let Err(error) = web::serve(doors, porter, routes, stopped).await {
                     tracing::error!(%error, "the web front has ended");
                 }
                 // The hub has hung up on all of them; this is for them to notice.

@@ -1,6 +1,6 @@
-//! One connection of a client: a socket, and its place in the room for as long as it is open.
+//! One connection of a client: a socket, and its seat in the room for as long as it is open.
 
-use super::room::{Pass, Place};
+use super::room::{Pass, Seat};
 use crate::farewell::farewell;
 use rustix::net::sockopt;
 use std::io::{self, IoSlice};
@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 #[derive(Debug)]
 pub(super) struct Conn {
     /// Both until it is dropped.
-    open: Option<(TcpStream, Place)>,
+    open: Option<(TcpStream, Seat)>,
     /// The peer has said all.
     heard_all: bool,
 }
@@ -25,7 +25,7 @@ pub(super) struct Conn {
 const OPEN: &str = "it is open until it is dropped";
 
 impl Conn {
-    pub(super) fn new(stream: TcpStream, place: Place) -> Conn {
+    pub(super) fn new(stream: TcpStream, seat: Seat) -> Conn {
         // An event is sent when it is whole: nothing is gained by waiting for more.
         let _ = stream.set_nodelay(true);
         // A peer whose machine is gone is noticed, although it never says so.
@@ -33,7 +33,7 @@ impl Conn {
         let _ = sockopt::set_tcp_keepidle(&stream, Duration::from_mins(1));
         let _ = sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(15));
         let _ = sockopt::set_tcp_keepcnt(&stream, 4);
-        Conn { open: Some((stream, place)), heard_all: false }
+        Conn { open: Some((stream, seat)), heard_all: false }
     }
 
     /// Our own address, on the way that the client came.
@@ -45,7 +45,7 @@ impl Conn {
         self.parts().1.pass()
     }
 
-    fn parts(&self) -> &(TcpStream, Place) {
+    fn parts(&self) -> &(TcpStream, Seat) {
         self.open.as_ref().expect(OPEN)
     }
 
@@ -56,21 +56,21 @@ impl Conn {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        let Some((stream, place)) = self.open.take() else { return };
-        if place.is_evicted() {
+        let Some((stream, seat)) = self.open.take() else { return };
+        if seat.is_evicted() {
             // At once, and nothing of it is kept: there may be thousands.
             let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
         } else if !self.heard_all
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(leave(stream, place));
+            runtime.spawn(leave(stream, seat));
         }
     }
 }
 
-/// It has its place until the socket is closed.
-async fn leave(stream: TcpStream, place: Place) {
-    let pass = place.pass();
+/// It has its seat until the socket is closed.
+async fn leave(stream: TcpStream, seat: Seat) {
+    let pass = seat.pass();
     tokio::select! {
         () = pass.evicted() => {}
         () = farewell(stream) => {}

@@ -1,7 +1,7 @@
 //! The web front: HTTP, WebSocket and TLS in front of a daemon.
 //!
 //! Read in this order: [`limits`] holds every bound. [`Door`] is an address that is open (`tls` is
-//! its certificate). [`Guard`] says who is let in: `host` are the names we answer to, `origin` the
+//! its certificate). [`Porter`] says who is let in: `host` are the names we answer to, `origin` the
 //! pages that may talk to us, `refused` what the others hear. [`serve`] takes connections (`conn`),
 //! for which there is `room`, and lets a [`Router`] answer their requests (`body`). [`acp()`] makes
 //! the routes of the protocol itself; everything else that is served comes from outside, as a
@@ -9,7 +9,7 @@
 //!
 //! The front is only a client: for each of its own clients it dials the daemon's socket.
 //!
-//! **Invariant:** no request reaches a route before the guard has let it in, and none carries the
+//! **Invariant:** no request reaches a route before the porter has let it in, and none carries the
 //! token further.
 //!
 //! **Invariant:** what a peer without the token can make us hold is bounded, in number, bytes and
@@ -19,10 +19,10 @@ mod acp;
 mod body;
 mod conn;
 mod door;
-mod guard;
 mod host;
 pub mod limits;
 mod origin;
+mod porter;
 mod refused;
 mod room;
 mod serve;
@@ -33,8 +33,8 @@ mod tls;
 pub use acp::{Acp, Open, acp};
 pub use axum::Router;
 pub use door::Door;
-pub use guard::Guard;
 pub use host::{Host, NoHost};
 pub use origin::{NoOrigin, Origin};
+pub use porter::Porter;
 pub use serve::serve;
 pub use tls::{Certificate, CertificateError};

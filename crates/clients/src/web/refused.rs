@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode, Version, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
-/// Why the guard does not let a request in.
+/// Why the porter does not let a request in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     #[error("the request must name one host, in `Host` and, if it has one there, in its target")]

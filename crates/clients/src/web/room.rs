@@ -23,7 +23,7 @@ pub(super) struct Room {
 #[derive(Debug, Default)]
 struct Inside {
     /// By the order in which they came.
-    strangers: BTreeMap<u64, (IpAddr, Arc<Seat>)>,
+    strangers: BTreeMap<u64, (IpAddr, Arc<Told>)>,
     strangers_of: HashMap<IpAddr, usize>,
     known: usize,
     came: u64,
@@ -31,24 +31,24 @@ struct Inside {
 
 /// What one connection is told.
 #[derive(Debug, Default)]
-struct Seat {
+struct Told {
     known: AtomicBool,
     evicted: AtomicBool,
     /// To the one who tends the connection.
-    told: Notify,
+    leave: Notify,
     dismissed: Notify,
 }
 
 /// A connection's right to be here; it ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Pass);
+pub(super) struct Seat(Pass);
 
 /// What requests of a connection can say about it.
 #[derive(Debug, Clone)]
 pub(super) struct Pass {
     room: Arc<Room>,
     number: u64,
-    seat: Arc<Seat>,
+    told: Arc<Told>,
 }
 
 impl Room {
@@ -61,7 +61,7 @@ impl Room {
     }
 
     /// A stranger comes in; an older one may have to leave.
-    pub(super) fn enter(self: &Arc<Room>, peer: IpAddr) -> Place {
+    pub(super) fn enter(self: &Arc<Room>, peer: IpAddr) -> Seat {
         let peer = neighbourhood(peer);
         let mut inside = self.inside();
         if self.capacity.strangers_of_one <= inside.strangers_of.get(&peer).copied().unwrap_or(0) {
@@ -73,10 +73,10 @@ impl Room {
             inside.evict(oldest);
         }
         inside.came += 1;
-        let (number, seat) = (inside.came, Arc::new(Seat::default()));
-        inside.strangers.insert(number, (peer, Arc::clone(&seat)));
+        let (number, told) = (inside.came, Arc::new(Told::default()));
+        inside.strangers.insert(number, (peer, Arc::clone(&told)));
         *inside.strangers_of.entry(peer).or_default() += 1;
-        Place(Pass { room: Arc::clone(self), number, seat })
+        Seat(Pass { room: Arc::clone(self), number, told })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -98,35 +98,35 @@ impl Room {
 
 impl Inside {
     fn evict(&mut self, number: Option<u64>) {
-        if let Some(seat) = number.and_then(|it| self.remove(it)) {
-            seat.evicted.store(true, Ordering::Relaxed);
-            seat.told.notify_one();
+        if let Some(told) = number.and_then(|it| self.remove(it)) {
+            told.evicted.store(true, Ordering::Relaxed);
+            told.leave.notify_one();
         }
     }
 
-    fn remove(&mut self, number: u64) -> Option<Arc<Seat>> {
-        let (peer, seat) = self.strangers.remove(&number)?;
+    fn remove(&mut self, number: u64) -> Option<Arc<Told>> {
+        let (peer, told) = self.strangers.remove(&number)?;
         if let Some(count) = self.strangers_of.get_mut(&peer) {
             *count -= 1;
             if *count == 0 {
                 self.strangers_of.remove(&peer);
             }
         }
-        Some(seat)
+        Some(told)
     }
 }
 
-impl Place {
+impl Seat {
     pub(super) fn pass(&self) -> Pass {
         self.0.clone()
     }
 
     pub(super) fn is_evicted(&self) -> bool {
-        self.0.seat.evicted.load(Ordering::Relaxed)
+        self.0.told.evicted.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Place {
+impl Drop for Seat {
     fn drop(&mut self) {
         let Pass { room, number, .. } = &self.0;
         let mut inside = room.inside();
@@ -152,28 +152,28 @@ impl Pass {
             return false;
         }
         inside.known += 1;
-        self.seat.known.store(true, Ordering::Relaxed);
+        self.told.known.store(true, Ordering::Relaxed);
         true
     }
 
     pub(super) fn is_known(&self) -> bool {
-        self.seat.known.load(Ordering::Relaxed)
+        self.told.known.load(Ordering::Relaxed)
     }
 
     /// The connection is to end, unless it has shown the token.
     pub(super) fn dismiss(&self) {
-        self.seat.dismissed.notify_one();
+        self.told.dismissed.notify_one();
     }
 
     /// Waits until it has to make way at once. For one task at a time.
     pub(super) async fn evicted(&self) {
-        self.seat.told.notified().await;
+        self.told.leave.notified().await;
     }
 
     /// Waits until a stranger was dismissed, or was here for too long without showing the token.
     pub(super) async fn unwelcome(&self) {
         tokio::select! {
-            () = self.seat.dismissed.notified() => {}
+            () = self.told.dismissed.notified() => {}
             () = tokio::time::sleep(STRANGER_WITHIN) => {}
         }
         self.still_unknown_after(Duration::ZERO).await;
@@ -225,9 +225,9 @@ mod tests {
     fn one_address_evicts_its_own_before_others() {
         let room = room(9, 3, 2);
         let other = room.enter(at(9));
-        let ours: Vec<Place> = (0..4).map(|_| room.enter(at(1))).collect();
+        let ours: Vec<Seat> = (0..4).map(|_| room.enter(at(1))).collect();
         assert!(!other.is_evicted());
-        let evicted: Vec<bool> = ours.iter().map(Place::is_evicted).collect();
+        let evicted: Vec<bool> = ours.iter().map(Seat::is_evicted).collect();
         assert_eq!(evicted, [true, true, false, false]);
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let room = room(1, 2, 2);
         let known = room.enter(at(1));
         assert!(known.pass().recognize() && known.pass().recognize());
-        let strangers: Vec<Place> = (0..9).map(|_| room.enter(at(1))).collect();
+        let strangers: Vec<Seat> = (0..9).map(|_| room.enter(at(1))).collect();
         assert!(!known.is_evicted());
         assert!(!strangers[8].pass().recognize(), "there is no more room for those who have");
         assert!(!strangers[0].pass().recognize(), "it has to leave");
@@ -273,11 +273,11 @@ mod tests {
     #[tokio::test]
     async fn the_room_is_empty_when_the_last_has_left() {
         let room = room(9, 9, 9);
-        let place = room.enter(at(1));
+        let seat = room.enter(at(1));
         let emptied = room.emptied();
         tokio::pin!(emptied);
         assert!(tokio::time::timeout(Duration::ZERO, &mut emptied).await.is_err());
-        drop(place);
+        drop(seat);
         emptied.await;
     }
 }

@@ -3,9 +3,9 @@
 use super::body::timed;
 use super::conn::Conn;
 use super::door::Door;
-use super::guard::{Arrival, Entry, Guard};
 use super::limits::{self, Capacity};
 use super::origin;
+use super::porter::{Arrival, Entry, Porter};
 use super::refused::Refused;
 use super::room::{Pass, Room};
 use crate::listen::{EXHAUSTED_PAUSE, is_exhausted};
@@ -30,11 +30,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// Serves `routes` on all doors to whom the guard lets in, until `stop` is over. What is under way
+/// Serves `routes` on all doors to whom the porter lets in, until `stop` is over. What is under way
 /// then has a moment to end.
 pub async fn serve(
     doors: Vec<Door>,
-    guard: Guard,
+    porter: Porter,
     routes: Router,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
@@ -42,7 +42,7 @@ pub async fn serve(
     let (stopping, told) = watch::channel(());
     let room = Room::new(Capacity::of_this_process());
     let front = Arc::new(Front {
-        guard,
+        porter,
         routes: TowerToHyperService::new(routes),
         room: Arc::clone(&room),
         http: http(),
@@ -63,7 +63,7 @@ pub async fn serve(
 
 /// What all connections share.
 struct Front {
-    guard: Guard,
+    porter: Porter,
     routes: TowerToHyperService<Router>,
     room: Arc<Room>,
     http: auto::Builder<TokioExecutor>,
@@ -161,7 +161,7 @@ impl Front {
         let (mut head, body) = request.into_parts();
         let version = head.version;
         let is_chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
-        let verdict = self.guard.check(visit.arrival, &mut head);
+        let verdict = self.porter.check(visit.arrival, &mut head);
         let entry = match verdict.entry {
             Ok(Entry::Known) if !visit.pass.recognize() => Err(Refused::Full),
             entry => entry,

@@ -50,8 +50,8 @@ fn a_body_that_is_too_long_is_refused_and_one_without_token_is_not_read() {
     assert_eq!(statuses(&target.ask_with_token("POST /acp", &sized)), [400]);
     for length in ["Content-Length: 9000000000", "Transfer-Encoding: chunked"] {
         let mut stream = target.dial();
-        let head = format!("POST /acp HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
+        let begin = format!("POST /acp HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n");
+        stream.write_all(begin.as_bytes()).unwrap();
         let chunk = format!("{MIB:x}\r\n{}\r\n", "x".repeat(MIB));
         let mut said = 0;
         while said < 64 * MIB && stream.write_all(chunk.as_bytes()).is_ok() {

@@ -69,7 +69,7 @@ fn ten_thousand_who_say_nothing() {
     let came = begun.elapsed();
     slowest = slowest.max(target.serves_the_honest());
     let grown = target.grown();
-    // A connection or two may be between the system's queue and its place.
+    // A connection or two may be between the system's queue and its seat.
     assert!(most <= STRANGERS_MAX + 200, "{most} connections at a time");
     assert!(grown < 48 << 20, "{grown} bytes for them");
     wait_for("all of them to be gone", GONE_WITHIN, || (target.files() <= files + 2).then_some(()));

@@ -4,7 +4,7 @@ mod ends;
 mod lets_in;
 mod secure;
 
-use super::{Certificate, Door, Guard, Router, serve};
+use super::{Certificate, Door, Porter, Router, serve};
 use crate::Token;
 use crate::address::Address;
 use axum::body::{Body, Bytes};
@@ -51,14 +51,14 @@ impl Bench {
         let (Address::Http(at) | Address::Https(at)) = *door.address() else { panic!() };
         let shown = token.reveal().to_owned();
         let origins = vec!["https://console.example.org".parse().unwrap()];
-        let guard = Guard { token, hosts: Vec::new(), origins };
+        let porter = Porter { token, hosts: Vec::new(), origins };
         let (hub, is_over) = watch::channel(());
         let (stop, stopped) = oneshot::channel();
         let front = tokio::spawn(async move {
             let stopped = async {
                 let _ = stopped.await;
             };
-            serve(vec![door], guard, routes(is_over), stopped).await.unwrap();
+            serve(vec![door], porter, routes(is_over), stopped).await.unwrap();
         });
         Bench { _dir: dir, at, token: shown, hub, stop, front }
     }

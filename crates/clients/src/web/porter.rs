@@ -13,7 +13,7 @@ use std::net::IpAddr;
 
 /// What every request is held against.
 #[derive(Debug, Clone)]
-pub struct Guard {
+pub struct Porter {
     pub token: Token,
     /// Beside this machine's own names.
     pub hosts: Vec<Host>,
@@ -29,7 +29,7 @@ pub(super) struct Arrival {
     pub(super) local: IpAddr,
 }
 
-/// What the guard says.
+/// What the porter says.
 #[derive(Debug)]
 pub(super) struct Verdict {
     /// The page that may read the answer.
@@ -52,7 +52,7 @@ const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 /// The scripts of a page can give their WebSocket no header but this one.
 const IN_PROTOCOL: &str = "jackfield.bearer.";
 
-impl Guard {
+impl Porter {
     /// Looks at a request, and takes the token out of it: nobody further in needs to see it.
     pub(super) fn check(&self, arrival: Arrival, head: &mut Parts) -> Verdict {
         let refused = |why| Verdict { page: None, entry: Err(why) };
@@ -138,7 +138,7 @@ mod tests {
 
     struct Bench {
         _dir: tempfile::TempDir,
-        guard: Guard,
+        porter: Porter,
     }
 
     impl Bench {
@@ -147,11 +147,11 @@ mod tests {
             let token = Token::create_or_read(&dir.path().join("token")).unwrap();
             let hosts = vec!["build.example.org".parse().unwrap()];
             let origins = vec!["https://console.example.org".parse().unwrap()];
-            Bench { _dir: dir, guard: Guard { token, hosts, origins } }
+            Bench { _dir: dir, porter: Porter { token, hosts, origins } }
         }
 
         fn token(&self) -> &str {
-            self.guard.token.reveal()
+            self.porter.token.reveal()
         }
 
         /// A request with these headers, and what is left of it.
@@ -163,7 +163,7 @@ mod tests {
             let request = headers.iter().fold(request, add).body(()).unwrap();
             let (mut head, ()) = request.into_parts();
             let local = Ipv4Addr::new(10, 0, 0, 7).into();
-            let verdict = self.guard.check(Arrival { scheme: "http", local }, &mut head);
+            let verdict = self.porter.check(Arrival { scheme: "http", local }, &mut head);
             (verdict, head)
         }
 
