@@ -5,6 +5,7 @@
 mod bench;
 mod chaos;
 mod fuzz;
+mod load;
 mod plant;
 mod sim;
 mod tidy;
@@ -21,6 +22,8 @@ const USAGE: &str = "usage: cargo xtask <chore>
   plant [NAME]... put known bugs into a copy of the hub and see the simulator find them
   chaos [--seed N] [--minutes N | --seconds N] [--sessions N]
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
+  load [--sessions N] [--readers N] [--seconds N] [--requests N] [--p99-ms N]
+                  many readers of many sessions over HTTP and WebSocket (100, 1000 each, 20 s)
   bench           measure a direct pipe and the same through Jackfield";
 
 fn main() -> ExitCode {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         ["sim", rest @ ..] => sim::run(rest),
         ["plant", names @ ..] => plant::run(names),
         ["chaos", rest @ ..] => chaos::run(rest).map_or_else(usage, report),
+        ["load", rest @ ..] => load::run(rest).map_or_else(usage, report),
         ["bench"] => report(bench::run()),
         // What the bench adapts.
         ["foreign", ..] => report(bench::foreign::speak()),

@@ -21,6 +21,7 @@ mod kill_daemon;
 mod kill_moments;
 mod live;
 mod liveness;
+mod load;
 mod many_sessions;
 mod matrix_cancel;
 mod matrix_resume;

@@ -4,7 +4,7 @@
 use std::{
     collections::VecDeque,
     mem,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
@@ -118,6 +118,7 @@ impl Agent {
             Step::Update(update) => self.update(turn, update),
             Step::Burst { next, count, size } => self.burst(turn, next, count, size),
             Step::Slow { next, count, every } => self.slow(turn, next, count, every),
+            Step::Tick { next, count, every } => self.tick(turn, next, count, every),
             Step::Wait(time) => turn.wake = Some(Instant::now() + time),
             Step::Tool => {
                 let tool = turn.asker().tool_id(0);
@@ -220,6 +221,15 @@ impl Agent {
             self.say(turn, &format!("slow {next} "));
             turn.wake = Some(Instant::now() + every);
             turn.steps.push_front(Step::Slow { next: next + 1, count, every });
+        }
+    }
+
+    fn tick(&mut self, turn: &mut Turn, next: u64, count: u64, every: Duration) {
+        if next <= count {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.say(turn, &format!("tick {next} {} ", now.as_micros()));
+            turn.wake = Some(Instant::now() + every);
+            turn.steps.push_front(Step::Tick { next: next + 1, count, every });
         }
     }
 

@@ -24,6 +24,11 @@ pub(crate) enum Step {
         count: u64,
         every: Duration,
     },
+    Tick {
+        next: u64,
+        count: u64,
+        every: Duration,
+    },
     Wait(Duration),
     Tool,
     /// So many at once; a time after which they are withdrawn.
@@ -83,6 +88,10 @@ pub(crate) const WORDS: &[Word] = &[
     word("slow", |rest| {
         let (count, every) = (nth(rest, 0)?, Duration::from_millis(nth(rest, 1)?));
         Some(vec![Step::Slow { next: 1, count, every }])
+    }),
+    word("tick", |rest| {
+        let (count, every) = (nth(rest, 0)?, Duration::from_millis(nth(rest, 1)?));
+        Some(vec![Step::Tick { next: 1, count, every }])
     }),
     line("split", |rest| {
         let (bytes, text) = rest.split_once(' ')?;

@@ -1,0 +1,127 @@
+//! One reader of one session: it counts the ticks it hears, and how old each is.
+
+use super::web::Web;
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+/// Without a word for so long, the rest is lost.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carrier {
+    Events,
+    WebSocket,
+}
+
+pub(super) struct Reader {
+    stream: TcpStream,
+    /// What came and was not understood yet.
+    rest: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) heard: u64,
+    pub(super) delays: Vec<Duration>,
+}
+
+impl Reader {
+    /// Returns when the daemon has said that it is attached.
+    pub(super) async fn open(web: &Web, carrier: Carrier, session: &str, cwd: &str) -> Reader {
+        let mut reader = Reader { stream: web.connect().await, rest: Vec::new() };
+        match carrier {
+            Carrier::Events => {
+                let path = format!("/api/sessions/{session}/events?view=events");
+                let head = web.head("GET", &path) + "Accept: text/event-stream\r\n\r\n";
+                reader.stream.write_all(head.as_bytes()).await.unwrap();
+                reader.skip_past(b"\r\n\r\n").await;
+            }
+            Carrier::WebSocket => {
+                let head = web.head("GET", "/acp")
+                    + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+                reader.stream.write_all(head.as_bytes()).await.unwrap();
+                reader.skip_past(b"\r\n\r\n").await;
+                let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+                reader.say(1, "initialize", &hello).await;
+                reader.skip_past(br#""id":1,"#).await;
+                let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+                reader.say(2, "session/resume", &params).await;
+                reader.skip_past(br#""id":2,"#).await;
+            }
+        }
+        reader
+    }
+
+    /// One text frame. The mask is there, as it must be, and changes nothing.
+    async fn say(&mut self, id: u64, method: &str, params: &Value) {
+        let text = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let text = text.to_string();
+        let length = u16::try_from(text.len()).unwrap();
+        let mut frame = vec![0x81, 0x80 | 0x7e];
+        frame.extend(length.to_be_bytes());
+        frame.extend([0; 4]);
+        frame.extend(text.as_bytes());
+        self.stream.write_all(&frame).await.unwrap();
+    }
+
+    async fn skip_past(&mut self, mark: &[u8]) {
+        loop {
+            if let Some(at) = find(&self.rest, mark) {
+                self.rest.drain(..at + mark.len());
+                return;
+            }
+            assert!(self.fill().await, "the daemon closed");
+        }
+    }
+
+    async fn fill(&mut self) -> bool {
+        self.rest.reserve(16 << 10);
+        let read = timeout(SILENCE_MAX, self.stream.read_buf(&mut self.rest)).await;
+        matches!(read, Ok(Ok(count)) if 0 < count)
+    }
+
+    /// Until so many ticks were heard, each once and in order.
+    pub(super) async fn read(mut self, words: u64) -> Heard {
+        let mut heard = Heard::default();
+        while heard.heard < words && self.fill().await {
+            let now = micros();
+            let mut done = 0;
+            while let Some((number, at, end)) = tick(&self.rest[done..]) {
+                heard.heard += 1;
+                assert_eq!(number, heard.heard, "a tick is missing, or came twice");
+                heard.delays.push(Duration::from_micros(now.saturating_sub(at)));
+                done += end;
+            }
+            // Half a tick may be at the end.
+            let keep = self.rest.len().saturating_sub(64).max(done);
+            self.rest.drain(..keep);
+        }
+        heard
+    }
+}
+
+/// The number and the time of the next tick, and where it ends: `tick 7 1794744000000000 `.
+fn tick(text: &[u8]) -> Option<(u64, u64, usize)> {
+    let begin = find(text, b"tick ")? + 5;
+    let mut words = text[begin..].split(|it| *it == b' ');
+    let (number, at) = (words.next()?, words.next()?);
+    // The space after the time has come too.
+    words.next()?;
+    let value = |it: &[u8]| std::str::from_utf8(it).ok()?.parse::<u64>().ok();
+    Some((value(number)?, value(at)?, begin + number.len() + at.len() + 2))
+}
+
+fn find(text: &[u8], mark: &[u8]) -> Option<usize> {
+    text.windows(mark.len()).position(|it| it == mark)
+}
+
+fn micros() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap()
+}

@@ -1,0 +1,41 @@
+//! `cargo xtask load`: the end-to-end load test at its full size, with release builds.
+
+use anyhow::{Context as _, Result, ensure};
+use std::process::Command;
+
+const TEST: &str = "load::every_reader_of_every_session_hears_everything_in_time";
+
+/// What the test reads from its environment, and what it is at full size.
+const SIZES: [(&str, &str, u64); 5] = [
+    ("--sessions", "LOAD_SESSIONS", 100),
+    ("--readers", "LOAD_READERS", 1_000),
+    ("--seconds", "LOAD_SECONDS", 20),
+    ("--requests", "LOAD_REQUESTS", 2_000),
+    ("--p99-ms", "LOAD_P99_MS", 50),
+];
+
+/// `None` for words that mean nothing.
+pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {
+    let mut sizes = SIZES.map(|(_, variable, size)| (variable, size));
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let at = SIZES.iter().position(|(flag, ..)| flag == word)?;
+        sizes[at].1 = words.next()?.parse().ok()?;
+    }
+    Some(start(&sizes))
+}
+
+fn start(sizes: &[(&str, u64)]) -> Result<()> {
+    cargo(&["build", "--release", "--workspace", "--bins"], sizes)?;
+    let test = ["test", "--release", "-p", "jackfield-e2e", "--test", "main", "--"];
+    cargo(&[&test[..], &["--exact", "--nocapture", TEST]].concat(), sizes)
+}
+
+fn cargo(arguments: &[&str], sizes: &[(&str, u64)]) -> Result<()> {
+    let mut command = Command::new("cargo");
+    command.args(arguments);
+    command.envs(sizes.iter().map(|(variable, size)| (variable, size.to_string())));
+    let status = command.status().context("cargo does not start")?;
+    ensure!(status.success(), "`cargo {}` failed: {status}", arguments.join(" "));
+    Ok(())
+}
