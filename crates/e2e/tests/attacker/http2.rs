@@ -113,21 +113,23 @@ fn the_authority_of_a_request_is_its_host_and_the_token_is_needed() {
 fn a_flood_of_resets_is_told_to_calm_down() {
     let target = Target::new();
     let headers = request("/healthz", &["localhost"], &[]);
+    let mut calmed = 0;
     for _ in 0..8 {
         let mut stream = target.dial_http2();
         // Much at once, so that they are reset before anybody had a look.
         let mut flood = Vec::new();
-        for number in 0..20_000 {
+        for number in 0..5_000 {
             flood.extend(frame(HEADERS, END | WHOLE, 2 * number + 1, &headers));
             flood.extend(frame(RESET, 0, 2 * number + 1, &8_u32.to_be_bytes()));
         }
         let _cut = stream.write_all(&flood);
         let said = frames(&mut stream);
         let away = said.iter().rfind(|(kind, _)| *kind == GO_AWAY);
-        // It may be cut off before it hears the last word.
-        assert!(away.is_none_or(|(_, payload)| payload[4..8] == CALM_DOWN), "{away:?}");
+        calmed += usize::from(away.is_some_and(|(_, payload)| payload[4..8] == CALM_DOWN));
         target.serves_the_honest();
     }
+    // Some may be cut off before they hear the last word.
+    assert!(4 <= calmed, "{calmed} of 8 were told");
     target.must_be_well(16 << 20);
 }
 
