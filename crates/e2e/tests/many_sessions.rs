@@ -1,8 +1,9 @@
 //! Ten thousand sessions in the journal, as real agents leave them: the daemon is up within a second
-//! and stays small.
+//! and stays small. For many at work it takes the files it may have.
 
 use jackfield_e2e::{Home, procs};
 use jackfield_journal::{Append, Durability, Journal};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::{
     os::unix::net::UnixStream,
@@ -36,6 +37,31 @@ fn ten_thousand_sleeping_sessions_cost_a_second_and_a_hundred_megabytes_at_most(
     assert!(took < Duration::from_secs(1), "up after {took:?}");
     let after = procs::resident(daemon.pid()) >> 20;
     assert!(resident < 100 && after < 100, "{resident} MB, {after} MB after listing");
+    drop(client);
+    daemon.stop();
+}
+
+#[test]
+fn the_daemon_may_open_as_many_files_as_there_are_and_its_agents_as_many_as_before() {
+    let limit = getrlimit(Resource::Nofile);
+    // For this process and what it starts: each test has one of its own.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(300), ..limit }).unwrap();
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let mut client = home.dial();
+    client.connect(&home.fake_agent(&[]));
+    client.open(home.path());
+    let of = |pid: u32| {
+        let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let line = limits.lines().find_map(|it| it.strip_prefix("Max open files")).unwrap();
+        line.split_whitespace().next().unwrap().to_owned()
+    };
+    let most = limit.maximum.map_or("unlimited".to_owned(), |it| it.to_string());
+    assert_eq!(of(daemon.pid()), most);
+    let is_agent = |pid: &u32| procs::words(*pid)[0].ends_with("fake-agent");
+    let agents: Vec<u32> = home.alive(&[daemon.pid()]).into_iter().filter(is_agent).collect();
+    assert_eq!(agents.len(), 1);
+    assert_eq!(of(agents[0]), "300");
     drop(client);
     daemon.stop();
 }
