@@ -37,6 +37,7 @@ pub(crate) const LOG: &str = "JACKFIELD_LOG";
 pub(crate) const MODE: &str = "JACKFIELD_MODE";
 pub(crate) const MODEL: &str = "JACKFIELD_MODEL";
 pub(crate) const NAME: &str = "JACKFIELD_NAME";
+pub(crate) const NEW: &str = "JACKFIELD_NEW";
 pub(crate) const NO_TEXT: &str = "JACKFIELD_NO_TEXT";
 pub(crate) const NO_WAIT: &str = "JACKFIELD_NO_WAIT";
 pub(crate) const OLDER_THAN: &str = "JACKFIELD_OLDER_THAN";

@@ -41,9 +41,14 @@ impl AgentChoice {
 
     /// For people.
     pub(crate) fn shown(&self) -> &str {
+        self.name().unwrap_or("the agent")
+    }
+
+    /// Its name, if the caller has said which.
+    pub(crate) fn name(&self) -> Option<&str> {
         match self {
-            AgentChoice::Configured => "the agent",
-            AgentChoice::Named(name) | AgentChoice::Command { name, .. } => name,
+            AgentChoice::Configured => None,
+            AgentChoice::Named(name) | AgentChoice::Command { name, .. } => Some(name),
         }
     }
 

@@ -41,8 +41,8 @@ pub(crate) enum Failure {
     #[error("`{named}` matches {} sessions", .known.len())]
     Ambiguous { named: String, known: Vec<String> },
 
-    #[error("no session is running")]
-    NothingLive,
+    #[error("no session{} is running", .agent.as_ref().map(|it| format!(" of `{it}`")).unwrap_or_default())]
+    NothingLive { agent: Option<String> },
 
     #[error("`{program}` {}", if program.contains('/') { "does not exist" } else { "was not found on PATH" })]
     NoProgram { program: String },
@@ -139,7 +139,7 @@ impl Failure {
             Failure::TimedOut { .. } | Failure::SlowStart { .. } => Exit::TimedOut,
             Failure::NoSession { .. }
             | Failure::Ambiguous { .. }
-            | Failure::NothingLive
+            | Failure::NothingLive { .. }
             | Failure::NoAsk { .. }
             | Failure::NoProgram { .. } => Exit::NotFound,
             Failure::Denied { .. } => Exit::Denied,
@@ -246,8 +246,10 @@ impl Failure {
             }
             Failure::NoSession { .. } => "`jackfield sessions list` shows all sessions".into(),
             Failure::Ambiguous { .. } => "give more of the id".into(),
-            Failure::NothingLive => {
-                "`jackfield sessions list` shows all sessions; name one to wake it".into()
+            Failure::NothingLive { .. } => {
+                "`jackfield sessions list` shows all sessions; name one to \
+                                            wake it, or open one with `--new`"
+                    .into()
             }
             Failure::NoAsk { .. } => "`jackfield asks` lists what is asked".into(),
             Failure::NoOption { offers, .. } if offers.is_empty() => {

@@ -124,3 +124,58 @@ fn a_prompt_that_is_refused_is_reported_and_one_can_go_on() {
     insta::assert_snapshot!("attach_refused", did.told());
     assert_eq!(did.code, 0);
 }
+
+#[test]
+fn a_new_session_is_opened_and_stays() {
+    let home = Home::new();
+    let heard = FakeHub::new()
+        .rows(&[row("s-new4lnliedxj", "goose", "idle", "")])
+        .on("session/prompt", &[say("Hi."), stop("end_turn")])
+        .start(&home);
+    let by_name = home.run_with_input(&["attach", "--new", "-a", "goose"], "hello\n");
+    insta::assert_snapshot!("attach_new", by_name.told());
+    let by_command = home.run_with_input(&["attach", "--cwd", "..", "--", "goose", "acp"], "");
+    assert_eq!(by_command.code, 0, "{}", by_command.stderr);
+    let agents = heard.all("_jackfield/connect");
+    assert_eq!(agents[0]["params"]["agent"], "goose");
+    assert_eq!(agents[1]["params"]["agent"]["argv"], json!(["goose", "acp"]));
+    let opened = heard.all("session/new");
+    assert_eq!(opened.len(), 2);
+    assert_eq!(opened[1]["params"]["cwd"], json!(home.path().canonicalize().unwrap()));
+    assert!(heard.all("session/close").is_empty(), "they go on without us");
+}
+
+#[test]
+fn a_name_chooses_among_the_sessions_that_run() {
+    let home = Home::new();
+    let mut older = row("s-abcdefghi111", "claude", "idle", "older");
+    older["updatedAt"] = json!("2026-11-15T08:00:00.000Z");
+    let heard = FakeHub::new()
+        .rows(&[row("s-7f3abcdefghi", "goose", "idle", "fix the parser"), older])
+        .on("_jackfield/attach", &[head()])
+        .start(&home);
+    assert_eq!(home.run(&["attach", "--all", "-a", "claude"]).code, 0);
+    assert_eq!(heard.all("_jackfield/attach")[0]["params"]["sessionId"], "s-abcdefghi111");
+    insta::assert_snapshot!("attach_none", home.run(&["attach", "-a", "codex"]).told());
+}
+
+#[test]
+fn programs_hear_a_session_as_json_events_envelopes_or_final_words() {
+    let home = Home::new();
+    let prompted = turn(19, "prompted", json!({ "turn": 4, "by": "us", "frame": {} }));
+    let text = json!({ "type": "text", "text": "Gladly." });
+    let update = json!({ "sessionUpdate": "agent_message_chunk", "content": text });
+    let meta = json!({ "jackfield": { "seq": 20, "at": 1_794_731_400_200_u64, "turn": 4 } });
+    let params = json!({ "sessionId": "s-7f3abcdefghi", "update": update, "_meta": meta });
+    let said = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
+    let end = json!({ "turn": 4, "how": "stopped", "answer": { "stopReason": "end_turn" } });
+    let ended = turn(21, "ended", end);
+    FakeHub::new()
+        .on("_jackfield/attach", &[head()])
+        .on("session/prompt", &[prompted, said.to_string(), ended, stop("end_turn")])
+        .start(&home);
+    for format in ["json", "events", "envelopes", "quiet"] {
+        let did = home.run_with_input(&["attach", "7f3", "--format", format], "Go on\n");
+        insta::assert_snapshot!(format!("attach_{format}"), did.told());
+    }
+}

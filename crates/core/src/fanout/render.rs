@@ -1,5 +1,6 @@
 //! What an event looks like to a client. Plain ACP clients hear plain ACP; clients that announced
-//! `_meta.jackfield` also hear the facts ACP has no words for, and of each its seq, its time and its turn.
+//! `_meta.jackfield` also hear the facts ACP has no words for, and of each its seq, its time and its
+//! turn.
 
 use crate::{
     SessionId,

@@ -44,6 +44,32 @@ fn through_the_daemon_it_is_one_session_and_it_is_closed_at_the_end() {
 }
 
 #[test]
+fn a_session_that_attach_opened_stays_and_another_command_goes_on_with_it() {
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let agent = home.fake_agent(&[]);
+    let agent: Vec<&str> = agent.iter().map(String::as_str).collect();
+    let mut opened = Talk::begin(&home, &[&["attach", "--new", "--"], &agent[..]].concat());
+    opened.say("pid");
+    opened.hear("pid ", 1);
+    let first = opened.finish();
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let session = first.stderr.split_whitespace().find(|it| it.starts_with("s-")).unwrap();
+    let mut again = Talk::begin(&home, &["attach", session, "--format", "quiet"]);
+    again.say("pid");
+    again.hear("pid ", 1);
+    assert_eq!(again.finish().stdout, first.stdout, "the same process");
+    let mut run = Talk::begin(&home, &["run", "-i", "-s", session]);
+    assert_eq!(run.turn("count"), "count 3\n\n");
+    assert_eq!(run.finish().code, Some(0));
+    let closed = home.run(&["sessions", "close", session], Duration::from_secs(20));
+    assert!(closed.status.success());
+    wait_for("the agent to go", Duration::from_secs(10), || {
+        home.alive(&[daemon.pid()]).is_empty().then_some(())
+    });
+}
+
+#[test]
 fn a_turn_that_is_cancelled_ends_and_the_same_process_goes_on() {
     let home = Home::new();
     let mut talk = Talk::start(&home, ALONE, &[]);

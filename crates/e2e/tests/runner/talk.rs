@@ -55,9 +55,13 @@ impl Talk {
     pub(super) fn start(home: &Home, args: &[&str], flags: &[&str]) -> Talk {
         let agent = home.fake_agent(flags);
         let agent: Vec<&str> = agent.iter().map(String::as_str).collect();
-        let args = [&["run"], args, &["--"], &agent].concat();
+        Talk::begin(home, &[&["run"], args, &["--"], &agent].concat())
+    }
+
+    /// Any command.
+    pub(super) fn begin(home: &Home, args: &[&str]) -> Talk {
         let mut child = home
-            .command(&args)
+            .command(args)
             .env("SOME_API_KEY", "not-for-everyone")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,8 +1,8 @@
 //! The session that prompts go to: a new one, or one that exists.
 
-use super::Run;
+use super::{Run, start::Starting};
 use crate::{
-    hub::{AgentChoice, Conn, Deadline, Row, Until, Wait, find, greet, initialize, sessions},
+    hub::{AgentChoice, Conn, Row, Until, Wait, find, greet, sessions},
     report::Failure,
 };
 use serde_json::{Value, json};
@@ -34,42 +34,15 @@ impl Goal {
 
 impl Run {
     /// Starts the agent and opens a session.
-    pub(super) fn begin(
-        &self,
-        conn: &mut Conn,
-        choice: &AgentChoice,
-        cwd: &Path,
-        deadline: Option<Deadline>,
-    ) -> Result<Goal, Failure> {
-        let what = format!("{} to start", choice.shown());
-        choice.connect(conn, cwd)?;
-        let until = self.until(deadline);
-        let told = initialize(conn, "run", self.aware(), Wait { what: &what, until })?;
-        // Without an agent of its own, the connection is answered by the hub.
-        let told = if *choice == AgentChoice::Configured { Value::Null } else { told };
+    pub(super) fn begin(&self, conn: &mut Conn, starting: &Starting) -> Result<Goal, Failure> {
+        let agent = starting.choice.shown().to_owned();
+        let told = starting.hello(conn, "run", self.aware())?;
         if !told.is_null() {
-            self.wishes.check(choice.shown(), &told)?;
+            self.wishes.check(&agent, &told)?;
         }
-        let what = format!("{} to open a session", choice.shown());
-        let until = self.until(deadline);
-        let mut params = json!({ "cwd": cwd, "mcpServers": [] });
-        let more = self.wishes.directories()?;
-        if !more.is_empty() {
-            params["additionalDirectories"] = json!(more);
-        }
-        let setup = conn.call("session/new", &params, Wait { what: &what, until })?;
+        let setup = starting.open(conn, &self.wishes.directories()?)?;
         let session = setup["sessionId"].as_str().unwrap_or_default().to_owned();
-        let (agent, cwd) = (choice.shown().to_owned(), cwd.to_owned());
-        Ok(Goal { session, agent, cwd, ours: true, told, setup })
-    }
-
-    /// A step of the start may take so long, and no longer than everything may.
-    pub(super) fn until(&self, deadline: Option<Deadline>) -> Until {
-        let start = Deadline::after(self.start_timeout);
-        match deadline {
-            Some(deadline) if deadline.at < start.at => Until::Deadline(Some(deadline)),
-            _ => Until::Started(start),
-        }
+        Ok(Goal { session, agent, cwd: starting.cwd.clone(), ours: true, told, setup })
     }
 
     /// Finds a session that exists. If its agent must be started again, it is as the caller would.
@@ -77,15 +50,14 @@ impl Run {
         &self,
         conn: &mut Conn,
         named: &str,
-        choice: &AgentChoice,
-        cwd: &Path,
+        starting: &Starting,
     ) -> Result<Goal, Failure> {
         greet(conn, "run", self.aware())?;
         let row = find(&sessions(conn)?, named)?;
-        match choice {
+        match &starting.choice {
             AgentChoice::Configured => prepare_to_wake(conn, &row)?,
             given => {
-                given.connect(conn, cwd)?;
+                given.connect(conn, &starting.cwd)?;
             }
         }
         let ours = !row.is_live();

@@ -7,15 +7,17 @@ mod image;
 mod input;
 mod leave;
 mod lines;
+mod start;
 mod wishes;
 
 pub(super) use goal::prepare_to_wake;
+pub(super) use start::Launch;
 
 use crate::{
     app::Desk,
     ask::{Approve, OnAsk, Rules},
     env,
-    hub::{Address, AgentChoice, Conn, Deadline, Hosted, working_directory},
+    hub::{Conn, Deadline, Hosted},
     out::{DIM, Telling, one_line, paint},
     report::Failure,
 };
@@ -25,7 +27,7 @@ use goal::Goal;
 use input::Input;
 use jackfield_views::options::described;
 use serde_json::{Value, json};
-use std::{ffi::OsString, io::Read as _, path::PathBuf};
+use std::io::Read as _;
 use wishes::Wishes;
 
 const LINE_CHARS_MAX: usize = 200;
@@ -51,10 +53,6 @@ pub(crate) struct Run {
     /// What to say to the agent; `-` reads it from stdin
     prompt: Option<String>,
 
-    /// An agent by its name; `jackfield agents` lists them
-    #[arg(short, long, env = env::AGENT, hide_env_values = true)]
-    agent: Option<String>,
-
     /// Go on with this session: an id, a unique prefix of one, or a title
     #[arg(short, long, env = env::SESSION, hide_env_values = true)]
     session: Option<String>,
@@ -72,19 +70,14 @@ pub(crate) struct Run {
     input: Input,
 
     #[command(flatten)]
-    wishes: Wishes,
+    launch: Launch,
 
-    /// The directory the agent works in [default: this one]
-    #[arg(long, env = env::CWD, hide_env_values = true, value_name = "DIR")]
-    cwd: Option<PathBuf>,
+    #[command(flatten)]
+    wishes: Wishes,
 
     /// Cancel a turn after so many seconds, with exit code 3
     #[arg(long, env = env::TIMEOUT, hide_env_values = true, value_name = "SECS")]
     timeout: Option<u64>,
-
-    /// Give up an agent that has not started, or not opened a session, after so many seconds
-    #[arg(long, env = env::START_TIMEOUT, hide_env_values = true, value_name = "SECS", default_value_t = 60)]
-    start_timeout: u64,
 
     /// What to allow without asking; never for good
     #[arg(long, env = env::APPROVE, hide_env_values = true, value_enum, default_value_t = Approve::None)]
@@ -109,10 +102,6 @@ pub(crate) struct Run {
     /// Use no daemon: a hub in this process that forgets everything, for CI and containers
     #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag())]
     isolated: bool,
-
-    /// The command of an agent; it sees your environment
-    #[arg(last = true, value_name = "CMD")]
-    command: Vec<OsString>,
 }
 
 impl Run {
@@ -120,12 +109,8 @@ impl Run {
         self.check()?;
         let prompt = self.prompt()?;
         let images = self.wishes.images()?;
-        let cwd = working_directory(self.cwd.as_deref())?;
-        let choice = AgentChoice::new(self.agent.clone(), &self.command)?;
-        if !matches!(desk.dial.address(), Address::Tcp(_)) {
-            choice.check()?;
-        }
         let deadline = self.timeout.map(Deadline::after);
+        let starting = self.launch.starting(desk, deadline)?;
         // Declared first, dropped last: the hub in this process ends when its client has left.
         let (_hosted, socket) = if self.isolated {
             let (hosted, socket) = Hosted::start(desk.dial.paths())?;
@@ -139,14 +124,14 @@ impl Run {
             conn.tap();
         }
         let mut goal = match &self.session {
-            Some(named) => self.go_on(&mut conn, named, &choice, &cwd)?,
-            None => self.begin(&mut conn, &choice, &cwd, deadline)?,
+            Some(named) => self.go_on(&mut conn, named, &starting)?,
+            None => self.begin(&mut conn, &starting)?,
         };
         if self.format == Telling::Text && !self.no_wait {
             desk.out.note(&paint(DIM, format!("session {}", goal.session)));
         }
         self.describe(&goal, desk);
-        if let Err(failure) = self.set(&mut conn, &mut goal, deadline) {
+        if let Err(failure) = self.set(&mut conn, &mut goal, &starting) {
             if goal.ours {
                 goal.close(&mut conn);
             }

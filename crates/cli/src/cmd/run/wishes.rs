@@ -1,9 +1,9 @@
 //! What the caller wants of the session beside the prompt: a model, a mode, more directories, images.
 
-use super::{Run, goal::Goal, image};
+use super::{Run, goal::Goal, image, start::Starting};
 use crate::{
     env,
-    hub::{Conn, Deadline, Until, Wait, directory},
+    hub::{Conn, Until, Wait, directory},
     report::Failure,
 };
 use clap::Args;
@@ -95,7 +95,7 @@ impl Run {
         &self,
         conn: &mut Conn,
         goal: &mut Goal,
-        deadline: Option<Deadline>,
+        starting: &Starting,
     ) -> Result<(), Failure> {
         for wish in self.wishes.settings() {
             let Wish { setting, wanted, .. } = wish;
@@ -103,7 +103,7 @@ impl Run {
                 .map_err(|refused| wish.refused(goal, refused))?;
             let Some(change) = change else { continue };
             let what = format!("{} to set its {}", goal.agent, wish.word);
-            let wait = Wait { what: &what, until: self.until(deadline) };
+            let wait = Wait { what: &what, until: starting.until() };
             let answer = conn
                 .call(change.method, &change.params, wait)
                 .map_err(|failure| wish.failed(goal, failure))?;

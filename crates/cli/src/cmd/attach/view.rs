@@ -1,16 +1,12 @@
-//! `jackfield attach`: a session in the terminal, line by line. Typed lines are prompts, or answers
-//! to what the agent asks.
+//! The session on the screen: what is said in it, and what is typed here.
 
-use super::{log::tell, run::prepare_to_wake};
+use super::super::log::tell;
 use crate::{
-    app::Desk,
     ask::Ask,
-    env,
-    hub::{Conn, Heard, Row, find, is_answer, result_of, sessions},
-    out::{DIM, Out, Side, Transcript, paint},
+    hub::{Conn, Heard, Hearing, Row, is_answer, result_of},
+    out::{DIM, Out, Retold, Side, Telling, Transcript, paint},
     report::Failure,
 };
-use clap::Args;
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 use std::{
@@ -18,98 +14,15 @@ use std::{
     io::{self, IsTerminal as _},
 };
 
-/// Follow a session live: type prompts, answer what the agent asks
-///
-/// Lines you type are prompts. `/steer TEXT` stops the running turn and says that instead, `/cancel`
-/// stops it and withdraws what waits, `/detach` (or `/quit`, or Ctrl-D) leaves; the session goes on
-/// without you.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  $ jackfield attach
-  $ jackfield attach s-7f3 --all
-  $ echo \"Go on\" | jackfield attach s-7f3")]
-pub(crate) struct Attach {
-    /// An id, a unique prefix of one, or a title [default: the latest that is running]
-    session: Option<String>,
-
-    /// Begin behind this event [default: with the last turn]
-    #[arg(long, env = env::AFTER, hide_env_values = true, value_name = "SEQ")]
-    after: Option<u64>,
-
-    /// Begin with the first event
-    #[arg(long, env = env::ALL, hide_env_values = true, value_parser = env::flag())]
-    all: bool,
-}
-
-impl Attach {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let mut conn = desk.dial.talk("attach")?;
-        let rows = sessions(&mut conn)?;
-        let row = match &self.session {
-            Some(named) => find(&rows, named)?,
-            None => rows.iter().find(|it| it.is_live()).ok_or(Failure::NothingLive)?.clone(),
-        };
-        let after = match (self.all, self.after) {
-            (true, _) => 0,
-            (false, Some(after)) => after,
-            (false, None) => last_turn(desk, &row)?,
-        };
-        prepare_to_wake(&mut conn, &row)?;
-        conn.heed_signals()?;
-        let params = json!({ "sessionId": row.session_id, "after": after });
-        let attach = conn.ask("_jackfield/attach", &params)?;
-        View::new(conn, &desk.out, row).run(attach)
-    }
-}
-
-/// Behind which event the last turn begins: looked for from the end, in ever longer pieces.
-fn last_turn(desk: &Desk, row: &Row) -> Result<u64, Failure> {
-    const LOOKS: [u64; 3] = [256, 8_192, u64::MAX];
-    for look in LOOKS {
-        let from = row.events.saturating_sub(look);
-        let began = look_for_prompt(desk, row, from)?;
-        if let Some(seq) = began {
-            return Ok(seq - 1);
-        }
-        if from == 0 {
-            break;
-        }
-    }
-    Ok(0)
-}
-
-/// The last prompt behind an event. On a connection of its own: what is heard here is not shown.
-fn look_for_prompt(desk: &Desk, row: &Row, from: u64) -> Result<Option<u64>, Failure> {
-    let mut conn = desk.dial.talk("attach")?;
-    let params = json!({ "sessionId": row.session_id, "after": from, "observe": true });
-    let id = conn.ask("_jackfield/attach", &params)?;
-    let mut found = None;
-    loop {
-        match conn.next(None)? {
-            Heard::Frame(frame) if is_answer(&frame, id) => {
-                result_of(&frame)?;
-                return Ok(found);
-            }
-            Heard::Frame(frame) if frame.method().as_deref() == Some("_jackfield/turn") => {
-                let fact = params_of(&frame);
-                if fact["is"] == "prompted" {
-                    found = fact["seq"].as_u64().filter(|it| 0 < *it).or(found);
-                }
-            }
-            Heard::HubGone => {
-                return Err(Failure::HubGone { waited_for: "the last turn".into() });
-            }
-            _ => {}
-        }
-    }
-}
-
 /// The session on the screen.
-struct View {
+pub(super) struct View {
     conn: Conn,
     out: Out,
     row: Row,
+    format: Telling,
     transcript: Transcript,
+    /// Where it is told in another vocabulary.
+    retold: Option<(Hearing, Retold)>,
     /// Our prompts that have no answer yet.
     prompts: BTreeSet<u64>,
     /// Asks that wait for an answer; the first is on the screen.
@@ -139,14 +52,17 @@ enum Next {
 }
 
 impl View {
-    fn new(conn: Conn, out: &Out, row: Row) -> View {
-        let transcript = Transcript::new(out, Side::Stderr);
+    pub(super) fn new(conn: Conn, out: &Out, row: Row, format: Telling) -> View {
+        let side = if format == Telling::Text { Side::Stderr } else { Side::Nowhere };
+        let retold = Retold::new(out, format, &row.session_id);
         let works = matches!(row.state.as_str(), "working" | "asks");
         View {
             conn,
             out: out.clone(),
             row,
-            transcript,
+            format,
+            transcript: Transcript::new(out, side),
+            retold: retold.map(|it| (Hearing::default(), it)),
             prompts: BTreeSet::new(),
             open: VecDeque::new(),
             turn: if works { Turn::Running } else { Turn::None },
@@ -156,13 +72,11 @@ impl View {
         }
     }
 
-    fn run(mut self, attach: u64) -> Result<(), Failure> {
-        self.out.note(&paint(
-            DIM,
-            format!(
-                "{} with {} in {}; /detach leaves, /cancel stops the turn",
-                self.row.session_id, self.row.agent, self.row.cwd
-            ),
+    /// Until somebody wants to leave; `attach` is the request that brings the past.
+    pub(super) fn run(mut self, attach: u64) -> Result<(), Failure> {
+        self.note(&format!(
+            "{} with {} in {}; /detach leaves, /cancel stops the turn",
+            self.row.session_id, self.row.agent, self.row.cwd
         ));
         loop {
             let next = match self.conn.next(None)? {
@@ -206,16 +120,21 @@ impl View {
                 self.show_question();
             }
             (Kind::Notification, method) => {
-                let fact = params_of(frame);
-                if method == Some("_jackfield/turn") {
-                    self.on_turn(&fact);
+                if let Some((hearing, retold)) = &mut self.retold
+                    && let Some(fact) = hearing.fact(frame)
+                {
+                    retold.fact(&fact)?;
                 }
+                let fact = params_of(frame);
                 // What we can be asked comes as a question of its own; a form does not.
                 let question = fact["frame"]["method"] == "session/request_permission";
                 if self.live && fact["is"] == "asked" && question {
                     self.transcript.asked(&fact);
                 } else {
                     tell(&mut self.transcript, frame)?;
+                }
+                if method == Some("_jackfield/turn") {
+                    self.on_turn(&fact)?;
                 }
                 if self.turn == Turn::None {
                     self.transcript.finish()?;
@@ -225,7 +144,7 @@ impl View {
         Ok(Next::Stay)
     }
 
-    fn on_turn(&mut self, fact: &Value) {
+    fn on_turn(&mut self, fact: &Value) -> Result<(), Failure> {
         match fact["is"].as_str() {
             Some("prompted") => {
                 self.turn = Turn::Running;
@@ -234,9 +153,14 @@ impl View {
             Some("ended") => {
                 self.turn = Turn::None;
                 self.told = fact["how"] != "stopped";
+                if self.format == Telling::Quiet && self.live {
+                    self.out.data(self.transcript.final_words())?;
+                    self.out.end_line()?;
+                }
             }
             _ => {}
         }
+        Ok(())
     }
 
     fn on_request(&mut self, frame: &Frame) -> Result<(), Failure> {
@@ -272,7 +196,7 @@ impl View {
         match line {
             "/detach" | "/quit" => return Ok(Next::Leave),
             "/cancel" => self.cancel()?,
-            "/steer" => self.out.note("say what instead: `/steer TEXT`"),
+            "/steer" => self.note("say what instead: `/steer TEXT`"),
             _ if line.starts_with("/steer ") => {
                 self.prompt(line["/steer ".len()..].trim_start(), true)?;
             }
@@ -304,9 +228,9 @@ impl View {
             self.turn = Turn::Cancelled;
             // The hub settles the asks of a turn that it stops.
             self.open.clear();
-            self.out.note(&paint(DIM, "stopping the running turn"));
+            self.note("stopping the running turn");
         } else if self.turn != Turn::None {
-            self.out.note(&paint(DIM, "queued behind the running turn"));
+            self.note("queued behind the running turn");
         }
         Ok(())
     }
@@ -337,6 +261,12 @@ impl View {
         self.conn.notify("session/cancel", &params)
     }
 
+    fn note(&self, line: &str) {
+        if self.format == Telling::Text {
+            self.out.note(&paint(DIM, line));
+        }
+    }
+
     fn show_question(&self) {
         if let (true, Some(ask)) = (self.live, self.open.front()) {
             self.out.question(&ask.question(&self.row.agent));
@@ -344,6 +274,6 @@ impl View {
     }
 }
 
-fn params_of(frame: &Frame) -> Value {
+pub(super) fn params_of(frame: &Frame) -> Value {
     serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default()
 }
