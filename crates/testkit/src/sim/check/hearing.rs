@@ -112,12 +112,11 @@ fn what_is_heard_is_what_was_written(
     text: &Bytes,
 ) {
     let same = match (how, &event.body) {
-        (Rendered::Said, Body::Said { frame, .. }) if who.aware => {
-            let late = match &event.body {
-                Body::Said { turn, late: true, .. } => format!(",\"turn\":{turn},\"late\":true"),
-                _ => String::new(),
-            };
-            let member = format!("\"jackfield\":{{\"seq\":{}{late}}}", event.seq.0);
+        (Rendered::Said, Body::Said { turn, late, frame }) if who.aware => {
+            let (seq, at, late) =
+                (event.seq.0, event.at.0, if *late { r#","late":true"# } else { "" });
+            let ours = format!(r#""seq":{seq},"at":{at},"turn":{turn}{late}"#);
+            let member = format!(r#""jackfield":{{{ours}}}"#);
             let whole = format!("\"_meta\":{{{member}}},");
             let text = String::from_utf8_lossy(text);
             let bare = text.replacen(&whole, "", 1);
