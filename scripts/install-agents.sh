@@ -5,7 +5,8 @@
 #   scripts/install-agents.sh --all    and those of a nightly run; needs Python 3.12 or newer
 #                                      ($JACKFIELD_PYTHON, or the first one on the PATH)
 #
-# What is installed, down to the last dependency and its checksum, stands below scripts/agents/.
+# What is installed, down to the last dependency and its checksum, stands below scripts/agents/, and
+# in crates/e2e/node and crates/e2e/rust for the SDKs that the tests drive the web front with.
 # To change a version, edit package.json there and run `npm install --package-lock-only` beside it.
 # The packages come from wherever npm and pip are configured to look; install scripts are not run.
 # Idempotent, and quick when everything is there: a stamp says which lock file was installed.
@@ -31,8 +32,8 @@ stamp() { # lock
     cksum <"$1"
 }
 
-npm_set() { # directory npm-command
-    locks="scripts/agents/$1"
+npm_set() { # directory npm-command [where its lock file is]
+    locks=${3:-scripts/agents/$1}
     is_installed "$1" "$locks/package-lock.json" && return
     command -v npm >/dev/null || fail "npm is needed to install agents"
     rm -rf "${agents:?}/$1"
@@ -99,6 +100,10 @@ link claude-agent-acp "$modules/@agentclientprotocol/claude-agent-acp/dist/index
 link codex "$modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 link codex-acp "$modules/@agentclientprotocol/codex-acp/dist/index.js"
 link gemini "$modules/@google/gemini-cli/bundle/gemini.js"
+# Not agents: the official SDKs, as clients of the web front.
+npm_set sdk ci crates/e2e/node
+cargo build --quiet --locked --manifest-path crates/e2e/rust/Cargo.toml --target-dir "$agents/sdk-rust" >&2
+link sdk-rust sdk-rust/debug/jackfield-e2e-rust
 [ "$*" = --all ] || exit 0
 
 # Not `npm ci`: it wants packages for every platform in the lock file, and not all of them exist.

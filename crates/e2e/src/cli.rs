@@ -56,12 +56,17 @@ impl Cli {
 
 /// Where `scripts/install-agents.sh` put it.
 fn program(name: &str) -> PathBuf {
+    installed(Path::new("bin").join(name))
+}
+
+/// Something below the directory of agents.
+pub fn installed(what: impl AsRef<Path>) -> PathBuf {
     let chosen = env::var_os("JACKFIELD_AGENTS_DIR").map(PathBuf::from);
     let in_tree = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents");
-    let program = chosen.unwrap_or_else(in_tree).join("bin").join(name);
-    let is_there = program.exists();
-    assert!(is_there, "`{name}` is missing: run scripts/install-agents.sh (nightly ones: --all)");
-    std::path::absolute(&program).expect("a working directory")
+    let path = chosen.unwrap_or_else(in_tree).join(&what);
+    let (is_there, what) = (path.exists(), what.as_ref().display());
+    assert!(is_there, "`{what}` is missing: run scripts/install-agents.sh (nightly ones: --all)");
+    std::path::absolute(&path).expect("a working directory")
 }
 
 type Variables = Vec<(&'static str, String)>;

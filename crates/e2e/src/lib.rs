@@ -10,6 +10,7 @@ pub mod client;
 pub mod home;
 pub mod http;
 pub mod procs;
+pub mod proxy;
 pub mod wait;
 
 pub use cli::Cli;

@@ -47,10 +47,11 @@ pub(super) async fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
         still_here: still_here(),
         _guest: shared.open.enter(),
     };
-    if let Some(ask) = &entered.ask
-        && connection.say(ask).await.is_err()
-    {
-        return unknown_connection();
+    if let Some(ask) = &entered.ask {
+        tracing::debug!(session, last, "a stream is told again from the journal");
+        if connection.say(ask).await.is_err() {
+            return unknown_connection();
+        }
     }
     let mut response = Response::new(Body::from_stream(events));
     let answer = response.headers_mut();
