@@ -35,6 +35,16 @@ fn assert_views(home: &Home, views: &[&[&str]]) {
     }
 }
 
+/// A raw export: everything as it was said.
+fn assert_whole(raw: &str) {
+    assert!(raw.contains(PASTED) && raw.contains(&format!("push with {SAID}")), "{raw}");
+    let pieces: Vec<char> = format!("the token is {SAID} and").chars().collect();
+    for piece in pieces.chunks_exact(3) {
+        let piece = json!({ "text": piece.iter().collect::<String>() }).to_string();
+        assert!(raw.contains(piece.trim_matches(['{', '}'])), "{piece}: {raw}");
+    }
+}
+
 /// A daemon as users have it: in the background, with its log where `bugreport` finds it.
 fn start_detached(home: &Home) {
     let verbose = ("JACKFIELD_VERBOSE", "1");
@@ -87,7 +97,10 @@ fn no_view_of_a_session_shows_a_secret_and_the_raw_export_has_them_all() {
             &["log", &id],
             &["log", &id, "--format", "quiet"],
             &["log", &id, "-v"],
+            &["log", &id, "--view", "events"],
+            &["log", &id, "--view", "envelopes"],
             &["sessions", "export", &id],
+            &["sessions", "export", &id, "--format", "markdown"],
             &["bugreport", &id, "-o", report],
         ],
     );
@@ -98,14 +111,11 @@ fn no_view_of_a_session_shows_a_secret_and_the_raw_export_has_them_all() {
     let shown = output(&home, &["log", &id]);
     assert!(shown.contains("the token is ghp_*** and that is all"), "{shown}");
     assert!(shown.contains("key AKIA***"), "{shown}");
+    let markdown = output(&home, &["sessions", "export", &id, "--format", "markdown"]);
+    assert!(markdown.contains("the token is ghp_*** and that is all"), "{markdown}");
+    assert!(markdown.contains("`push with ghp_***`: asked (allow-once, by "), "{markdown}");
 
-    let raw = output(&home, &["sessions", "export", &id, "--raw"]);
-    assert!(raw.contains(PASTED) && raw.contains(&format!("push with {SAID}")), "{raw}");
-    let pieces: Vec<char> = format!("the token is {SAID} and").chars().collect();
-    for piece in pieces.chunks_exact(3) {
-        let piece = json!({ "text": piece.iter().collect::<String>() }).to_string();
-        assert!(raw.contains(piece.trim_matches(['{', '}'])), "{piece}: {raw}");
-    }
+    assert_whole(&output(&home, &["sessions", "export", &id, "--raw"]));
     drop(client);
     output(&home, &["daemon", "stop"]);
     let log = fs::read_to_string(home.path().join("state/daemon.log")).unwrap();

@@ -3,8 +3,8 @@
 use crate::{
     app::Desk,
     env,
-    hub::{Heard, find, is_answer, result_of, sessions},
-    out::{Format, Side, Transcript},
+    hub::{Conn, Heard, Part, facts_of, find, is_answer, result_of, sessions},
+    out::{Format, Out, Retold, Side, Telling, Transcript},
     report::Failure,
 };
 use clap::{Args, ValueEnum};
@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 #[command(after_help = "Examples:
   $ jackfield log s-7f3
   $ jackfield log s-7f3 -f
-  $ jackfield log s-7f3 --view acp --after 120 | jq -c .params.update")]
+  $ jackfield log s-7f3 --view acp --after 120 | jq -c .params.update
+  $ jackfield log s-7f3 --view events -f | jq -rj 'select(.type == \"text_delta\").delta'")]
 pub(crate) struct Log {
     /// An id, a unique prefix of one, or a title
     session: String,
@@ -48,16 +49,46 @@ enum View {
     Text,
     /// ACP messages as the hub sends them, one a line, each with its number
     Acp,
+    /// Agent events, one a line: the same few for every agent
+    Events,
+    /// Session envelopes, one a line, under the same ids whenever they are read
+    Envelopes,
 }
 
 impl Log {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
         let mut conn = desk.dial.talk("log")?;
-        let row = find(&sessions(&mut conn)?, &self.session)?;
-        let params = json!({ "sessionId": row.session_id, "after": self.after, "observe": true });
+        let session = find(&sessions(&mut conn)?, &self.session)?.session_id;
+        let telling = match self.view {
+            View::Text | View::Acp => None,
+            View::Events => Some(Telling::Events),
+            View::Envelopes => Some(Telling::Envelopes),
+        };
+        match telling.and_then(|it| Retold::new(&desk.out, it, &session)) {
+            Some(mut retold) => self.retell(&mut conn, &session, &mut retold),
+            None => self.tell(&mut conn, &session, &desk.out),
+        }
+    }
+
+    /// In another vocabulary, made of the events as they stand in the log.
+    fn retell(&self, conn: &mut Conn, session: &str, retold: &mut Retold) -> Result<(), Failure> {
+        let mut veil = Veil::default();
+        let part = Part { after: self.after, follow: self.follow };
+        let read = facts_of(conn, session, part, &mut |event| {
+            // What is nested too deep to be read as a value has no words there.
+            let Ok(fact) = serde_json::from_str(event) else { return Ok(()) };
+            veil.push(fact).iter().try_for_each(|it| retold.fact(it))
+        });
+        veil.finish().iter().try_for_each(|it| retold.fact(it))?;
+        read
+    }
+
+    /// As the hub tells it.
+    fn tell(&self, conn: &mut Conn, session: &str, out: &Out) -> Result<(), Failure> {
+        let params = json!({ "sessionId": session, "after": self.after, "observe": true });
         let id = conn.ask("_jackfield/attach", &params)?;
         let raw = self.view == View::Acp || self.format == Format::Json;
-        let mut transcript = Transcript::new(&desk.out, Side::Stdout);
+        let mut transcript = Transcript::new(out, Side::Stdout);
         let mut veil = Veil::default();
         loop {
             match conn.next(None)? {
@@ -69,7 +100,7 @@ impl Log {
                     }
                 }
                 Heard::Frame(frame) if frame.kind() != Kind::Notification => {}
-                Heard::Frame(frame) if raw => desk.out.data(&format!("{}\n", frame.text()))?,
+                Heard::Frame(frame) if raw => out.data(&format!("{}\n", frame.text()))?,
                 Heard::Frame(frame) => {
                     self.tell_all(&mut transcript, veil.push(value_of(&frame)))?;
                 }
@@ -82,9 +113,7 @@ impl Log {
             }
         }
     }
-}
 
-impl Log {
     /// Messages without their secrets, in words.
     fn tell_all(&self, transcript: &mut Transcript, shown: Vec<Value>) -> Result<(), Failure> {
         for message in shown {

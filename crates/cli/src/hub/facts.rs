@@ -10,33 +10,67 @@ pub(crate) fn facts(
     session: &str,
     each: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let params = json!({ "sessionId": session, "after": 0, "observe": true, "facts": true });
+    facts_of(conn, session, Part { after: 0, follow: false }, each)
+}
+
+/// How much of a log to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) after: u64,
+    /// Also what comes from now on, until the daemon ends.
+    pub(crate) follow: bool,
+}
+
+pub(crate) fn facts_of(
+    conn: &mut Conn,
+    session: &str,
+    part: Part,
+    each: &mut dyn FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let after = part.after;
+    let params = json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
     let id = conn.ask("_jackfield/attach", &params)?;
     let address = format!(r#"{{"sessionId":{},"#, Value::from(session));
-    let mut next = 1;
+    let (mut next, mut waited_for) = (None, "the session's log");
     loop {
         let frame = match conn.next(None)? {
             Heard::Frame(frame) => frame,
             Heard::HubGone => {
-                return Err(Failure::HubGone { waited_for: "the session's log".into() });
+                return Err(Failure::HubGone { waited_for: waited_for.into() });
             }
             _ => continue,
         };
         if is_answer(&frame, id) {
             let head = result_of(&frame)?["head"].as_u64().unwrap_or(0);
+            let next = next.unwrap_or(after.saturating_add(1));
             // What is nested deeper than a message may be is left out by the reader.
-            return if next == head + 1 { Ok(()) } else { Err(missing(session, next)) };
+            if next <= head {
+                return Err(missing(session, next));
+            }
+            if !part.follow {
+                return Ok(());
+            }
+            waited_for = "what is said next";
+            continue;
         }
         if frame.method().as_deref() != Some("_jackfield/event") {
             continue;
         }
         let Some(rest) = frame.params().and_then(|it| it.strip_prefix(&address)) else { continue };
-        if !rest.starts_with(&format!(r#""seq":{next},"#)) {
-            return Err(missing(session, next));
+        let Some(seq) = seq_of(rest) else { continue };
+        // Who wants to begin behind the end begins at the end.
+        let expected = next.unwrap_or(seq.min(after.saturating_add(1)));
+        if seq != expected {
+            return Err(missing(session, expected));
         }
         each(&format!("{{{rest}"))?;
-        next += 1;
+        next = Some(seq + 1);
     }
+}
+
+/// The number that an event begins with.
+fn seq_of(event: &str) -> Option<u64> {
+    event.strip_prefix(r#""seq":"#)?.split(',').next()?.parse().ok()
 }
 
 fn missing(session: &str, seq: u64) -> Failure {

@@ -10,7 +10,7 @@ mod sources;
 mod start;
 
 pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, answer_of, is_answer, result_of};
-pub(crate) use facts::facts;
+pub(crate) use facts::{Part, facts, facts_of};
 pub(crate) use hearing::Hearing;
 pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};

@@ -1,10 +1,10 @@
 //! `jackfield log`: the past as text and as it was sent.
 
 use crate::{
-    fake_hub::{FakeHub, chunk, fact, result, update},
+    fake_hub::{FakeHub, HANG_UP, chunk, fact, log_of, result, update},
     home::{Home, wait_for},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A session with a good turn, a cancelled one, and one that died with its agent.
 pub(crate) fn history() -> Vec<String> {
@@ -85,11 +85,80 @@ fn the_acp_view_is_what_the_hub_sent() {
     assert_eq!(heard.all("_jackfield/attach")[0]["params"]["after"], 5);
 }
 
+/// A log in which a key is said in two pieces.
+fn facts() -> Vec<String> {
+    let said = |update: Value| {
+        let params = json!({ "sessionId": "s-7f3abcdefghi", "update": update });
+        let frame = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
+        json!({ "is": "said", "turn": 1, "frame": frame })
+    };
+    let words = |kind: &str, text: &str| {
+        said(json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
+    };
+    let prompt = json!([{ "type": "text", "text": "Fix it." }]);
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t1", "title": "ls", "kind": "execute",
+        "status": "completed", "rawInput": { "command": "ls" }, "rawOutput": "a.txt",
+    });
+    log_of(
+        "s-7f3abcdefghi",
+        &[
+            &json!({ "is": "opened", "agent": "goose", "cwd": "/project", "setup": {} }),
+            &json!({ "is": "prompted", "turn": 1, "by": "zed (c-1)",
+                     "frame": { "method": "session/prompt", "params": { "prompt": prompt } } }),
+            &words("agent_thought_chunk", "Hm."),
+            &words("agent_message_chunk", "It is ghp_01234"),
+            &words("agent_message_chunk", "56789abcdefghij, no?"),
+            &said(call),
+            &json!({ "is": "ended", "turn": 1, "how": "stopped",
+                     "answer": { "stopReason": "end_turn" } }),
+        ],
+    )
+}
+
+#[test]
+fn the_past_is_retold_as_events_and_as_envelopes_without_secrets() {
+    let home = Home::new();
+    let heard = FakeHub::new().on("_jackfield/attach", &facts()).start(&home);
+    for view in ["events", "envelopes"] {
+        let did = home.run(&["log", "7f3", "--view", view]);
+        insta::assert_snapshot!(format!("log_{view}"), did.told());
+        assert_eq!(home.run(&["log", "7f3", "--view", view]).stdout, did.stdout);
+    }
+    let facts =
+        json!({ "sessionId": "s-7f3abcdefghi", "after": 0, "observe": true, "facts": true });
+    assert_eq!(heard.all("_jackfield/attach")[0]["params"], facts);
+}
+
+#[test]
+fn a_part_of_the_past_is_retold_and_what_comes_next() {
+    let home = Home::new();
+    let mut log = facts();
+    let answer = log.pop().unwrap();
+    let behind: Vec<String> = [&log[5..6], &[answer], &log[6..], &[HANG_UP.to_owned()]].concat();
+    FakeHub::new().on("_jackfield/attach", &behind).start(&home);
+    let did = home.run(&["log", "7f3", "--view", "events", "--after", "5", "-f"]);
+    // The hub says that there are seven, and has said six.
+    assert!(did.stderr.contains("event 7 of s-7f3abcdefghi did not come"), "{}", did.stderr);
+    let whole: Vec<String> =
+        [&log[5..], &[result(&json!({ "head": 7 })), HANG_UP.to_owned()]].concat();
+    let home = Home::new();
+    FakeHub::new().on("_jackfield/attach", &whole).start(&home);
+    let did = home.run(&["log", "7f3", "--view", "events", "--after", "5", "-f"]);
+    assert_eq!(did.code, 6);
+    let types: Vec<Value> = did
+        .stdout
+        .lines()
+        .map(|it| serde_json::from_str::<Value>(it).unwrap()["type"].clone())
+        .collect();
+    assert_eq!(types, ["tool_use", "tool_result", "usage"]);
+}
+
 #[test]
 fn following_goes_on_until_the_daemon_does() {
     let home = Home::new();
     let later = [with_head(), vec![chunk(19, "agent_message_chunk", "Still here.")]].concat();
-    let lines = [later, vec![crate::fake_hub::HANG_UP.to_owned()]].concat();
+    let lines = [later, vec![HANG_UP.to_owned()]].concat();
     FakeHub::new().on("_jackfield/attach", &lines).start(&home);
     let did = home.run(&["log", "7f3", "-f"]);
     assert!(did.stdout.ends_with("-- session closed\nStill here.\n"), "{}", did.stdout);
