@@ -20,6 +20,8 @@ use std::{
 
 /// How long the hub itself may take to answer: it never waits, so this is a hub that hangs.
 const HUB_SECONDS_MAX: u64 = 10;
+/// The longest message that a hub takes.
+pub(super) const FRAME_BYTES_MAX: usize = 16 << 20;
 /// From when on a wait is worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -43,7 +45,8 @@ pub(crate) struct Conn {
 #[derive(Debug)]
 pub(crate) enum Heard {
     Frame(Frame),
-    Typed(String),
+    /// A typed line, or why it is none.
+    Typed(Result<String, Failure>),
     TypedEnd,
     Interrupt,
     HubGone,
@@ -200,7 +203,8 @@ impl Conn {
                 return Ok(Heard::Interrupt);
             }
             match typing.then(|| self.sources.take_typed()).flatten() {
-                Some(Typed::Line(line)) => return Ok(Heard::Typed(line)),
+                Some(Typed::Line(line)) => return Ok(Heard::Typed(Ok(line))),
+                Some(Typed::TooLong) => return Ok(Heard::Typed(Err(Failure::TooLong))),
                 Some(Typed::End) => return Ok(Heard::TypedEnd),
                 None => {}
             }
@@ -224,6 +228,10 @@ impl Conn {
     }
 
     fn send(&mut self, frame: &Frame) -> Result<(), Failure> {
+        // The hub would skip it, and its answer would be waited for.
+        if FRAME_BYTES_MAX < frame.bytes().len() {
+            return Err(Failure::TooLong);
+        }
         self.print(frame)?;
         let mut line = frame.bytes().to_vec();
         line.push(b'\n');

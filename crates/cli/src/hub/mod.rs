@@ -19,6 +19,7 @@ pub(crate) use rows::{Row, find, sessions, unique_chars};
 pub(crate) use start::ALREADY_RUNS;
 
 use crate::{out::Out, report::Failure};
+use conn::FRAME_BYTES_MAX;
 use jackfield_clients::{DialError, Token, dial_blocking};
 use jackfield_daemon::Paths;
 use serde_json::json;

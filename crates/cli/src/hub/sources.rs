@@ -1,9 +1,9 @@
 //! What a command waits for: frames of the hub, typed lines, Ctrl-C. Each source has a thread and
 //! all of them end in one queue, so that a command waits in one place.
 
-use super::Socket;
+use super::{FRAME_BYTES_MAX, Socket};
 use bytes::{Bytes, BytesMut};
-use jackfield_wire::{Frame, LineSplitter};
+use jackfield_wire::{Frame, LineSplitter, LineTooLong};
 use std::{
     io::{self, Read},
     sync::{
@@ -30,6 +30,8 @@ pub(crate) enum Happening {
 pub(crate) enum Typed {
     /// A line, without its end.
     Line(String),
+    /// A line that nobody could send on.
+    TooLong,
     /// Nothing more will be.
     End,
 }
@@ -74,10 +76,10 @@ impl Sources {
     pub(crate) fn listen(&self, socket: Arc<Socket>) -> io::Result<()> {
         let queue = self.queue.clone();
         thread::Builder::new().name("hub reader".into()).spawn(move || {
-            read_lines(&*socket, &mut |line| match Frame::parse(line) {
-                Ok(frame) => queue.send(Happening::Frame(frame)).is_ok(),
+            read_lines(&*socket, LINE_BYTES_MAX, &mut |line| match line.map(Frame::parse) {
+                Ok(Ok(frame)) => queue.send(Happening::Frame(frame)).is_ok(),
                 // A line that is no frame: nothing in it is for us.
-                Err(_) => true,
+                Ok(Err(_)) | Err(_) => true,
             });
             let _nobody_waits = queue.send(Happening::HubGone);
         })?;
@@ -98,8 +100,9 @@ impl Sources {
                 let _woken = queue.try_send(Happening::Woken);
                 wanted
             };
-            read_lines(io::stdin(), &mut |line| {
-                tell(Typed::Line(String::from_utf8_lossy(&line).into_owned()))
+            read_lines(io::stdin(), FRAME_BYTES_MAX, &mut |line| {
+                let text = |it: Bytes| Typed::Line(String::from_utf8_lossy(&it).into_owned());
+                tell(line.map_or(Typed::TooLong, text))
             });
             tell(Typed::End);
         })?;
@@ -136,15 +139,19 @@ impl Sources {
 }
 
 /// Hands each line to `on_line` until the stream ends or it returns false.
-fn read_lines(mut stream: impl Read, on_line: &mut dyn FnMut(Bytes) -> bool) {
-    let mut lines = LineSplitter::new(LINE_BYTES_MAX);
+fn read_lines(
+    mut stream: impl Read,
+    bytes_max: usize,
+    on_line: &mut dyn FnMut(Result<Bytes, LineTooLong>) -> bool,
+) {
+    let mut lines = LineSplitter::new(bytes_max);
     let mut wanted = true;
     let mut chunk = vec![0; CHUNK_BYTES];
     while wanted {
         match stream.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => lines.push(BytesMut::from(&chunk[..count]).freeze(), &mut |line| {
-                if let (true, Ok(line)) = (wanted, line) {
+                if wanted {
                     wanted = on_line(line);
                 }
             }),
@@ -153,7 +160,7 @@ fn read_lines(mut stream: impl Read, on_line: &mut dyn FnMut(Bytes) -> bool) {
         }
     }
     lines.finish(&mut |line| {
-        if let (true, Ok(line)) = (wanted, line) {
+        if wanted {
             on_line(line);
         }
     });

@@ -51,6 +51,9 @@ pub(crate) enum Failure {
     #[error("{}", .0.message())]
     Answer(Answer),
 
+    #[error("what is said at once is longer than a message may be: 16 MiB")]
+    TooLong,
+
     #[error("the agent stopped: {}", why_stopped(.reason))]
     Stopped { reason: String },
 
@@ -133,6 +136,7 @@ impl Failure {
             Failure::Usage { .. }
             | Failure::NoOption { .. }
             | Failure::NotSet { .. }
+            | Failure::TooLong
             | Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
                 Exit::Usage
             }
@@ -264,6 +268,7 @@ impl Failure {
             Failure::NotSet { flag, .. } => {
                 format!("choose what it offers, or leave out `{flag}`")
             }
+            Failure::TooLong => "name files in the prompt instead of what is in them".into(),
             Failure::NoProgram { program } if program.contains('/') => {
                 "correct the agent's command after `--`".into()
             }

@@ -146,6 +146,19 @@ fn asks_are_answered_by_the_rules_and_a_refusal_is_5() {
 }
 
 #[test]
+fn what_no_message_can_hold_is_2_and_the_next_prompt_runs() {
+    let home = Home::new();
+    let heard = FakeHub::new().on("session/prompt", &[say("Hi."), stop("end_turn")]).start(&home);
+    let (long, longer) = ("a".repeat((16 << 20) - 8), "b".repeat(17 << 20));
+    let did = home.run_with_input(TALK, &format!("{long}\n{longer}\nhello\n"));
+    insta::assert_snapshot!("interactive_too_long", did.told());
+    assert_eq!(did.code, 2);
+    assert_eq!(heard.all("session/prompt")[0]["params"]["prompt"][0]["text"], "hello");
+    assert_eq!(home.run_with_input(&["run", "-", "--", "goose", "acp"], &longer).code, 2);
+    assert_eq!(heard.all("session/prompt").len(), 1);
+}
+
+#[test]
 fn a_hub_that_goes_away_between_turns_is_6() {
     let home = Home::new();
     let lines = [stop("end_turn"), HANG_UP.to_owned()];

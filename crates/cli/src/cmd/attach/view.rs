@@ -85,7 +85,7 @@ impl View {
                     self.go_live()?
                 }
                 Heard::Frame(frame) => self.on_frame(&frame)?,
-                Heard::Typed(line) => self.on_typed(line.trim())?,
+                Heard::Typed(line) => self.on_typed(line?.trim())?,
                 Heard::TypedEnd => self.on_typed_end(),
                 Heard::Interrupt => self.on_interrupt()?,
                 Heard::TimedOut => Next::Stay,

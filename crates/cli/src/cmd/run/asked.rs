@@ -60,9 +60,17 @@ impl Driver<'_> {
     }
 
     /// A typed line: the answer to the question on the screen, or else what lines are here.
-    pub(super) fn on_typed(&mut self, line: &str) -> Result<(), Failure> {
-        let Some(ask) = self.open.front() else { return self.on_line(line) };
-        let Some(answer) = ask.typed(line) else {
+    pub(super) fn on_typed(&mut self, line: Result<String, Failure>) -> Result<(), Failure> {
+        let line = match line {
+            Ok(line) => line,
+            Err(failure) if self.lines.is_some() => {
+                self.tell(&failure);
+                return Ok(());
+            }
+            Err(failure) => return Err(failure),
+        };
+        let Some(ask) = self.open.front() else { return self.on_line(&line) };
+        let Some(answer) = ask.typed(&line) else {
             self.show_question();
             return Ok(());
         };

@@ -103,7 +103,10 @@ impl<'a> Driver<'a> {
         self.turn = Some(Turn { deadline, limit, stopping: None, denied: Vec::new() });
         let answer = self.follow(prompt);
         let turn = self.turn.take();
-        let over = matches!(answer, Ok(_) | Err(Failure::Answer(_) | Failure::Denied { .. }));
+        let over = match &answer {
+            Err(it) => matches!(it, Failure::Answer(_) | Failure::Denied { .. } | Failure::TooLong),
+            Ok(_) => true,
+        };
         let printed = self.print_end(answer.is_ok());
         let outcome = printed.and_then(|()| match turn {
             Some(turn) => self.outcome(&turn, answer),
@@ -119,7 +122,7 @@ impl<'a> Driver<'a> {
             match self.conn.next(self.turn.as_ref().and_then(|it| it.limit))? {
                 Heard::Frame(frame) if is_answer(&frame, id) => return result_of(&frame),
                 Heard::Frame(frame) => self.on_frame(&frame)?,
-                Heard::Typed(line) => self.on_typed(&line)?,
+                Heard::Typed(line) => self.on_typed(line)?,
                 Heard::TypedEnd => self.on_typed_end()?,
                 Heard::Interrupt => self.on_interrupt()?,
                 Heard::TimedOut => self.on_timeout()?,

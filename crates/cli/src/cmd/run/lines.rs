@@ -73,7 +73,7 @@ impl Driver<'_> {
             }
             match self.conn.next(None)? {
                 Heard::Frame(frame) => self.on_frame(&frame)?,
-                Heard::Typed(line) => self.on_typed(&line)?,
+                Heard::Typed(line) => self.on_typed(line)?,
                 Heard::TypedEnd => self.on_typed_end()?,
                 Heard::Interrupt => return Ok(None),
                 Heard::TimedOut => {}
@@ -124,7 +124,7 @@ impl Driver<'_> {
     }
 
     /// Says what went wrong, and goes on.
-    fn tell(&mut self, failure: &Failure) {
+    pub(super) fn tell(&mut self, failure: &Failure) {
         let exit = failure.report(&self.out);
         if let Some(lines) = &mut self.lines {
             lines.failed = Some(exit);
