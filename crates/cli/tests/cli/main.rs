@@ -19,6 +19,7 @@ mod lists;
 mod log;
 mod policy;
 mod queue;
+mod retold;
 mod run;
 mod terminal;
 mod wishes;

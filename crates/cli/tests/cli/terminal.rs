@@ -103,6 +103,30 @@ fn a_person_is_asked_until_the_answer_is_one() {
 }
 
 #[test]
+fn turn_after_turn_a_line_is_a_prompt_or_an_answer_until_ctrl_d() {
+    let home = Home::new();
+    let heard = FakeHub::new()
+        .on("session/prompt", &[say("Let me"), ask(5, "execute")])
+        .on("answer", &[say("It passes."), stop("end_turn")])
+        .start(&home);
+    let mut screen = Screen::start(&home, &["run", "-i", "--", "goose", "acp"]);
+    for turn in 1..=2 {
+        wait_for("the sign to type", || screen.text().matches("> ").count() == turn);
+        screen.enter("test it");
+        wait_for("the question", || screen.text().matches("Reject").count() == turn);
+        screen.enter("y");
+        wait_for("the answer", || screen.text().matches("It passes.").count() == turn);
+    }
+    wait_for("the sign to type", || screen.text().matches("> ").count() == 3);
+    screen.keyboard.write_all(b"\x04").unwrap();
+    let (text, code) = screen.finish();
+    insta::assert_snapshot!("terminal_interactive", text);
+    assert_eq!(code, 0);
+    assert_eq!(heard.all("session/prompt").len(), 2);
+    assert_eq!(heard.all("answer")[1]["result"]["outcome"]["optionId"], "once");
+}
+
+#[test]
 fn a_question_that_is_answered_elsewhere_goes_away() {
     let home = Home::new();
     let settled = r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}"#;

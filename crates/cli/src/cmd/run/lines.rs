@@ -63,11 +63,15 @@ impl Driver<'_> {
     /// The next prompt; nothing if there is none, or if somebody wants to leave. Meanwhile the agent
     /// may talk, and ask.
     fn next_prompt(&mut self) -> Result<Option<Value>, Failure> {
-        self.show_that_we_listen();
+        let asks = self.show_that_we_listen();
         loop {
             let Some(lines) = &mut self.lines else { return Ok(None) };
             let prompt = lines.waiting.pop_front();
             if prompt.is_some() || lines.ended {
+                if asks && prompt.is_none() {
+                    // Nothing was typed that would have ended the line.
+                    self.out.alert("");
+                }
                 self.conn.let_typing_wait(false);
                 return Ok(prompt);
             }
@@ -84,11 +88,14 @@ impl Driver<'_> {
         }
     }
 
-    fn show_that_we_listen(&self) {
+    /// On a terminal; false elsewhere, and if the next prompt is there.
+    fn show_that_we_listen(&self) -> bool {
         let waits = self.lines.as_ref().is_some_and(|it| it.waiting.is_empty() && !it.ended);
-        if waits && self.manner.input == Input::Text && self.out.can_ask() {
+        let asks = waits && self.manner.input == Input::Text && self.out.can_ask();
+        if asks {
             self.out.question(">");
         }
+        asks
     }
 
     /// A line of stdin that answers no question.
