@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the pinned real agents that the tests drive, into target/agents/ (or $JACKFIELD_AGENTS_DIR).
 #
-#   scripts/install-agents.sh          the agents of every merge
+#   scripts/install-agents.sh          the agents of every merge, and who calls the API; needs
+#                                      Python 3.11 or newer
 #   scripts/install-agents.sh --all    and those of a nightly run; needs Python 3.12 or newer
 #                                      ($JACKFIELD_PYTHON, or the first one on the PATH)
 #
@@ -43,10 +44,10 @@ npm_set() { # directory npm-command [where its lock file is]
     stamp "$locks/package-lock.json" >"$agents/$1/installed"
 }
 
-python_set() { # directory
+python_set() { # directory minor-version
     lock="scripts/agents/python/$1.txt"
     is_installed "$1" "$lock" && return
-    python=$(python_new_enough)
+    python=$(python_new_enough "$2")
     rm -rf "${agents:?}/$1"
     "$python" -m venv "$agents/$1"
     "$agents/$1/bin/python" -m pip install --quiet --disable-pip-version-check \
@@ -54,14 +55,14 @@ python_set() { # directory
     stamp "$lock" >"$agents/$1/installed"
 }
 
-python_new_enough() {
+python_new_enough() { # minor-version
     for it in "${JACKFIELD_PYTHON:-}" python3 python3.14 python3.13 python3.12; do
-        if "${it:-false}" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+        if "${it:-false}" -c "import sys; sys.exit(sys.version_info < (3, $1))" 2>/dev/null; then
             echo "$it"
             return
         fi
     done
-    fail "no Python 3.12 or newer was found; name one in JACKFIELD_PYTHON"
+    fail "no Python 3.$1 or newer was found; name one in JACKFIELD_PYTHON"
 }
 
 # A name that does not depend on how the package is laid out.
@@ -92,6 +93,10 @@ case "$*" in
 *) echo "usage: $0 [--all]" >&2 && exit 2 ;;
 esac
 
+# Not an agent: it calls the API in every way that its description allows, and in some that it does not.
+python_set schemathesis 11
+link schemathesis schemathesis/bin/schemathesis
+
 npm_set ci ci
 modules=ci/node_modules
 link goose "$modules/@aaif/goose-binary-linux-x64/bin/goose"
@@ -116,8 +121,8 @@ link_node kimi "$modules/@moonshot-ai/kimi-code/dist/main.mjs"
 link_node pi "$modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js"
 link_node pi-acp "$modules/pi-acp/dist/index.js"
 link_node qwen "$modules/@qwen-code/qwen-code/cli-entry.js"
-python_set hermes
+python_set hermes 12
 link hermes hermes/bin/hermes
-python_set vibe
+python_set vibe 12
 link vibe vibe/bin/vibe
 link vibe-acp vibe/bin/vibe-acp

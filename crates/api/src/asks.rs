@@ -105,9 +105,9 @@ pub(crate) struct AnswerBody {
 
 /// Answer an ask; the first answer counts
 #[utoipa::path(
-    post, path = "/api/asks/{session}/{ask}", tag = "asks",
+    post, path = "/api/asks/{sessionId}/{ask}", tag = "asks",
     params(
-        ("session" = String, Path, example = "s-7f3abcdefghi"),
+        ("sessionId" = String, Path, example = "s-7f3abcdefghi"),
         ("ask" = u64, Path, example = 1),
     ),
     request_body = AnswerBody,

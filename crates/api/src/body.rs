@@ -8,10 +8,8 @@ use axum::{
     },
     http::{StatusCode, request::Parts},
 };
-use serde::{
-    Deserialize as _, Deserializer,
-    de::{DeserializeOwned, Error as _},
-};
+use serde::{Deserialize, de::DeserializeOwned};
+use utoipa::ToSchema;
 
 /// A JSON body.
 #[derive(Debug)]
@@ -65,12 +63,23 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
     }
 }
 
-/// A flag in a query: there, `1` or `true`, against `0` or `false`.
-pub(crate) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-    match String::deserialize(from)?.as_str() {
-        "" | "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
-        other => Err(D::Error::custom(format!("`{other}` is neither `1` nor `0`"))),
+/// A flag in a query.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+pub(crate) enum Flag {
+    #[default]
+    #[serde(rename = "0")]
+    Zero,
+    #[serde(rename = "false")]
+    False,
+    #[serde(rename = "1")]
+    One,
+    #[serde(rename = "true")]
+    True,
+}
+
+impl Flag {
+    pub(crate) fn is_set(self) -> bool {
+        matches!(self, Flag::One | Flag::True)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::{Api, agents, asks, ops, runs, sessions};
 use axum::{Json, Router, routing::get};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::{
     Modify, OpenApi,
     openapi::{
-        Content, Ref, ResponseBuilder,
+        Content, Ref, RefOr, ResponseBuilder, Schema,
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
@@ -79,8 +80,15 @@ pub(crate) fn described() -> (Router<Arc<Api>>, utoipa::openapi::OpenApi) {
             operation.responses.responses.insert("401".into(), refused.build().into());
         }
     }
+    let schemas = document.components.as_mut().map(|it| &mut it.schemas);
+    if let Some(RefOr::T(Schema::Object(codes))) = schemas.and_then(|it| it.get_mut("Code")) {
+        codes.enum_values.get_or_insert_default().extend(AT_THE_DOOR.map(Value::from));
+    }
     (routes, document)
 }
+
+/// The codes of those who are not let in; whoever stands at the door says them, before us.
+const AT_THE_DOOR: [&str; 4] = ["UNAUTHORIZED", "FORBIDDEN", "MISDIRECTED", "OVERLOADED"];
 
 /// The whole description as JSON, for whoever keeps a copy.
 pub fn document() -> String {

@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::mpsc;
+use utoipa::ToSchema;
 
 /// A comment is sent when nothing else was for so long: proxies cut what is silent.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -27,6 +28,18 @@ const CHUNKS_MAX: usize = 2;
 /// The reader has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Left;
+
+/// One server-sent event.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "this describes what `Writer::event` writes, for readers of the API")]
+pub(crate) struct ServerEvent {
+    /// Given back as `Last-Event-ID`, it gets what follows.
+    id: Option<String>,
+    event: Option<String>,
+    /// JSON.
+    #[schema(content_media_type = "application/json")]
+    data: String,
+}
 
 /// What a task writes to.
 #[derive(Debug)]

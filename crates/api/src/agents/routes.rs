@@ -3,9 +3,9 @@
 use super::Agent;
 use crate::{
     Api,
-    body::Params,
+    body::{Flag, Params},
     error::{ApiError, ErrorBody},
-    sse::{self, KEEP_ALIVE, Writer},
+    sse::{self, KEEP_ALIVE, ServerEvent, Writer},
 };
 use axum::{
     Json,
@@ -29,13 +29,11 @@ pub(crate) struct AgentList {
 #[into_params(parameter_in = Query)]
 pub(crate) struct AgentsQuery {
     /// `1`: an event `agent` for each as soon as all is known of it, then `done`.
-    #[serde(deserialize_with = "crate::body::flag")]
-    #[param(value_type = Option<bool>)]
-    stream: bool,
+    #[param(value_type = Option<Flag>, inline)]
+    stream: Flag,
     /// `1`: ask all programs again for version, login and models, also those that have told.
-    #[serde(deserialize_with = "crate::body::flag")]
-    #[param(value_type = Option<bool>)]
-    probe: bool,
+    #[param(value_type = Option<Flag>, inline)]
+    probe: Flag,
 }
 
 /// Which agents there are, and which of them are on this machine
@@ -46,7 +44,7 @@ pub(crate) struct AgentsQuery {
     get, path = "/api/agents", tag = "agents", params(AgentsQuery),
     responses(
         (status = 200, description = "the list; with `stream` events instead", content(
-            (AgentList = "application/json"), (String = "text/event-stream"),
+            (AgentList = "application/json"), (ServerEvent = "text/event-stream"),
         )),
         (status = 400, description = "a query that is none", body = ErrorBody),
     ),
@@ -55,8 +53,8 @@ pub(crate) async fn list_agents(
     State(api): State<Arc<Api>>,
     Params(query): Params<AgentsQuery>,
 ) -> Result<Response, ApiError> {
-    let mut told = api.agents.tell(query.probe).await;
-    if query.stream {
+    let mut told = api.agents.tell(query.probe.is_set()).await;
+    if query.stream.is_set() {
         let (writer, chunks) = sse::channel();
         tokio::spawn(stream(told, writer));
         return Ok(chunks.events());

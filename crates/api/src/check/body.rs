@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({
-    "agentId": "fake", "message": "What does this project do?", "projectId": "p1",
+    "agentId": "codex", "message": "What does this project do?", "projectId": "p1",
 }))]
 pub(crate) struct RunBody {
     /// What the agent is asked to do.

@@ -12,7 +12,7 @@ use crate::{
     check::{self, PromptBody, RunBody},
     error::{ApiError, Code, ErrorBody},
     sessions::Done,
-    sse::{self, KEEP_ALIVE, Left, Writer},
+    sse::{self, KEEP_ALIVE, Left, ServerEvent, Writer},
 };
 use axum::{Json, extract::State, http::StatusCode, response::Response};
 use jackfield_wire::rfc3339;
@@ -25,12 +25,12 @@ use utoipa::{IntoParams, ToSchema};
 ///
 /// `start`, then `agent` for what the agent does (`stdout` if it prints bare text, `stderr` if it
 /// dies), `error` if it fails, and always `end`. Each has a number; a reader that was cut off goes
-/// on at `/api/runs/{id}/events`. Who leaves does not end the run, unless it was made with
+/// on at `/api/runs/{runId}/events`. Who leaves does not end the run, unless it was made with
 /// `cancelOnDisconnect`.
 #[utoipa::path(
     post, path = "/api/chat", tag = "runs", request_body = RunBody,
     responses(
-        (status = 200, description = "the run's events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "the run's events", body = ServerEvent, content_type = "text/event-stream"),
         (status = 400, description = "what was sent does not fit", body = ErrorBody),
         (status = 404, description = "there is no such session", body = ErrorBody),
         (status = 413, description = "the body or a picture is too long", body = ErrorBody),
@@ -130,8 +130,8 @@ pub(crate) async fn make_run(
 
 /// Prompt a session: a run that goes on where it is
 #[utoipa::path(
-    post, path = "/api/sessions/{id}/prompt", tag = "runs",
-    params(("id" = String, Path, example = "s-7f3abcdefghi")),
+    post, path = "/api/sessions/{sessionId}/prompt", tag = "runs",
+    params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
     request_body = PromptBody,
     responses(
         (status = 202, description = "the run", body = RunMade),
@@ -268,8 +268,8 @@ pub(crate) async fn list_runs(
 
 /// One run
 #[utoipa::path(
-    get, path = "/api/runs/{id}", tag = "runs",
-    params(("id" = String, Path, example = "r-7f3abcdefghi-k2m4qa")),
+    get, path = "/api/runs/{runId}", tag = "runs",
+    params(("runId" = String, Path, example = "r-7f3abcdefghi-k2m4qa")),
     responses(
         (status = 200, description = "the run", body = RunShown),
         (status = 404, description = "there is no such run", body = ErrorBody),
@@ -298,13 +298,13 @@ pub(crate) struct AfterQuery {
 /// The numbers are the same for every reader and after every restart. Who has read all of them hears
 /// the last one again.
 #[utoipa::path(
-    get, path = "/api/runs/{id}/events", tag = "runs",
+    get, path = "/api/runs/{runId}/events", tag = "runs",
     params(
-        ("id" = String, Path, example = "r-7f3abcdefghi-k2m4qa"), AfterQuery,
+        ("runId" = String, Path, example = "r-7f3abcdefghi-k2m4qa"), AfterQuery,
         ("Last-Event-ID" = Option<u64>, Header, description = "comes before `after`"),
     ),
     responses(
-        (status = 200, description = "the run's events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "the run's events", body = ServerEvent, content_type = "text/event-stream"),
         (status = 400, description = "a query that is none", body = ErrorBody),
         (status = 404, description = "there is no such run", body = ErrorBody),
         (status = 503, description = "the hub does not answer", body = ErrorBody),
@@ -331,8 +331,8 @@ pub(crate) async fn run_events(
 
 /// End a run: out of the queue, or off the agent; what else waits in the session goes on
 #[utoipa::path(
-    post, path = "/api/runs/{id}/cancel", tag = "runs",
-    params(("id" = String, Path, example = "r-7f3abcdefghi-k2m4qa")),
+    post, path = "/api/runs/{runId}/cancel", tag = "runs",
+    params(("runId" = String, Path, example = "r-7f3abcdefghi-k2m4qa")),
     responses(
         (status = 200, description = "it ends, or has ended", body = Done),
         (status = 404, description = "there is no such run", body = ErrorBody),

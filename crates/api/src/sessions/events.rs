@@ -5,7 +5,7 @@ use crate::{
     body::{LastEventId, Named, Params},
     error::{ApiError, ErrorBody},
     hub::{Entry, Fact, Log, Trouble},
-    sse::{self, Left, Writer},
+    sse::{self, Left, ServerEvent, Writer},
     stream,
 };
 use axum::{extract::State, response::Response};
@@ -78,13 +78,13 @@ impl FromStr for Place {
 
 /// What was said in a session and what is being said, as server-sent events
 #[utoipa::path(
-    get, path = "/api/sessions/{id}/events", tag = "sessions",
+    get, path = "/api/sessions/{sessionId}/events", tag = "sessions",
     params(
-        ("id" = String, Path, example = "s-7f3abcdefghi"), EventsQuery,
+        ("sessionId" = String, Path, example = "s-7f3abcdefghi"), EventsQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "comes before `after`"),
     ),
     responses(
-        (status = 200, description = "events, without end", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "events, without end", body = ServerEvent, content_type = "text/event-stream"),
         (status = 400, description = "a query that is none", body = ErrorBody),
         (status = 404, description = "there is no such session", body = ErrorBody),
         (status = 503, description = "the hub does not answer", body = ErrorBody),

@@ -3,7 +3,7 @@
 use super::row;
 use crate::{
     Api,
-    body::{Named, Params},
+    body::{Flag, Named, Params},
     error::{ApiError, ErrorBody},
     hub::{Entry, Log},
     sse::{self, Left, Writer},
@@ -25,17 +25,16 @@ use utoipa::IntoParams;
 #[into_params(parameter_in = Query)]
 pub(crate) struct ExportQuery {
     /// `1`: everything, byte for byte, secrets included.
-    #[serde(deserialize_with = "crate::body::flag")]
-    #[param(value_type = Option<bool>)]
-    raw: bool,
+    #[param(value_type = Option<Flag>, inline)]
+    raw: Flag,
 }
 
 /// A session and its whole log, one JSON object a line, without secrets unless you want them
 ///
 /// `jackfield sessions import` reads it. The last line has a sum: an answer that was cut has none.
 #[utoipa::path(
-    get, path = "/api/sessions/{id}/export", tag = "sessions",
-    params(("id" = String, Path, example = "s-7f3abcdefghi"), ExportQuery),
+    get, path = "/api/sessions/{sessionId}/export", tag = "sessions",
+    params(("sessionId" = String, Path, example = "s-7f3abcdefghi"), ExportQuery),
     responses(
         (status = 200, description = "the archive", body = String, content_type = "application/x-ndjson"),
         (status = 400, description = "a query that is none", body = ErrorBody),
@@ -56,7 +55,7 @@ pub(crate) async fn export_session(
     });
     let header = Header {
         session_id: session.session_id,
-        redacted: !query.raw,
+        redacted: !query.raw.is_set(),
         exported_at: now(),
         more: if let Value::Object(more) = more { more } else { Map::new() },
     };

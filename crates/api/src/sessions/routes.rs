@@ -3,7 +3,7 @@
 use super::row::{self, Row};
 use crate::{
     Api,
-    body::{Body, Named, Params},
+    body::{Body, Flag, Named, Params},
     error::{ApiError, ErrorBody},
 };
 use axum::{Json, extract::State, http::StatusCode};
@@ -86,15 +86,14 @@ pub(crate) struct SessionShown {
 #[into_params(parameter_in = Query)]
 pub(crate) struct ShowQuery {
     /// `1`: with what its turns have used; the whole log is read for it.
-    #[serde(deserialize_with = "crate::body::flag")]
-    #[param(value_type = Option<bool>)]
-    usage: bool,
+    #[param(value_type = Option<Flag>, inline)]
+    usage: Flag,
 }
 
 /// One session
 #[utoipa::path(
-    get, path = "/api/sessions/{id}", tag = "sessions",
-    params(("id" = String, Path, example = "s-7f3abcdefghi"), ShowQuery),
+    get, path = "/api/sessions/{sessionId}", tag = "sessions",
+    params(("sessionId" = String, Path, example = "s-7f3abcdefghi"), ShowQuery),
     responses(
         (status = 200, description = "the session", body = SessionShown),
         (status = 400, description = "a query that is none", body = ErrorBody),
@@ -108,7 +107,7 @@ pub(crate) async fn show_session(
     Params(query): Params<ShowQuery>,
 ) -> Result<Json<SessionShown>, ApiError> {
     let session = row::one(&api.hub, &id).await?;
-    let usage = if query.usage { Some(usage(&api, &id).await?) } else { None };
+    let usage = if query.usage.is_set() { Some(usage(&api, &id).await?) } else { None };
     Ok(Json(SessionShown { session, usage }))
 }
 
@@ -131,8 +130,8 @@ pub(crate) struct Done {
 
 /// End what the session does and its agent; its log stays, and a prompt wakes it
 #[utoipa::path(
-    post, path = "/api/sessions/{id}/close", tag = "sessions",
-    params(("id" = String, Path, example = "s-7f3abcdefghi")),
+    post, path = "/api/sessions/{sessionId}/close", tag = "sessions",
+    params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
     responses(
         (status = 200, description = "it is closed", body = Done),
         (status = 404, description = "there is no such session", body = ErrorBody),
@@ -149,8 +148,8 @@ pub(crate) async fn close_session(
 
 /// Remove a session with its log, for good
 #[utoipa::path(
-    delete, path = "/api/sessions/{id}", tag = "sessions",
-    params(("id" = String, Path, example = "s-7f3abcdefghi")),
+    delete, path = "/api/sessions/{sessionId}", tag = "sessions",
+    params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
     responses(
         (status = 200, description = "it is gone", body = Done),
         (status = 404, description = "there is no such session", body = ErrorBody),
@@ -186,8 +185,8 @@ pub(crate) struct Forked {
 
 /// Make a session that branches off this one: the same past, a future of its own
 #[utoipa::path(
-    post, path = "/api/sessions/{id}/fork", tag = "sessions",
-    params(("id" = String, Path, example = "s-7f3abcdefghi")),
+    post, path = "/api/sessions/{sessionId}/fork", tag = "sessions",
+    params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
     request_body = ForkBody,
     responses(
         (status = 201, description = "the new session", body = Forked),

@@ -131,7 +131,7 @@ fn operators_can_ask_and_what_is_not_served_is_said_so() {
     assert_eq!(web.get("/healthz").text(), "ok\n");
     assert_eq!(web.get("/readyz").good()["ready"], true);
     let document = web.get("/openapi.json").good();
-    assert!(document["paths"]["/api/sessions/{id}"]["delete"].is_object());
+    assert!(document["paths"]["/api/sessions/{sessionId}"]["delete"].is_object());
     assert_eq!(code(&web, "/nothing"), (404, json!("NOT_FOUND")));
     let refused = web.post("/api/agents", &json!({}));
     assert_eq!(

@@ -1,0 +1,49 @@
+//! The API against its own description: schemathesis calls every route in every way that the
+//! description allows, and in some that it does not.
+
+use super::again;
+use jackfield_e2e::{Home, cli::installed, wait_for};
+use std::{
+    fs::{self, File},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+/// It takes some twenty seconds.
+const BOUND: Duration = Duration::from_mins(1);
+
+#[test]
+fn the_api_is_what_its_description_says_and_never_fails() {
+    let home = Home::new();
+    let config = home.path().join("config");
+    fs::create_dir_all(&config).unwrap();
+    let command = home.fake_agent(&[]).iter().map(|it| format!("{it:?}")).collect::<Vec<_>>();
+    // The name that the examples of the description have.
+    let text = format!("[agents.codex]\ncommand = [{}]\n", command.join(", "));
+    fs::write(config.join("config.toml"), text).unwrap();
+    let (daemon, web) = again(&home);
+    let said = home.path().join("schemathesis");
+    let mut child = Command::new(installed("bin/schemathesis"))
+        .args(["run", &format!("http://{}/openapi.json", web.address)])
+        .args(["--header", &format!("Authorization: Bearer {}", web.token)])
+        // Positive data may still name a session that is not there.
+        .args(["--checks", "all", "--exclude-checks", "positive_data_acceptance"])
+        // It reads an answer to its end, and this one has none.
+        .args(["--exclude-operation-id", "session_events"])
+        .args(["--max-examples", "10", "--generation-deterministic", "--continue-on-failure"])
+        .args(["--suppress-health-check", "all", "--request-timeout", "10", "--no-color"])
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", home.path())
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .stdout(File::create(&said).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = wait_for("schemathesis to end", BOUND, || child.try_wait().unwrap());
+    let said = fs::read_to_string(said).unwrap();
+    assert!(status.success(), "{said}");
+    assert!(said.contains("Stateful") && !said.contains("No test cases"), "{said}");
+    daemon.stop();
+}
