@@ -10,7 +10,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 }
 
 /// What an envelope is about: its type, and how the turn ended.
-fn kinds(envelopes: &[Value]) -> Vec<String> {
+pub(super) fn kinds(envelopes: &[Value]) -> Vec<String> {
     let kind = |it: &Value| {
         let (what, status) = (it["ev"]["t"].as_str(), it["ev"]["status"].as_str());
         format!("{}{}", what.unwrap_or("?"), status.map(|it| format!(" {it}")).unwrap_or_default())

@@ -2,6 +2,7 @@
 //! start, and nothing that one turn does ends the others.
 
 mod formats;
+mod real;
 mod talk;
 
 use jackfield_e2e::{Home, wait_for};

@@ -4,7 +4,7 @@ use jackfield_e2e::{Home, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io::{Read, Write as _},
-    process::{Child, ChildStdin, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
     time::Duration,
@@ -60,9 +60,11 @@ impl Talk {
 
     /// Any command.
     pub(super) fn begin(home: &Home, args: &[&str]) -> Talk {
-        let mut child = home
-            .command(args)
-            .env("SOME_API_KEY", "not-for-everyone")
+        Talk::spawn(home.command(args).env("SOME_API_KEY", "not-for-everyone"))
+    }
+
+    pub(super) fn spawn(command: &mut Command) -> Talk {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
