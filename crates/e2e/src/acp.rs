@@ -1,11 +1,10 @@
 //! ACP over WebSocket and over HTTP, as a [`Client`] like any other: lines out, lines in.
 
-use crate::{Client, Home, client::PATIENCE};
+use crate::{Client, http::Web};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
-    fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Write as _},
     net::{Shutdown, SocketAddr, TcpStream},
     os::unix::net::UnixStream,
     sync::{Arc, Mutex, MutexGuard},
@@ -15,56 +14,20 @@ use tungstenite::{
     Message, WebSocket, client::IntoClientRequest as _, error::Error, protocol::Role,
 };
 
-/// The web front of a daemon, and what it asks for.
-#[derive(Debug, Clone)]
-pub struct Door {
-    pub at: SocketAddr,
-    token: String,
-}
-
-impl Door {
-    /// The front of the daemon of this home, which listens there.
-    pub fn new(home: &Home, at: SocketAddr) -> Door {
-        let token = fs::read_to_string(home.path().join("run/token")).expect("a token");
-        Door { at, token: token.trim().to_owned() }
-    }
-
+impl Web {
     /// The same front by way of somebody else.
     #[must_use]
-    pub fn by_way_of(&self, at: SocketAddr) -> Door {
-        Door { at, ..self.clone() }
-    }
-
-    pub fn token(&self) -> &str {
-        &self.token
-    }
-
-    /// One request; the head of its answer.
-    pub fn request(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.at).expect("the front listens");
-        let mut lines = vec![format!("{method} /acp HTTP/1.1"), "connection: close".to_owned()];
-        lines.push(format!("host: localhost\r\nauthorization: Bearer {}", self.token));
-        lines.push(format!("content-type: application/json\r\ncontent-length: {}", body.len()));
-        lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
-        let request = format!("{}\r\n\r\n{body}", lines.join("\r\n"));
-        stream.write_all(request.as_bytes()).expect("the front takes it");
-        Answer::read(stream)
-    }
-
-    /// A stream of events, which must be there.
-    pub fn events(&self, headers: &[(&str, &str)]) -> Answer {
-        let headers = [&[("accept", "text/event-stream")], headers].concat();
-        let answer = self.request("GET", &headers, "");
-        assert_eq!(answer.status, 200, "{:?}", answer.headers);
-        answer
+    pub fn by_way_of(&self, address: SocketAddr) -> Web {
+        Web { address, ..self.clone() }
     }
 
     /// A client over a WebSocket, and the socket to cut it off by.
     pub fn websocket(&self) -> (Client, TcpStream) {
-        let mut request = format!("ws://{}/acp", self.at).into_client_request().expect("a URL");
+        let mut request =
+            format!("ws://{}/acp", self.address).into_client_request().expect("a URL");
         let shown = format!("Bearer {}", self.token).parse().expect("a header");
         request.headers_mut().insert("authorization", shown);
-        let stream = TcpStream::connect(self.at).expect("the front listens");
+        let stream = TcpStream::connect(self.address).expect("the front listens");
         let (socket, _) = tungstenite::client(request, stream).expect("a WebSocket");
         let another = || socket.get_ref().try_clone().expect("a second handle");
         let (mut into, cut) =
@@ -98,7 +61,7 @@ impl Door {
     pub fn http(&self) -> (Client, Arc<Surfer>) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let surfer = Arc::new(Surfer {
-            door: self.clone(),
+            web: self.clone(),
             heard: Mutex::new(theirs.try_clone().expect("a second handle")),
             connection: Mutex::default(),
             streams: Mutex::default(),
@@ -122,7 +85,7 @@ fn client(stream: UnixStream) -> Client {
 /// What the official SDKs do between a client and HTTP: one request a message, one stream for the
 /// connection and one for each session.
 pub struct Surfer {
-    door: Door,
+    web: Web,
     heard: Mutex<UnixStream>,
     connection: Mutex<String>,
     streams: Mutex<BTreeSet<String>>,
@@ -133,20 +96,18 @@ impl Surfer {
     fn say(self: &Arc<Surfer>, line: &str) {
         let message: Value = serde_json::from_str(line).expect("a client speaks JSON");
         if message["method"] == "initialize" {
-            let answer = self.door.request("POST", &[], line);
+            let answer = self.web.ask("POST", "/acp", &[], Some(&message));
             answer.header("acp-connection-id").clone_into(&mut lock(&self.connection));
-            let body = answer.body();
             self.listen("");
-            return self.hear(&body);
+            return self.hear(&answer.text());
         }
-        let connection = lock(&self.connection).clone();
         let session = message.pointer("/params/sessionId").and_then(Value::as_str);
-        let mut headers = vec![("acp-connection-id", connection.as_str())];
         if let Some(session) = session {
             self.listen(session);
-            headers.push(("acp-session-id", session));
         }
-        let answer = self.door.request("POST", &headers, line);
+        let headers = headers(&lock(&self.connection), session.unwrap_or_default());
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        let answer = self.web.ask("POST", "/acp", &headers, Some(&message));
         assert_eq!(answer.status, 202, "{line}");
     }
 
@@ -155,20 +116,20 @@ impl Surfer {
         if !lock(&self.streams).insert(session.to_owned()) {
             return;
         }
-        let connection = lock(&self.connection).clone();
-        let headers = [("acp-connection-id", connection.as_str()), ("acp-session-id", session)];
-        let headers = if session.is_empty() { &headers[..1] } else { &headers };
-        let mut events = self.door.events(headers);
+        let headers = headers(&lock(&self.connection), session);
+        let mut headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        headers.push("Accept: text/event-stream");
+        let mut events = self.web.stream("GET", "/acp", &headers, None);
         lock(&self.sockets).push(events.socket());
         let surfer = Arc::clone(self);
         thread::spawn(move || {
-            while let Some((_, data)) = events.next_event() {
-                let message: Value = serde_json::from_str(&data).expect("the hub speaks JSON");
+            while let Some(event) = events.next() {
+                let message = event.json();
                 if let Some(session) = message.pointer("/result/sessionId").and_then(Value::as_str)
                 {
                     surfer.listen(session);
                 }
-                surfer.hear(&data);
+                surfer.hear(&event.data);
             }
         });
     }
@@ -191,62 +152,11 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().expect("nobody panics while it holds this")
 }
 
-/// The head of an answer, and its body as it comes.
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    reader: BufReader<TcpStream>,
-    /// What was not cut into events yet.
-    text: String,
-}
-
-impl Answer {
-    fn read(stream: TcpStream) -> Answer {
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a bound");
-        let mut reader = BufReader::new(stream);
-        let mut line = || {
-            let mut line = String::new();
-            reader.read_line(&mut line).expect("a whole head");
-            line.trim_end().to_owned()
-        };
-        let status = line().split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
-        let pair = |it: &str| it.split_once(": ").map(|(a, b)| (a.to_lowercase(), b.to_owned()));
-        let headers = std::iter::from_fn(|| pair(&line())).collect();
-        Answer { status, headers, reader, text: String::new() }
+/// What a request about this session says, or one about none.
+pub fn headers(connection: &str, session: &str) -> Vec<String> {
+    let mut headers = vec![format!("Acp-Connection-Id: {connection}")];
+    if !session.is_empty() {
+        headers.push(format!("Acp-Session-Id: {session}"));
     }
-
-    pub fn header(&self, name: &str) -> &str {
-        let found = self.headers.iter().find(|it| it.0 == name);
-        found.map_or_else(|| panic!("no `{name}` in {:?}", self.headers), |it| &*it.1)
-    }
-
-    pub fn body(mut self) -> String {
-        let mut body = String::new();
-        self.reader.read_to_string(&mut body).expect("a whole body");
-        body
-    }
-
-    pub fn socket(&self) -> TcpStream {
-        self.reader.get_ref().try_clone().expect("a second handle")
-    }
-
-    /// The id and the data of the next event; `None` when the stream has ended, or was cut off.
-    pub fn next_event(&mut self) -> Option<(String, String)> {
-        loop {
-            if let Some(end) = self.text.find("\n\n") {
-                let event: String = self.text.drain(..end + 2).collect();
-                let of = |it: &str| event.lines().find_map(|line| line.strip_prefix(it));
-                if let (Some(id), Some(data)) = (of("id: "), of("data: ")) {
-                    return Some((id.to_owned(), data.to_owned()));
-                }
-                continue;
-            }
-            let mut size = String::new();
-            self.reader.read_line(&mut size).ok()?;
-            let size = usize::from_str_radix(size.trim(), 16).ok().filter(|it| 0 < *it)?;
-            let mut piece = vec![0; size + 2];
-            self.reader.read_exact(&mut piece).ok()?;
-            self.text += std::str::from_utf8(&piece[..size]).expect("events are text");
-        }
-    }
+    headers
 }

@@ -52,19 +52,20 @@ impl Web {
     }
 
     pub fn get(&self, path: &str) -> Reply {
-        self.ask("GET", path, None)
+        self.ask("GET", path, &[], None)
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Reply {
-        self.ask("POST", path, Some(body))
+        self.ask("POST", path, &[], Some(body))
     }
 
     pub fn delete(&self, path: &str) -> Reply {
-        self.ask("DELETE", path, None)
+        self.ask("DELETE", path, &[], None)
     }
 
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
-        let mut reader = BufReader::new(self.send(method, path, &[], body));
+    /// One request and its answer; `headers` such as `Acp-Session-Id: s-1`.
+    pub fn ask(&self, method: &str, path: &str, headers: &[&str], body: Option<&Value>) -> Reply {
+        let mut reader = BufReader::new(self.send(method, path, headers, body));
         let (status, headers) = read_head(&mut reader);
         let mut body = Vec::new();
         if is_chunked(&headers) {
@@ -114,6 +115,12 @@ impl Web {
 }
 
 impl Reply {
+    /// A header that must be there; its name in lowercase.
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|it| it.0 == name);
+        found.map_or_else(|| panic!("no `{name}`: {self:?}"), |it| &*it.1)
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
@@ -130,6 +137,11 @@ impl Reply {
 }
 
 impl Events {
+    /// What to cut it off by.
+    pub fn socket(&self) -> TcpStream {
+        self.reader.get_ref().try_clone().expect("a second handle")
+    }
+
     /// The next event, `None` at the end. Comments are skipped.
     #[expect(clippy::should_implement_trait, reason = "it waits, and panics when it waits in vain")]
     pub fn next(&mut self) -> Option<Event> {

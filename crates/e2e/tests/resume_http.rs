@@ -4,8 +4,9 @@
 use crate::sdk_web::serve_web;
 use jackfield_e2e::{
     Home,
-    acp::{Answer, Door},
+    acp::headers,
     client::PATIENCE,
+    http::{Events, Web},
     proxy::Proxy,
 };
 use serde_json::{Value, json};
@@ -13,32 +14,42 @@ use std::time::Instant;
 
 /// A client that notes everything it hears, and where it was.
 struct Listener {
-    door: Door,
+    web: Web,
     connection: String,
     session: String,
-    stream: Option<Answer>,
+    stream: Option<Events>,
     last: String,
     heard: Vec<Value>,
 }
 
 impl Listener {
     /// A new connection, with the stream of its own to read answers from.
-    fn connect(door: &Door) -> (Listener, Answer) {
+    fn connect(web: &Web) -> (Listener, Events) {
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": 1 } });
-        let answer = door.request("POST", &[], &hello.to_string());
+        let answer = web.ask("POST", "/acp", &[], Some(&hello));
         let connection = answer.header("acp-connection-id").to_owned();
-        let own = door.events(&[("acp-connection-id", &connection)]);
-        let (session, last) = (String::new(), String::new());
-        let heard = Vec::new();
-        (Listener { door: door.clone(), connection, session, stream: None, last, heard }, own)
+        let (session, last, heard) = (String::new(), String::new(), Vec::new());
+        let listener =
+            Listener { web: web.clone(), connection, session, stream: None, last, heard };
+        let own = listener.stream();
+        (listener, own)
+    }
+
+    /// The stream of the session, or that of the connection, behind the last event heard.
+    fn stream(&self) -> Events {
+        let mut headers = headers(&self.connection, &self.session);
+        headers.push("Accept: text/event-stream".to_owned());
+        if !self.last.is_empty() {
+            headers.push(format!("Last-Event-ID: {}", self.last));
+        }
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        self.web.stream("GET", "/acp", &headers, None)
     }
 
     fn post(&self, message: &Value) {
-        let session = self.session.as_str();
-        let headers =
-            [("acp-connection-id", self.connection.as_str()), ("acp-session-id", session)];
-        let headers = if session.is_empty() { &headers[..1] } else { &headers };
-        assert_eq!(self.door.request("POST", headers, &message.to_string()).status, 202);
+        let headers = headers(&self.connection, &self.session);
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        assert_eq!(self.web.ask("POST", "/acp", &headers, Some(message)).status, 202);
     }
 
     fn call(&self, id: u64, method: &str, params: &Value) {
@@ -50,12 +61,8 @@ impl Listener {
         self.call(id, "session/prompt", &json!({ "sessionId": self.session, "prompt": prompt }));
     }
 
-    /// Opens the stream of the session, behind the last event heard.
     fn listen(&mut self) {
-        let last = [("last-event-id", self.last.as_str())];
-        let last = if self.last.is_empty() { &[] } else { &last[..] };
-        let of = [("acp-connection-id", &*self.connection), ("acp-session-id", &*self.session)];
-        self.stream = Some(self.door.events(&[&of, last].concat()));
+        self.stream = Some(self.stream());
     }
 
     /// The next message; a stream that is cut off is opened again.
@@ -63,9 +70,9 @@ impl Listener {
         let begun = Instant::now();
         loop {
             assert!(begun.elapsed() < PATIENCE, "waited in vain behind {}", self.last);
-            if let Some((id, data)) = self.stream.as_mut().expect("it listens").next_event() {
-                self.last = id;
-                let message: Value = serde_json::from_str(&data).expect("the hub speaks JSON");
+            if let Some(event) = self.stream.as_mut().expect("it listens").next() {
+                let message = event.json();
+                self.last = event.id.expect("every event has an id");
                 self.heard.push(message.clone());
                 return message;
             }
@@ -104,11 +111,10 @@ fn is_ask(message: &Value) -> bool {
 }
 
 /// A session of the agent's, and who listens to it.
-fn open(door: &Door, home: &Home) -> Listener {
-    let (mut listener, mut own) = Listener::connect(door);
+fn open(web: &Web, home: &Home) -> Listener {
+    let (mut listener, mut own) = Listener::connect(web);
     listener.call(1, "session/new", &json!({ "cwd": home.path(), "mcpServers": [] }));
-    let (_, opened) = own.next_event().expect("the answer to session/new");
-    let opened: Value = serde_json::from_str(&opened).unwrap();
+    let opened = own.next().expect("the answer to session/new").json();
     opened["result"]["sessionId"].as_str().unwrap().clone_into(&mut listener.session);
     listener.listen();
     listener
@@ -117,9 +123,9 @@ fn open(door: &Door, home: &Home) -> Listener {
 #[test]
 fn a_stream_that_is_cut_again_and_again_in_a_turn_is_heard_whole_and_once() {
     let home = Home::new();
-    let (daemon, door) = serve_web(&home);
-    let proxy = Proxy::to(door.at);
-    let mut listener = open(&door.by_way_of(proxy.at), &home);
+    let (daemon, web) = serve_web(&home);
+    let proxy = Proxy::to(web.address);
+    let mut listener = open(&web.by_way_of(proxy.at), &home);
     listener.prompt(2, "burst 3000 300 then ask then burst 3000 300");
     let mut cuts = 0;
     for some in [1, 2, 30, 400, 1500] {
@@ -157,19 +163,50 @@ fn a_stream_that_is_cut_again_and_again_in_a_turn_is_heard_whole_and_once() {
 }
 
 #[test]
+fn what_the_front_has_forgotten_the_journal_tells_while_the_turn_goes_on() {
+    let home = Home::new();
+    let (daemon, web) = serve_web(&home);
+    let mut listener = open(&web, &home);
+    listener.prompt(2, "burst 3000 300 then slow 40 10");
+    for _ in 0..100 {
+        listener.next();
+    }
+    let long_ago = listener.last.clone();
+    listener.until(|it| it.pointer("/params/update/content/text") == Some(&json!("slow 3 ")));
+    listener.last = long_ago;
+    listener.heard.truncate(100);
+    listener.listen();
+    let answer = listener.until(|it| is_answer(it, 2));
+    assert_eq!(answer["result"]["stopReason"], "end_turn");
+    assert_eq!(listener.numbers(), (1..=3000).collect::<Vec<u32>>());
+    let is_slow = |it: &Value| {
+        let text = it.pointer("/params/update/content/text").and_then(Value::as_str);
+        text.is_some_and(|it| it.starts_with("slow "))
+    };
+    assert_eq!(listener.count(is_slow), 40, "live and told again, each once");
+    // Once more, when the turn is over: the answer stands where it stood.
+    let all = listener.heard.split_off(100);
+    listener.last = listener.heard[99]["params"]["_meta"]["jackfield"]["seq"].to_string() + ".0";
+    listener.listen();
+    listener.until(|it| is_answer(it, 2));
+    assert_eq!(listener.heard.split_off(100), all);
+    daemon.stop();
+}
+
+#[test]
 fn after_a_daemon_that_was_killed_the_next_one_tells_the_rest() {
     let home = Home::new();
-    let (daemon, door) = serve_web(&home);
-    let mut listener = open(&door, &home);
+    let (daemon, web) = serve_web(&home);
+    let mut listener = open(&web, &home);
     listener.prompt(2, "burst 500 300 then hang");
     for _ in 0..100 {
         listener.next();
     }
     daemon.kill_9();
-    let daemon = home.serve(&["--listen", &format!("http://{}", door.at)]);
-    let gone = listener.door.request("POST", &[("acp-connection-id", &listener.connection)], "{}");
-    assert!(matches!(gone.status, 400 | 404), "{}", gone.status);
-    let (again, _own) = Listener::connect(&door);
+    let daemon = home.serve(&["--listen", &format!("http://{}", web.address)]);
+    let old = format!("Acp-Connection-Id: {}", listener.connection);
+    assert_eq!(web.ask("DELETE", "/acp", &[&old], None).status, 404);
+    let (again, _own) = Listener::connect(&web);
     listener.connection = again.connection;
     listener.listen();
     listener.prompt(3, "hello");

@@ -1,8 +1,7 @@
 //! The official SDKs of TypeScript and of Rust as clients of the web front, over WebSocket and over
 //! HTTP: a whole conversation, and one that is cut in the middle of a turn.
 
-use crate::sdk::free_port;
-use jackfield_e2e::{Client, Daemon, Home, acp::Door, cli::installed, proxy::Proxy, wait_for};
+use jackfield_e2e::{Client, Daemon, Home, cli::installed, http::Web, proxy::Proxy, wait_for};
 use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
@@ -27,7 +26,7 @@ struct Driver {
 }
 
 impl Driver {
-    fn start(sdk: Sdk, home: &Home, door: &Door) -> Driver {
+    fn start(sdk: Sdk, home: &Home, web: &Web) -> Driver {
         let mut command = match sdk {
             Sdk::TypeScript => {
                 let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("node/client.mjs");
@@ -37,7 +36,7 @@ impl Driver {
             }
             Sdk::Rust => Command::new(installed("bin/sdk-rust")),
         };
-        command.env("JACKFIELD_TOKEN", door.token()).env("E2E_MARK", home.mark());
+        command.env("JACKFIELD_TOKEN", &web.token).env("E2E_MARK", home.mark());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the SDK's driver starts");
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -101,15 +100,14 @@ impl Drop for Driver {
 }
 
 /// A daemon with a web front, and an agent that every session gets.
-pub(crate) fn serve_web(home: &Home) -> (Daemon, Door) {
+pub(crate) fn serve_web(home: &Home) -> (Daemon, Web) {
     let config = home.path().join("config");
     std::fs::create_dir_all(&config).unwrap();
     let command = json!(home.fake_agent(&[]));
     let text = format!("default_agent = \"fake\"\n[agents.fake]\ncommand = {command}\n");
     std::fs::write(config.join("config.toml"), text).unwrap();
-    let at = free_port();
-    let daemon = home.serve(&["--listen", &format!("http://{at}")]);
-    (daemon, Door::new(home, at))
+    let daemon = home.serve(&["--listen", "http://127.0.0.1:0"]);
+    (daemon, Web::of(home))
 }
 
 fn new_session(driver: &mut Driver, home: &Home) -> String {
@@ -145,9 +143,9 @@ fn the_rust_sdk_goes_through_a_conversation_over_http() {
 /// A prompt, a permission, a cancel; then the same session again from another connection.
 fn converse(sdk: Sdk, over: &str) {
     let home = Home::new();
-    let (daemon, door) = serve_web(&home);
-    let mut driver = Driver::start(sdk, &home, &door);
-    let hello = driver.connect(over, door.at);
+    let (daemon, web) = serve_web(&home);
+    let mut driver = Driver::start(sdk, &home, &web);
+    let hello = driver.connect(over, web.address);
     assert_eq!(hello["agentCapabilities"]["loadSession"], true);
     let session = new_session(&mut driver, &home);
 
@@ -175,7 +173,7 @@ fn converse(sdk: Sdk, over: &str) {
     let live: Vec<String> = driver.pieces().iter().map(ToString::to_string).collect();
     driver.tell(&json!({ "do": "close" }));
     driver.client.until("the end", |it| it["closed"] == true);
-    driver.connect(over, door.at);
+    driver.connect(over, web.address);
     load(&mut driver, &home, &session);
     assert_eq!(driver.pieces(), live, "the replay is what was heard live");
     let prompt = driver.prompt(&session, "complaints");
@@ -210,9 +208,9 @@ fn the_rust_sdk_is_cut_off_in_mid_turn_and_loads_everything_over_http() {
 /// As the SDKs' documentation says: a new stream, `initialize`, `session/load`.
 fn cut_and_load(sdk: Sdk, over: &str) {
     let home = Home::new();
-    let (daemon, door) = serve_web(&home);
-    let proxy = Proxy::to(door.at);
-    let mut driver = Driver::start(sdk, &home, &door);
+    let (daemon, web) = serve_web(&home);
+    let proxy = Proxy::to(web.address);
+    let mut driver = Driver::start(sdk, &home, &web);
     driver.connect(over, proxy.at);
     let session = new_session(&mut driver, &home);
     let prompt = driver.prompt(&session, "slow 30 20");

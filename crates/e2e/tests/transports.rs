@@ -3,11 +3,7 @@
 //! answer.
 
 use crate::sdk::free_port;
-use jackfield_e2e::{
-    Client, Daemon, Home,
-    acp::{Door, Surfer},
-    wait_for,
-};
+use jackfield_e2e::{Client, Daemon, Home, acp::Surfer, http::Web, wait_for};
 use serde_json::{Value, json};
 use std::{
     net::{Shutdown, SocketAddr, TcpStream},
@@ -45,14 +41,14 @@ const WAYS: [Way; 5] = [Way::Stdio, Way::Unix, Way::Tcp, Way::WebSocket, Way::Ht
 /// Where a daemon listens beside its socket.
 struct Addresses {
     tcp: SocketAddr,
-    web: Door,
+    web: Web,
 }
 
 fn serve(home: &Home) -> (Daemon, Addresses) {
-    let (tcp, http) = (free_port(), free_port());
-    let [tcp_url, http_url] = [format!("tcp://{tcp}"), format!("http://{http}")];
-    let daemon = home.serve(&["--listen", &tcp_url, "--listen", &http_url]);
-    (daemon, Addresses { tcp, web: Door::new(home, http) })
+    let tcp = free_port();
+    let listen = ["--listen", &format!("tcp://{tcp}"), "--listen", "http://127.0.0.1:0"];
+    let daemon = home.serve(&listen);
+    (daemon, Addresses { tcp, web: Web::of(home) })
 }
 
 impl Party {

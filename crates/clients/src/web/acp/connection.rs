@@ -1,6 +1,7 @@
 //! One connection over HTTP: many requests of the client, one connection to the hub.
 
 use super::Shared;
+use super::limits::{HEARD_BYTES_MAX, IDLE_AFTER, LOOK_EVERY, POSTED_MAX};
 use super::stream::Piece;
 use super::switchboard::{Entered, Switchboard};
 use crate::stream::Stream;
@@ -11,19 +12,8 @@ use jackfield_wire::Frame;
 use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, interval};
-
-/// A connection nobody uses is ended after this time: no stream is open and nothing is posted. A
-/// laptop that is closed for a moment finds it again; who comes later goes on from the journal.
-const IDLE_AFTER: Duration = Duration::from_mins(5);
-
-/// How often that is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
-
-/// Messages of the client on their way to the hub; more wait in their requests.
-const POSTED_MAX: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -160,7 +150,7 @@ async fn run(
     shared: Arc<Shared>,
 ) {
     let _guest = shared.open.enter();
-    let (hearing, speaking) = hub.talk(super::HEARD_BYTES_MAX);
+    let (hearing, speaking) = hub.talk(HEARD_BYTES_MAX);
     let why = tokio::select! {
         why = hear(&connection, hearing) => why,
         why = speak(speaking, inbox) => why,

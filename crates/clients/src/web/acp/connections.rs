@@ -1,13 +1,10 @@
 //! All connections over HTTP, by their ids.
 
 use super::connection::Connection;
+use super::limits::CONNECTIONS_MAX;
 use axum::http::HeaderValue;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// How many there may be. Each is a socket to the hub; idle ones are ended, so that this many are in
-/// use, or somebody forgets to use those it has.
-const CONNECTIONS_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Connections(Mutex<HashMap<HeaderValue, Arc<Connection>>>);

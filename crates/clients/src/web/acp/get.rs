@@ -1,6 +1,7 @@
 //! What a client hears: the streams of a connection as server-sent events. And how it leaves.
 
 use super::connection::Connection;
+use super::limits::STILL_HERE;
 use super::open::Guest;
 use super::{CONNECTION_ID, SESSION_ID, Shared, refuse, unknown_connection};
 use axum::body::Body;
@@ -13,11 +14,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::time::{Interval, interval};
-
-/// A stream in which nothing happens says so, before a proxy takes it for dead.
-const STILL_HERE: Duration = Duration::from_secs(15);
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Asks proxies of the nginx kind not to collect events before they pass them on.

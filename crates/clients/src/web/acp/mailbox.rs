@@ -1,27 +1,17 @@
 //! What waits for a stream's reader, and what was handed to it lately: a reader that was cut off
 //! comes back with the id of the last event it has, and goes on behind it.
 
-use super::place::Place;
+use super::cursor::Cursor;
+use super::limits::{KEPT_BYTES_MAX, KEPT_FRAMES_MAX, UNREAD_BYTES_MAX, UNREAD_FRAMES_MAX};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// What may wait unread in one stream. Then the hub is not read on, and keeps its place in the
-/// journal; this much covers a reader's hiccup.
-const UNREAD_BYTES_MAX: usize = 256 << 10;
-const UNREAD_FRAMES_MAX: usize = 1024;
-
-/// What is kept of what was handed out: about what is under way in a connection that breaks. Behind
-/// it stands the journal. What the journal does not have, answers and asks, is kept apart from the
-/// rest, so that a flood of updates does not push it out.
-const KEPT_BYTES_MAX: usize = 256 << 10;
-const KEPT_FRAMES_MAX: usize = 1024;
-
-/// One frame in its place.
+/// One frame, and the cursor of whoever has heard it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub(super) at: Place,
+    pub(super) at: Cursor,
     pub(super) text: Bytes,
-    /// Counts the frames of this mailbox: places may be told twice.
+    /// Counts the frames of this mailbox: a cursor may come twice.
     number: u64,
     /// The journal tells it again to whoever asks.
     in_journal: bool,
@@ -29,15 +19,15 @@ pub(super) struct Entry {
 
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
-    /// The place of the newest frame.
-    last: Place,
+    /// The cursor of the newest frame.
+    last: Cursor,
     pushed: u64,
     unread: Queue,
     kept: Queue,
     kept_apart: Queue,
     /// The newest that is kept no longer, of both kinds.
-    forgotten: Option<(u64, Place)>,
-    lost: Option<Place>,
+    forgotten: Option<(u64, Cursor)>,
+    lost: Option<Cursor>,
 }
 
 /// Frames in order, and their size.
@@ -75,7 +65,7 @@ impl Extend<Entry> for Queue {
 }
 
 impl Mailbox {
-    pub(super) fn last(&self) -> Place {
+    pub(super) fn last(&self) -> Cursor {
         self.last
     }
 
@@ -84,8 +74,8 @@ impl Mailbox {
         self.push_at(self.last.next(seq), text, seq.is_some());
     }
 
-    /// The same in a place that is known already.
-    pub(super) fn push_at(&mut self, at: Place, text: Bytes, in_journal: bool) {
+    /// The same with a cursor that is known already.
+    pub(super) fn push_at(&mut self, at: Cursor, text: Bytes, in_journal: bool) {
         self.last = at;
         self.pushed += 1;
         self.unread.push(Entry { at, text, number: self.pushed, in_journal });
@@ -93,13 +83,13 @@ impl Mailbox {
 
     /// A frame of the connection's own stream, where each counts.
     pub(super) fn push_counted(&mut self, text: Bytes) {
-        self.push_at(Place::new(self.last.seq + 1, 0), text, false);
+        self.push_at(Cursor::new(self.last.seq + 1, 0), text, false);
     }
 
     /// The log is told up to here, whatever was heard of it.
     pub(super) fn reached(&mut self, seq: u64) {
         if self.last.seq < seq {
-            self.last = Place::new(seq, 0);
+            self.last = Cursor::new(seq, 0);
         }
     }
 
@@ -131,7 +121,7 @@ impl Mailbox {
 
     /// The reader has everything up to `at`, and no more: what follows is unread again. False if it
     /// is not known any more what follows.
-    pub(super) fn rewind(&mut self, at: Place) -> bool {
+    pub(super) fn rewind(&mut self, at: Cursor) -> bool {
         let handed_out = || self.kept.entries.iter().chain(&self.kept_apart.entries);
         // Of two with the same id the later one: it has that one too.
         let newest = handed_out().filter(|it| it.at == at).map(|it| it.number).max();
@@ -158,7 +148,7 @@ impl Mailbox {
 
     /// Gives up everything that the journal will tell again from `at` on, and returns the rest that
     /// the reader has not seen, in order; and whether some of that is gone for good.
-    pub(super) fn start_over(&mut self, at: Place) -> (VecDeque<Entry>, bool) {
+    pub(super) fn start_over(&mut self, at: Cursor) -> (VecDeque<Entry>, bool) {
         let has_lost = self.lost.is_some_and(|it| at < it);
         let apart = self.kept_apart.take().into_iter().filter(|it| at < it.at);
         let unread = self.unread.take().into_iter().filter(|it| !it.in_journal);
@@ -170,7 +160,7 @@ impl Mailbox {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT_FRAMES_MAX, Mailbox, Place, UNREAD_BYTES_MAX, UNREAD_FRAMES_MAX};
+    use super::{Cursor, KEPT_FRAMES_MAX, Mailbox, UNREAD_BYTES_MAX, UNREAD_FRAMES_MAX};
     use bytes::Bytes;
 
     fn update(mailbox: &mut Mailbox, seq: u64) {
@@ -181,7 +171,7 @@ mod tests {
         mailbox.push(Bytes::from_static(text.as_bytes()), None);
     }
 
-    /// Reads everything there is: `place text`.
+    /// Reads everything there is: `cursor text`.
     fn read(mailbox: &mut Mailbox) -> Vec<String> {
         let show = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
         std::iter::from_fn(|| mailbox.take())
@@ -198,13 +188,13 @@ mod tests {
         let all = read(&mut mailbox);
         assert_eq!(all, ["2.0 update 2", "2.1 ask", "4.0 update 4"]);
         update(&mut mailbox, 5);
-        for (at, left) in [(Place::new(2, 0), 1), (Place::new(2, 1), 2), (Place::new(4, 0), 3)] {
+        for (at, left) in [(Cursor::new(2, 0), 1), (Cursor::new(2, 1), 2), (Cursor::new(4, 0), 3)] {
             assert!(mailbox.rewind(at));
             let again = read(&mut mailbox);
             assert_eq!(again[..3 - left], all[left..]);
             assert_eq!(again[3 - left], "5.0 update 5");
         }
-        assert!(mailbox.rewind(Place::new(5, 0)));
+        assert!(mailbox.rewind(Cursor::new(5, 0)));
         assert!(read(&mut mailbox).is_empty());
     }
 
@@ -212,10 +202,10 @@ mod tests {
     fn an_id_that_was_never_handed_out_is_not_known() {
         let mut mailbox = Mailbox::default();
         update(&mut mailbox, 2);
-        assert!(!mailbox.rewind(Place::new(2, 0)), "nobody has read it yet");
+        assert!(!mailbox.rewind(Cursor::new(2, 0)), "nobody has read it yet");
         assert_eq!(read(&mut mailbox).len(), 1);
-        assert!(mailbox.rewind(Place::new(2, 0)));
-        for at in [Place::new(1, 0), Place::new(2, 1), Place::new(3, 0)] {
+        assert!(mailbox.rewind(Cursor::new(2, 0)));
+        for at in [Cursor::new(1, 0), Cursor::new(2, 1), Cursor::new(3, 0)] {
             assert!(!mailbox.rewind(at), "{at}");
         }
     }
@@ -228,11 +218,11 @@ mod tests {
             update(&mut mailbox, seq);
         }
         read(&mut mailbox);
-        assert!(!mailbox.rewind(Place::new(1, 0)));
+        assert!(!mailbox.rewind(Cursor::new(1, 0)));
         // Two are forgotten, and everything behind the second is there.
-        assert!(mailbox.rewind(Place::new(2, 0)));
+        assert!(mailbox.rewind(Cursor::new(2, 0)));
         assert_eq!(read(&mut mailbox).len(), KEPT_FRAMES_MAX);
-        assert!(mailbox.rewind(Place::new(3, 0)));
+        assert!(mailbox.rewind(Cursor::new(3, 0)));
         assert_eq!(read(&mut mailbox).len(), KEPT_FRAMES_MAX - 1);
     }
 
@@ -246,12 +236,12 @@ mod tests {
             read(&mut mailbox);
         }
         answer(&mut mailbox, "unread");
-        assert!(!mailbox.rewind(Place::new(1, 0)));
-        assert!(!mailbox.rewind(Place::new(1, 1)), "there is a hole behind it");
-        let (rest, lost) = mailbox.start_over(Place::new(1, 0));
+        assert!(!mailbox.rewind(Cursor::new(1, 0)));
+        assert!(!mailbox.rewind(Cursor::new(1, 1)), "there is a hole behind it");
+        let (rest, lost) = mailbox.start_over(Cursor::new(1, 0));
         let rest: Vec<_> = rest.iter().map(|it| (it.at, &it.text[..])).collect();
         let expected: [(_, &[u8]); 2] =
-            [(Place::new(1, 1), b"ask"), (Place::new(4999, 1), b"unread")];
+            [(Cursor::new(1, 1), b"ask"), (Cursor::new(4999, 1), b"unread")];
         assert_eq!(rest, expected);
         assert!(!lost);
         assert!(!mailbox.has_unread());
@@ -265,9 +255,9 @@ mod tests {
             answer(&mut mailbox, "answer");
         }
         read(&mut mailbox);
-        assert!(!mailbox.rewind(Place::new(7, 1)));
-        assert!(mailbox.rewind(Place::new(7, 2)));
-        let (rest, lost) = mailbox.start_over(Place::new(7, 0));
+        assert!(!mailbox.rewind(Cursor::new(7, 1)));
+        assert!(mailbox.rewind(Cursor::new(7, 2)));
+        let (rest, lost) = mailbox.start_over(Cursor::new(7, 0));
         assert!(lost);
         assert_eq!(rest.len(), KEPT_FRAMES_MAX);
     }
@@ -279,7 +269,7 @@ mod tests {
             update(&mut mailbox, seq);
         }
         read(&mut mailbox);
-        assert!(mailbox.rewind(Place::new(1, 0)));
+        assert!(mailbox.rewind(Cursor::new(1, 0)));
         assert_eq!(read(&mut mailbox), ["2.0 update 2", "3.0 update 3"]);
     }
 

@@ -3,9 +3,9 @@
 //! Read in this order: `ws` carries messages between a WebSocket and the hub. Over HTTP a `post`
 //! opens a `connection`, which speaks with the hub for all later requests (`connections` finds it
 //! again); what the hub says goes by the `switchboard` to a `stream`, and waits in its `mailbox` until
-//! a `get` reads it. Every event has an id, which is its `place`; who comes back with one goes on
+//! a `get` reads it. Every event has an id, a `cursor`; who comes back with one goes on
 //! behind it, if need be with a `retelling` from the journal. `message` is what is read in messages,
-//! `open` counts who is connected, `pulse` says who is still there.
+//! `open` counts who is connected, `pulse` says who is still there, `limits` holds every bound.
 //!
 //! **Invariant:** a frame is handed to a reader once, unless the reader says that it did not get it.
 //!
@@ -13,11 +13,12 @@
 
 mod connection;
 mod connections;
+mod cursor;
 mod get;
+mod limits;
 mod mailbox;
 mod message;
 mod open;
-mod place;
 mod post;
 mod pulse;
 mod retelling;
@@ -38,9 +39,6 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use connections::Connections;
 use std::sync::Arc;
-
-/// The longest message of the hub: an agent's longest, inside a notice of ours.
-const HEARD_BYTES_MAX: usize = 64 << 20;
 
 const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");

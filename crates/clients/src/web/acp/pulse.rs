@@ -1,14 +1,9 @@
 //! Whether the other side of a connection is still there. TCP alone takes many minutes to say.
 
+use super::limits::DEAD_AFTER;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// How often a quiet WebSocket is pinged: more often than proxies cut what is idle (30 s and up).
-pub(super) const PING_EVERY: Duration = Duration::from_secs(20);
-
-/// Three pings without any sign of life: a phone that changes its network is back sooner.
-pub(super) const DEAD_AFTER: Duration = Duration::from_mins(1);
 
 /// When something was last seen of the other side.
 #[derive(Debug)]

@@ -5,25 +5,25 @@
 //! frames, of which the reader has some. What the journal does not tell, answers and asks, is put
 //! back where it was.
 
+use super::cursor::Cursor;
 use super::mailbox::{Entry, Mailbox};
-use super::place::Place;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Retelling {
     /// The last that the reader has.
-    from: Place,
+    from: Cursor,
     /// How many frames of that event were told again.
     again: u64,
     /// What was said before the hub heard of it has a later seq than this, and will be told again.
     under_way: Option<u64>,
-    owed: VecDeque<(Place, Bytes)>,
+    owed: VecDeque<(Cursor, Bytes)>,
 }
 
 impl Retelling {
     /// Begins; says as well whether something is lost that the journal does not have.
-    pub(super) fn begin(mailbox: &mut Mailbox, from: Place) -> (Retelling, bool) {
+    pub(super) fn begin(mailbox: &mut Mailbox, from: Cursor) -> (Retelling, bool) {
         let seen = mailbox.last().seq;
         let (rest, lost) = mailbox.start_over(from);
         let owed = rest.into_iter().map(|Entry { at, text, .. }| (at, text)).collect();
@@ -36,7 +36,7 @@ impl Retelling {
         self.from.seq.saturating_sub(1)
     }
 
-    pub(super) fn from(&self) -> Place {
+    pub(super) fn from(&self) -> Cursor {
         self.from
     }
 
@@ -54,7 +54,7 @@ impl Retelling {
         }
         self.under_way = None;
         if seq == self.from.seq {
-            let at = Place::new(seq, self.again);
+            let at = Cursor::new(seq, self.again);
             self.again += 1;
             if self.from < at {
                 mailbox.push_at(at, text, true);
@@ -72,11 +72,11 @@ impl Retelling {
 
     fn owe(&mut self, mailbox: &Mailbox, text: Bytes) {
         let last = self.owed.back().map_or(mailbox.last(), |it| it.0);
-        let seen = Place::new(self.under_way.unwrap_or_default(), 0);
+        let seen = Cursor::new(self.under_way.unwrap_or_default(), 0);
         self.owed.push_back((last.max(seen).next(None), text));
     }
 
-    fn pay(&mut self, mailbox: &mut Mailbox, due: impl Fn(Place) -> bool) {
+    fn pay(&mut self, mailbox: &mut Mailbox, due: impl Fn(Cursor) -> bool) {
         while let Some((at, text)) = self.owed.pop_front_if(|it| due(it.0)) {
             mailbox.push_at(at, text, false);
         }
@@ -85,7 +85,7 @@ impl Retelling {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mailbox, Place, Retelling};
+    use super::{Cursor, Mailbox, Retelling};
     use bytes::Bytes;
 
     fn update(seq: u64) -> (Bytes, Option<u64>) {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     /// What a reader that has everything up to `from` hears, if the hub says this.
-    fn tell(mailbox: &mut Mailbox, from: Place, said: &[(Bytes, Option<u64>)]) -> Vec<String> {
+    fn tell(mailbox: &mut Mailbox, from: Cursor, said: &[(Bytes, Option<u64>)]) -> Vec<String> {
         let (mut retelling, lost) = Retelling::begin(mailbox, from);
         assert!(!lost);
         for (text, seq) in said {
@@ -117,23 +117,23 @@ mod tests {
     #[test]
     fn on_a_new_connection_the_rest_is_told_and_the_last_is_not_told_twice() {
         let said = [update(3), update(4), other("ask"), update(6)];
-        let heard = tell(&mut Mailbox::default(), Place::new(3, 0), &said);
+        let heard = tell(&mut Mailbox::default(), Cursor::new(3, 0), &said);
         assert_eq!(heard, ["4.0 update 4", "4.1 ask", "6.0 update 6"]);
     }
 
     #[test]
     fn an_event_of_several_frames_is_gone_on_with_in_the_middle() {
         let said = [update(3), update(3), update(3), update(4)];
-        let heard = tell(&mut Mailbox::default(), Place::new(3, 1), &said);
+        let heard = tell(&mut Mailbox::default(), Cursor::new(3, 1), &said);
         assert_eq!(heard, ["3.2 update 3", "4.0 update 4"]);
         // Behind the event came two frames that have no seq.
-        assert_eq!(tell(&mut Mailbox::default(), Place::new(3, 4), &said), ["4.0 update 4"]);
+        assert_eq!(tell(&mut Mailbox::default(), Cursor::new(3, 4), &said), ["4.0 update 4"]);
     }
 
     #[test]
     fn from_the_beginning_everything_is_told() {
         let said = [update(1), update(2), other("answer")];
-        let heard = tell(&mut Mailbox::default(), Place::new(0, 3), &said);
+        let heard = tell(&mut Mailbox::default(), Cursor::new(0, 3), &said);
         assert_eq!(heard, ["1.0 update 1", "2.0 update 2", "2.1 answer"]);
     }
 
@@ -149,7 +149,7 @@ mod tests {
         // Five and six and an answer left the hub before it heard the request.
         let said = [update(5), other("late"), update(6)];
         let told = [1, 2, 3, 4, 5, 6, 7].map(update);
-        let heard = tell(&mut mailbox, Place::new(1, 0), &[&said[..], &told].concat());
+        let heard = tell(&mut mailbox, Cursor::new(1, 0), &[&said[..], &told].concat());
         let expected = [
             "1.1 ask",
             "2.0 update 2",

@@ -1,16 +1,14 @@
 //! One stream of a connection over HTTP: what waits in it, and who reads it.
 
+use super::cursor::Cursor;
+use super::limits::PIECE_BYTES;
 use super::mailbox::Mailbox;
 use super::message;
-use super::place::Place;
 use super::retelling::Retelling;
 use bytes::Bytes;
 use jackfield_wire::{Frame, sse};
 use serde_json::{Value, json};
 use std::task::Waker;
-
-/// A piece of a stream: large enough to be cheap, small enough to be under way at once.
-const PIECE_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Stream {
@@ -91,13 +89,13 @@ impl Stream {
 
     /// Goes on behind the last event that the reader has; false if that is not known any more.
     pub(super) fn rewind(&mut self, last: &str) -> bool {
-        Place::read(last).is_some_and(|at| self.mailbox.rewind(at))
+        Cursor::read(last).is_some_and(|at| self.mailbox.rewind(at))
     }
 
     /// Asks the hub for what follows the last event that the reader has, under this number. `None`
     /// if that can be no event of ours.
     pub(super) fn retell(&mut self, session: &str, last: &str, number: u64) -> Option<Frame> {
-        let at = Place::read(last)?;
+        let at = Cursor::read(last)?;
         if let Some((_, older)) = self.retelling.take() {
             older.end(&mut self.mailbox);
         }
@@ -130,7 +128,7 @@ impl Stream {
         &mut self,
         number: u64,
         waker: &Waker,
-        show: impl Fn(Place) -> String,
+        show: impl Fn(Cursor) -> String,
     ) -> Piece {
         let Some(reader) = self.reader.as_mut().filter(|it| it.number == number) else {
             return Piece::TakenOver;
@@ -176,7 +174,7 @@ pub(super) fn our_id(number: u64) -> String {
 }
 
 /// Why a retelling is not whole, if it is not.
-fn missing(answer: &Frame, from: Place) -> Option<String> {
+fn missing(answer: &Frame, from: Cursor) -> Option<String> {
     if let Some(error) = answer.error() {
         let error: Value = serde_json::from_str(error).unwrap_or_default();
         return Some(error["message"].as_str().unwrap_or("the hub cannot tell it").to_owned());

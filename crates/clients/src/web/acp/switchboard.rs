@@ -3,8 +3,9 @@
 //! What names a session goes to the session's stream, and so does the answer to what the client
 //! asked about a session. Everything else goes to the stream of the connection.
 
+use super::cursor::Cursor;
+use super::limits::SESSIONS_MAX;
 use super::message;
-use super::place::Place;
 use super::stream::{Manner, Piece, Stream, our_id};
 use bytes::Bytes;
 use jackfield_wire::{Frame, Kind};
@@ -13,10 +14,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::task::Waker;
 use tokio::sync::oneshot;
-
-/// Streams of sessions a connection may have at once. An editor has a few; a console that shows
-/// hundreds has no use for live updates of all of them.
-const STREAMS_MAX: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Switchboard {
@@ -153,7 +150,7 @@ impl Switchboard {
         if self.sessions.contains_key(session) {
             return true;
         }
-        if STREAMS_MAX <= self.sessions.len() {
+        if SESSIONS_MAX <= self.sessions.len() {
             let idle = self.sessions.iter().filter(|(_, it)| it.is_idle());
             let oldest = idle.min_by_key(|(_, it)| it.used).map(|(name, _)| name.clone());
             let Some(oldest) = oldest else { return false };
@@ -219,7 +216,7 @@ impl Switchboard {
         number: u64,
         waker: &Waker,
     ) -> Option<Piece> {
-        let show = |at: Place| match session {
+        let show = |at: Cursor| match session {
             Some(_) => at.to_string(),
             None => at.seq.to_string(),
         };

@@ -1,8 +1,9 @@
 //! ACP over a WebSocket: every text frame is one message, and each socket is one connection to the
 //! hub. While the client does not take what we send, we read nothing from the hub.
 
+use super::limits::{BATCH_MAX, FAREWELL, HEARD_BYTES_MAX, PING_EVERY};
 use super::open::Guest;
-use super::pulse::{PING_EVERY, Pulse};
+use super::pulse::Pulse;
 use crate::stream::Stream;
 use crate::talk::{Hearing, Speaking};
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
@@ -13,15 +14,8 @@ use jackfield_wire::{Fault, Frame};
 use std::error::Error as _;
 use std::future::pending;
 use std::pin::pin;
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
-
-/// Frames that are handed over before the socket is flushed: what arrived together leaves together.
-const BATCH_MAX: usize = 64;
-
-/// How long the client may take to answer our goodbye.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 type Sink = SplitSink<WebSocket, Message>;
 
@@ -41,7 +35,7 @@ enum End {
 
 /// Carries messages both ways until one side ends.
 pub(super) async fn carry(socket: WebSocket, hub: Stream, guest: Guest) {
-    let (hearing, speaking) = hub.talk(super::HEARD_BYTES_MAX);
+    let (hearing, speaking) = hub.talk(HEARD_BYTES_MAX);
     let (mut sink, mut stream) = socket.split();
     let (refuse, refusals) = mpsc::channel(1);
     let pulse = Pulse::new();
