@@ -85,3 +85,23 @@ async fn stream(mut told: mpsc::Receiver<Agent>, mut writer: Writer) -> Result<(
         writer.flush().await?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::to_bytes;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_waits_hears_that_we_are_there() {
+        let (found, told) = mpsc::channel(1);
+        let (writer, chunks) = sse::channel();
+        tokio::spawn(stream(told, writer));
+        tokio::spawn(async move {
+            tokio::time::sleep(KEEP_ALIVE * 2 + KEEP_ALIVE / 2).await;
+            drop(found);
+        });
+        let body = to_bytes(chunks.events().into_body(), usize::MAX).await.unwrap();
+        let alive = ": keepalive\n\n".repeat(2);
+        assert_eq!(body, format!("{alive}id: 1\nevent: done\ndata: {{}}\n\n"));
+    }
+}

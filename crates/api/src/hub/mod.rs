@@ -76,3 +76,53 @@ impl Hub {
         shared.ask(method, params).await.unwrap_or(Err(Trouble::Gone))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    /// A hub that answers so many requests of each connection, with its number, and hangs up.
+    fn hub(listener: &UnixListener, answers: usize) {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let reader = BufReader::new(stream.try_clone().unwrap());
+            for line in reader.lines().take(answers) {
+                let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+                let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": number });
+                writeln!(stream, "{answer}").unwrap();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn short_requests_share_a_connection_and_a_new_one_is_made_when_it_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hub.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        // The first is `initialize`. The thread ends with the test's process.
+        std::thread::spawn(move || hub(&listener, 4));
+        let shared = Hub::new(Address::Unix(path));
+        let params = json!({});
+        let both = tokio::join!(shared.call("a", &params), shared.call("b", &params));
+        assert_eq!((both.0.unwrap(), both.1.unwrap()), (json!(0), json!(0)));
+        assert_eq!(shared.call("c", &params).await.unwrap(), json!(0));
+        // That was its last word. Until we have noticed, a request may be lost, and that is said.
+        let again = loop {
+            match shared.call("d", &params).await {
+                Err(Trouble::Gone) => tokio::task::yield_now().await,
+                answer => break answer.unwrap(),
+            }
+        };
+        assert_eq!(again, json!(1));
+    }
+
+    #[tokio::test]
+    async fn a_hub_that_is_not_there_is_said_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let hub = Hub::new(Address::Unix(dir.path().join("hub.sock")));
+        assert!(matches!(hub.call("a", &json!({})).await, Err(Trouble::Unreachable(_))));
+    }
+}

@@ -105,3 +105,20 @@ fn the_views_of_a_session_go_on_where_a_reader_was() {
     drop(reader);
     daemon.stop();
 }
+
+#[test]
+fn a_reader_that_does_not_read_holds_up_nobody_and_misses_nothing() {
+    const WORDS: usize = 12_000;
+    let home = Home::new();
+    let (daemon, web) = serve(&home, &[]);
+    let (run, _) = make(&web, &body(&format!("burst {WORDS} 1000")));
+    // 12 MB: more than the kernel and the hub hold for one reader.
+    let mut reader = web.stream("GET", &format!("/api/runs/{run}/events"), &[], None);
+    until(&web, &run, "succeeded");
+    let told = reader.rest();
+    assert_whole(&told);
+    let words = told.iter().filter(|it| it.json()["type"] == "text_delta").count();
+    assert_eq!(words, WORDS);
+    drop(reader);
+    daemon.stop();
+}
