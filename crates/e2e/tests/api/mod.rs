@@ -2,6 +2,7 @@
 
 mod cut_off;
 mod described;
+mod metrics;
 mod refused;
 mod runs;
 mod sessions;

@@ -15,7 +15,6 @@ use reader::{Carrier, Reader};
 use serde_json::json;
 use std::{
     env, fs,
-    net::SocketAddr,
     time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
@@ -65,9 +64,8 @@ fn every_reader_of_every_session_hears_everything_in_time() {
     );
     fs::write(home.path().join("config/config.toml"), config).unwrap();
     let daemon = home.serve(&["--listen", "http://127.0.0.1:0"]);
-    let token = fs::read_to_string(home.path().join("run/token")).unwrap();
-    let at = listens(&home);
-    let web = Web { at, token: token.trim().to_owned() };
+    let front = jackfield_e2e::Web::of(&home);
+    let web = Web { at: front.address, token: front.token };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let figures = runtime.block_on(run(size, web, work.to_str().unwrap(), daemon.pid()));
     figures.print(size);
@@ -75,13 +73,6 @@ fn every_reader_of_every_session_hears_everything_in_time() {
     assert_eq!(figures.failed_requests, 0, "requests failed");
     assert!(figures.p99() < size.p99_max, "p99 is {:?}", figures.p99());
     drop(daemon);
-}
-
-/// Where the daemon said that it listens.
-fn listens(home: &Home) -> SocketAddr {
-    let said = home.said();
-    let at = said.lines().find_map(|it| it.strip_prefix("listening on http://"));
-    at.unwrap_or_else(|| panic!("no address in {said}")).trim().parse().unwrap()
 }
 
 async fn run(size: Size, web: Web, cwd: &str, daemon: u32) -> Figures {
