@@ -9,7 +9,7 @@ mod sessions;
 
 use jackfield_e2e::{Client, Daemon, Home, Web, http::Event, wait_for};
 use serde_json::{Value, json};
-use std::{fs, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
 const BOUND: Duration = Duration::from_secs(20);
 
@@ -93,4 +93,19 @@ fn assert_whole(events: &[Event]) {
     assert_eq!(names.iter().filter(|it| **it == "end").count(), 1, "{events:#?}");
     let error = names.iter().position(|it| *it == "error");
     assert!(error.is_none_or(|it| it == names.len() - 2), "{events:#?}");
+}
+
+/// The script where `~/.local/bin` is, and a file that makes an agent of this dialect of it.
+fn install(home: &Home, id: &str, dialect: &str, script: &str) {
+    let (bin, agents) = (home.path().join(".local/bin"), home.path().join("config/agents"));
+    fs::create_dir_all(&bin).unwrap();
+    fs::create_dir_all(&agents).unwrap();
+    let program = bin.join(format!("{id}-cli"));
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    let spec = format!(
+        "id = {id:?}\nname = {id:?}\nbins = [\"{id}-cli\"]\n[[launch]]\ndialect = {dialect:?}\n\
+         args = [\"first\"]\nresume = [\"again\", \"{{session}}\"]\nmodel = [\"--model\", \"{{model}}\"]\n"
+    );
+    fs::write(agents.join(format!("{id}.toml")), spec).unwrap();
 }

@@ -98,3 +98,21 @@ fn what_only_the_agent_can_refuse_leaves_no_session_behind() {
     assert_eq!(web.get("/api/sessions").good()["sessions"], json!([]));
     daemon.stop();
 }
+
+#[test]
+fn an_agent_that_wants_a_login_or_cannot_start_is_said_to() {
+    for (flags, code) in [
+        (&["--auth"][..], "AGENT_AUTH_REQUIRED"),
+        (&["--exit-before-initialize", "7"], "AGENT_UNAVAILABLE"),
+    ] {
+        let home = Home::new();
+        let (daemon, web) = serve_with(&home, flags, "");
+        let (status, said, message) = said(&web.post("/api/runs", &body("hello")));
+        assert_eq!((status, said.as_str()), (424, code), "{message}");
+        let told = web.stream("POST", "/api/chat", &[], Some(&body("hello"))).rest();
+        assert_eq!(told[0].json()["error"]["code"], code, "{told:#?}");
+        assert_eq!(told[1].json()["status"], "failed");
+        assert_eq!(web.get("/api/sessions").good()["sessions"], json!([]));
+        daemon.stop();
+    }
+}

@@ -1,11 +1,10 @@
 //! Runs from their prompt to their end.
 
-use super::{BOUND, assert_whole, body, events, make, names, serve, status, text, until};
+use super::{BOUND, assert_whole, body, events, install, make, names, serve, status, text, until};
 use jackfield_e2e::{Home, wait_for};
 use serde_json::json;
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     process::{Command, Stdio},
 };
 
@@ -31,21 +30,6 @@ echo '{"type":"turn.started"}'
 echo '{"type":"item.completed","item":{"id":"i1","type":"agent_message","text":"argv: '"$*"'"}}'
 echo '{"type":"turn.completed","usage":{"input_tokens":5,"cached_input_tokens":0,"output_tokens":7}}'
 "#;
-
-/// The script where `~/.local/bin` is, and a file that makes an agent of this dialect of it.
-fn install(home: &Home, id: &str, dialect: &str, script: &str) {
-    let (bin, agents) = (home.path().join(".local/bin"), home.path().join("config/agents"));
-    fs::create_dir_all(&bin).unwrap();
-    fs::create_dir_all(&agents).unwrap();
-    let program = bin.join(format!("{id}-cli"));
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
-    let spec = format!(
-        "id = {id:?}\nname = {id:?}\nbins = [\"{id}-cli\"]\n[[launch]]\ndialect = {dialect:?}\n\
-         args = [\"first\"]\nresume = [\"again\", \"{{session}}\"]\nmodel = [\"--model\", \"{{model}}\"]\n"
-    );
-    fs::write(agents.join(format!("{id}.toml")), spec).unwrap();
-}
 
 #[test]
 fn curl_hears_a_chat_of_an_acp_agent_and_of_an_adapted_cli_from_start_to_end() {

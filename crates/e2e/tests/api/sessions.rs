@@ -1,6 +1,6 @@
 //! Sessions, asks and agents over HTTP, whoever opened them.
 
-use super::{BOUND, editor, serve};
+use super::{BOUND, editor, install, serve};
 use jackfield_e2e::{Home, Web, wait_for};
 use serde_json::{Value, json};
 
@@ -138,5 +138,31 @@ fn operators_can_ask_and_what_is_not_served_is_said_so() {
         (refused.status, refused.json()["error"]["code"].clone()),
         (405, json!("METHOD_NOT_ALLOWED"))
     );
+    daemon.stop();
+}
+
+#[test]
+fn programs_are_asked_what_they_are_once_however_many_want_to_know() {
+    let home = Home::new();
+    let asked = home.path().join("asked");
+    let script = format!("#!/bin/sh\necho \"$*\" >>{asked:?}\nsleep 0.2\necho script 1.2.3\n");
+    install(&home, "script", "codex", &script);
+    let (daemon, web) = serve(&home, &[]);
+    let version = |web: &Web| {
+        let agents = web.get("/api/agents").good();
+        let agents = agents["agents"].as_array().unwrap().clone();
+        agents.iter().find(|it| it["id"] == "script").unwrap()["version"].clone()
+    };
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(|| version(&web))).collect();
+        for one in all {
+            assert_eq!(one.join().unwrap(), "script 1.2.3");
+        }
+    });
+    let times = || std::fs::read_to_string(&asked).unwrap().matches("--version").count();
+    assert_eq!(times(), 1);
+    assert_eq!((version(&web), times()), (json!("script 1.2.3"), 1), "it has told");
+    web.get("/api/agents?probe=1").good();
+    assert_eq!(times(), 2);
     daemon.stop();
 }
