@@ -108,8 +108,12 @@ impl Answer {
         serde_json::from_str(&self.body().await).unwrap()
     }
 
-    /// The next event; `None` at the end, which must be a proper one.
+    /// The next event; `None` at the end, which must be a proper one. Signs of life do not count.
     pub(crate) async fn next(&mut self) -> Option<Event> {
+        within(self.read_event()).await
+    }
+
+    async fn read_event(&mut self) -> Option<Event> {
         loop {
             if let Some(end) = self.text.find("\n\n") {
                 let event: String = self.text.drain(..end + 2).collect();
