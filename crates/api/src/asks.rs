@@ -36,11 +36,14 @@ pub(crate) struct Ask {
     #[serde(rename = "ask")]
     pub(crate) number: u64,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) agent: String,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) since: String,
     /// `session/request_permission`, or `elicitation/create` for a form.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) method: String,
     /// What it wants to do or to know; empty where only the tool call is named.
     pub(crate) what: Option<String>,
@@ -49,6 +52,7 @@ pub(crate) struct Ask {
     pub(crate) tool_call_id: Option<String>,
     /// What can be answered; a form has none.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) options: Vec<AskOption>,
     /// The form, as a JSON schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,11 +68,14 @@ pub(crate) struct Ask {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AskOption {
     #[serde(default)]
+    #[schema(required)]
     pub(crate) option_id: String,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) name: String,
     /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) kind: String,
 }
 

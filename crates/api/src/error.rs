@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// Stable names: programs read them.
@@ -125,11 +125,6 @@ impl ApiError {
         let details = error.get("data").filter(|it| !it.is_null()).cloned();
         ApiError { details, ..ApiError::new(code, message) }
     }
-
-    /// The same beside the sentence alone, as events carry it.
-    pub(crate) fn to_event(&self) -> Value {
-        json!({ "message": self.message, "error": self })
-    }
 }
 
 /// ACP's own code for it.
@@ -164,6 +159,7 @@ impl IntoResponse for ApiError {
 mod tests {
     use super::*;
     use jackfield_wire::Fault;
+    use serde_json::json;
 
     fn of(fault: &Fault) -> (u16, ApiError) {
         let error = ApiError::of_answer(&serde_json::from_str(&fault.to_json()).unwrap());

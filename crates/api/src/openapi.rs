@@ -20,6 +20,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
         description = "Any coding agent as a durable session: REST and server-sent events.",
         license(name = "MIT OR Apache-2.0"),
     ),
+    // They come as server-sent events: no route names them as its body.
+    components(schemas(runs::RunEvent, sessions::SessionEvent)),
     modifiers(&Token),
     security(("token" = [])),
 )]

@@ -26,12 +26,16 @@ pub(crate) enum Status {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Start {
+    #[schema(required)]
     pub(crate) agent_id: String,
     /// The agent's program.
+    #[schema(required)]
     pub(crate) bin: String,
     /// What it speaks.
+    #[schema(required)]
     pub(crate) stream_format: String,
     pub(crate) project_id: Option<String>,
+    #[schema(required)]
     pub(crate) cwd: String,
     pub(crate) model: Option<String>,
     pub(crate) reasoning: Option<String>,

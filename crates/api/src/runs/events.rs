@@ -3,18 +3,104 @@
 
 use super::{
     RunId,
-    course::{Course, Outcome, Status},
+    course::{Course, Outcome, Start, Status},
 };
-use crate::{agents::PLAIN, hub::Fact};
+use crate::{agents::PLAIN, error::ApiError, hub::Fact, sse::Writer};
 use jackfield_views::{AgentEvent, AgentEvents};
 use serde::Serialize;
-use serde_json::{Value, json};
+use utoipa::ToSchema;
 
-/// One event, without its number.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct RunEvent {
-    pub(crate) name: &'static str,
-    pub(crate) data: Value,
+/// What one event of a run tells: its name, and its data read as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+pub(crate) enum RunEvent {
+    /// The first one.
+    Start(RunStart),
+    /// What the agent does.
+    Agent(AgentEvent),
+    /// Text of an agent that prints bare text.
+    Stdout(Chunk),
+    /// The last words of an agent that died.
+    Stderr(Chunk),
+    /// Why it failed; the end follows.
+    Error(RunError),
+    /// The last one.
+    End(RunEnd),
+}
+
+/// A run that has begun, or waits.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunStart {
+    run_id: String,
+    session_id: String,
+    #[serde(flatten)]
+    start: Start,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Chunk {
+    chunk: String,
+}
+
+/// What went wrong, and the sentence alone beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct RunError {
+    message: String,
+    error: ApiError,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunEnd {
+    /// As the end of a process: 0 is good.
+    code: Option<i64>,
+    signal: Option<String>,
+    status: Status,
+    /// The agent's word for why it stopped.
+    stop_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    /// Its turn in the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<u64>,
+}
+
+impl RunEvent {
+    /// An `error` and the `end` that always follows, of a run that nothing more is known of.
+    pub(crate) fn failure(error: &ApiError) -> [RunEvent; 2] {
+        let end = RunEnd {
+            code: Some(1),
+            signal: None,
+            status: Status::Failed,
+            stop_reason: None,
+            run_id: None,
+            session_id: None,
+            turn: None,
+        };
+        [RunEvent::error(error), RunEvent::End(end)]
+    }
+
+    fn error(error: &ApiError) -> RunEvent {
+        RunEvent::Error(RunError { message: error.message.clone(), error: error.clone() })
+    }
+
+    /// Sends it under this number.
+    pub(crate) fn tell(&self, number: u64, writer: &mut Writer) {
+        let id = number.to_string();
+        let id = Some(id.as_str());
+        match self {
+            RunEvent::Start(it) => writer.event(id, Some("start"), it),
+            RunEvent::Agent(it) => writer.event(id, Some("agent"), it),
+            RunEvent::Stdout(it) => writer.event(id, Some("stdout"), it),
+            RunEvent::Stderr(it) => writer.event(id, Some("stderr"), it),
+            RunEvent::Error(it) => writer.event(id, Some("error"), it),
+            RunEvent::End(it) => writer.event(id, Some("end"), it),
+        }
+    }
 }
 
 /// The fold from a session's facts to the events of one run.
@@ -45,32 +131,29 @@ impl RunEvents {
         let plain = self.course.start.stream_format == PLAIN;
         events.extend(self.told.fold(&value).into_iter().filter_map(|it| retold(it, plain)));
         let stderr = value["stderr"].as_str().filter(|it| fact.is() == "gone" && !it.is_empty());
-        events.extend(stderr.map(|it| RunEvent { name: "stderr", data: json!({ "chunk": it }) }));
+        events.extend(stderr.map(|it| RunEvent::Stderr(Chunk { chunk: it.to_owned() })));
         if let (Some(outcome), Some(status)) = (self.course.outcome(), self.course.status()) {
-            events.extend(
-                outcome.error.as_ref().map(|it| RunEvent { name: "error", data: it.to_event() }),
-            );
+            events.extend(outcome.error.as_ref().map(RunEvent::error));
             events.push(self.end(status, outcome));
         }
         events
     }
 
     fn start(&self) -> RunEvent {
-        let mut data = json!({ "runId": self.id.as_str(), "sessionId": self.id.session() });
-        let start = serde_json::to_value(&self.course.start).unwrap_or_default();
-        if let (Value::Object(data), Value::Object(start)) = (&mut data, start) {
-            data.extend(start);
-        }
-        RunEvent { name: "start", data }
+        let (run_id, session_id) = (self.id.to_string(), self.id.session());
+        RunEvent::Start(RunStart { run_id, session_id, start: self.course.start.clone() })
     }
 
     fn end(&self, status: Status, outcome: &Outcome) -> RunEvent {
-        let data = json!({
-            "code": outcome.code, "signal": outcome.signal, "status": status,
-            "stopReason": outcome.stop_reason, "runId": self.id.as_str(),
-            "sessionId": self.id.session(), "turn": self.course.turn,
-        });
-        RunEvent { name: "end", data }
+        RunEvent::End(RunEnd {
+            code: outcome.code,
+            signal: outcome.signal.clone(),
+            status,
+            stop_reason: outcome.stop_reason.clone(),
+            run_id: Some(self.id.to_string()),
+            session_id: Some(self.id.session()),
+            turn: self.course.turn,
+        })
     }
 }
 
@@ -78,19 +161,15 @@ impl RunEvents {
 fn retold(event: AgentEvent, plain: bool) -> Option<RunEvent> {
     match event {
         AgentEvent::Error { .. } => None,
-        AgentEvent::TextDelta { delta } if plain => {
-            Some(RunEvent { name: "stdout", data: json!({ "chunk": delta }) })
-        }
-        other => {
-            let data = serde_json::to_value(other).unwrap_or_default();
-            Some(RunEvent { name: "agent", data })
-        }
+        AgentEvent::TextDelta { delta } if plain => Some(RunEvent::Stdout(Chunk { chunk: delta })),
+        other => Some(RunEvent::Agent(other)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
     const RUN: &str = "r-abcdefghijkl-aaaaaa";
 
@@ -119,9 +198,11 @@ mod tests {
     }
 
     fn lines(events: &[RunEvent]) -> String {
-        let lines: Vec<String> =
-            events.iter().map(|it| format!("{}: {}", it.name, it.data)).collect();
-        lines.join("\n")
+        let line = |it: &RunEvent| {
+            let it = serde_json::to_value(it).unwrap();
+            format!("{}: {}", it["event"].as_str().unwrap(), it["data"])
+        };
+        events.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
     #[test]

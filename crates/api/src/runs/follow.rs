@@ -1,13 +1,15 @@
 //! One reader of one run.
 
-use super::{Run, events::RunEvents};
+use super::{
+    Run,
+    events::{RunEvent, RunEvents},
+};
 use crate::{
     error::{ApiError, Code},
     hub::{Entry, Log, Trouble},
     sse::{Left, Writer},
     stream,
 };
-use serde_json::{Value, json};
 
 /// Tells a run's events behind the number `after`, from its first fact to its end. Who has read them
 /// all already hears the last one again, so that nobody waits for an end that was missed.
@@ -25,7 +27,7 @@ pub(crate) async fn follow(
                 for event in events.fold(&fact) {
                     number += 1;
                     if after < number {
-                        writer.event(Some(&number.to_string()), Some(event.name), &event.data);
+                        event.tell(number, writer);
                     }
                     last = Some(event);
                 }
@@ -35,7 +37,7 @@ pub(crate) async fn follow(
         }
     }
     if let Some(last) = last.filter(|_| number <= after) {
-        writer.event(Some(&number.to_string()), Some(last.name), &last.data);
+        last.tell(number, writer);
     }
     writer.flush().await
 }
@@ -52,9 +54,7 @@ async fn cut(trouble: &Trouble, number: u64, writer: &mut Writer) -> Result<(), 
 
 /// An `error` and the `end` that always follows, behind the number of the last event.
 pub(crate) fn tell_failure(error: &ApiError, number: u64, writer: &mut Writer) {
-    let end = json!({
-        "code": 1, "signal": Value::Null, "status": "failed", "stopReason": Value::Null,
-    });
-    writer.event(Some(&(number + 1).to_string()), Some("error"), &error.to_event());
-    writer.event(Some(&(number + 2).to_string()), Some("end"), &end);
+    for (number, event) in (number + 1..).zip(RunEvent::failure(error)) {
+        event.tell(number, writer);
+    }
 }

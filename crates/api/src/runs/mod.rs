@@ -18,6 +18,7 @@ mod routes;
 pub(crate) use approve::Approve;
 pub(crate) use course::Start;
 pub(crate) use drive::{Begun, Goal, Order, begin};
+pub(crate) use events::RunEvent;
 pub(crate) use id::RunId;
 pub(crate) use open::Choices;
 pub(crate) use routes::*;

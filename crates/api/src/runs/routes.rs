@@ -30,7 +30,7 @@ use utoipa::{IntoParams, ToSchema};
 #[utoipa::path(
     post, path = "/api/chat", tag = "runs", request_body = RunBody,
     responses(
-        (status = 200, description = "the run's events", body = ServerEvent, content_type = "text/event-stream"),
+        (status = 200, description = "the run's events; `RunEvent` is what each tells", body = ServerEvent, content_type = "text/event-stream"),
         (status = 400, description = "what was sent does not fit", body = ErrorBody),
         (status = 404, description = "there is no such session", body = ErrorBody),
         (status = 413, description = "the body or a picture is too long", body = ErrorBody),
@@ -304,7 +304,7 @@ pub(crate) struct AfterQuery {
         ("Last-Event-ID" = Option<u64>, Header, description = "comes before `after`"),
     ),
     responses(
-        (status = 200, description = "the run's events", body = ServerEvent, content_type = "text/event-stream"),
+        (status = 200, description = "the run's events; `RunEvent` is what each tells", body = ServerEvent, content_type = "text/event-stream"),
         (status = 400, description = "a query that is none", body = ErrorBody),
         (status = 404, description = "there is no such run", body = ErrorBody),
         (status = 503, description = "the hub does not answer", body = ErrorBody),

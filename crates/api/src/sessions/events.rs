@@ -9,7 +9,7 @@ use crate::{
     stream,
 };
 use axum::{extract::State, response::Response};
-use jackfield_views::{AgentEvents, Envelopes};
+use jackfield_views::{AgentEvent, AgentEvents, Envelope, Envelopes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{str::FromStr, sync::Arc};
@@ -38,6 +38,31 @@ pub(crate) struct EventsQuery {
     /// Begin behind this event: the id of the last one that was read.
     #[param(example = "120")]
     after: Option<String>,
+}
+
+/// What one event of a session tells: its name, and its data read as JSON.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+pub(crate) enum SessionEvent {
+    /// In the view `events`.
+    Agent(AgentEvent),
+    /// In the view `envelopes`.
+    Envelope(Envelope),
+    /// In the view `acp`; it needs no name.
+    Message(Value),
+    /// The last one: the session was deleted.
+    Gone(Value),
+}
+
+impl SessionEvent {
+    fn tell(&self, id: Option<&str>, writer: &mut Writer) {
+        match self {
+            SessionEvent::Agent(it) => writer.event(id, Some("agent"), it),
+            SessionEvent::Envelope(it) => writer.event(id, Some("envelope"), it),
+            SessionEvent::Message(it) => writer.event(id, None, it),
+            SessionEvent::Gone(it) => writer.event(id, Some("gone"), it),
+        }
+    }
 }
 
 /// How far a reader has come: the number of a fact, and of an item made of it if it made several.
@@ -84,7 +109,7 @@ impl FromStr for Place {
         ("Last-Event-ID" = Option<String>, Header, description = "comes before `after`"),
     ),
     responses(
-        (status = 200, description = "events, without end", body = ServerEvent, content_type = "text/event-stream"),
+        (status = 200, description = "events, without end; `SessionEvent` is what each tells", body = ServerEvent, content_type = "text/event-stream"),
         (status = 400, description = "a query that is none", body = ErrorBody),
         (status = 404, description = "there is no such session", body = ErrorBody),
         (status = 503, description = "the hub does not answer", body = ErrorBody),
@@ -123,7 +148,7 @@ async fn follow(
 /// The session was deleted, or the hub is gone: whoever comes again hears which.
 async fn end(trouble: &Trouble, mut writer: Writer) -> Result<(), Left> {
     if trouble.name() == Some("session_not_found") {
-        writer.event(None, Some("gone"), &json!({}));
+        SessionEvent::Gone(json!({})).tell(None, &mut writer);
     }
     writer.flush().await
 }
@@ -152,18 +177,20 @@ impl Retold {
     fn tell(&mut self, fact: &Fact, place: Place, writer: &mut Writer) {
         // What nests deeper than a value may is no message that anyone could read.
         let Some(value) = fact.value() else { return };
-        match self {
-            Retold::Acp if place.has(fact.seq, 0) => {}
-            Retold::Acp => writer.event(Some(&fact.seq.to_string()), None, &message(value)),
-            Retold::Events(fold) => items(fact, place, writer, "agent", &fold.fold(&value)),
-            Retold::Envelopes(fold) => items(fact, place, writer, "envelope", &fold.fold(&value)),
+        let told: Vec<SessionEvent> = match self {
+            Retold::Acp => vec![SessionEvent::Message(message(value))],
+            Retold::Events(fold) => {
+                fold.fold(&value).into_iter().map(SessionEvent::Agent).collect()
+            }
+            Retold::Envelopes(fold) => {
+                fold.fold(&value).into_iter().map(SessionEvent::Envelope).collect()
+            }
+        };
+        let seq = fact.seq;
+        for (item, event) in told.iter().enumerate().filter(|(it, _)| !place.has(seq, *it)) {
+            let id = if self.remembers() { format!("{seq}.{item}") } else { seq.to_string() };
+            event.tell(Some(&id), writer);
         }
-    }
-}
-
-fn items(fact: &Fact, place: Place, writer: &mut Writer, name: &str, items: &[impl Serialize]) {
-    for (index, item) in items.iter().enumerate().filter(|(it, _)| !place.has(fact.seq, *it)) {
-        writer.event(Some(&format!("{}.{index}", fact.seq)), Some(name), item);
     }
 }
 

@@ -21,29 +21,37 @@ use utoipa::ToSchema;
 pub(crate) struct Row {
     pub(crate) session_id: String,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) agent: String,
     /// The agent's command; empty if it is only known by name.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) argv: Vec<String>,
     /// The directory it works in.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) cwd: String,
     pub(crate) title: Option<String>,
     /// `working`, `asks`, `idle`, `asleep`, `closed`, …
     #[serde(default)]
+    #[schema(required)]
     pub(crate) state: String,
     /// What it waits for, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) doing: Option<String>,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) turns: u64,
     /// Prompts that wait.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) queued: u64,
     /// What its agent asks and nobody has answered.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) asks: u64,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) clients: u64,
     pub(crate) pid: Option<u64>,
     /// Why rules about what it may do are not heard, if they are not.
@@ -51,13 +59,17 @@ pub(crate) struct Row {
     pub(crate) unheard: Option<String>,
     /// The number of the last event of its log.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) events: u64,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) opened_at: String,
     #[serde(default)]
+    #[schema(required)]
     pub(crate) updated_at: String,
     /// The agent's own name for it.
     #[serde(default)]
+    #[schema(required)]
     pub(crate) agent_session: String,
 }
 

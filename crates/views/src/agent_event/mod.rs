@@ -29,10 +29,11 @@ pub use fold::AgentEvents;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// One event, as it is sent: `{"type":"text_delta","delta":"Hi"}`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentEvent {
     Status(Status),
     TextDelta {
@@ -42,6 +43,7 @@ pub enum AgentEvent {
     ThinkingDelta {
         delta: String,
     },
+    #[serde(rename_all = "camelCase")]
     ToolUse {
         /// The agent's own id of the call.
         id: String,
@@ -56,12 +58,14 @@ pub enum AgentEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         parent_tool_use_id: Option<String>,
     },
+    #[serde(rename_all = "camelCase")]
     ToolResult {
         tool_use_id: String,
         content: String,
         is_error: bool,
     },
     Plan {
+        #[schema(value_type = Vec<PlanEntry>)]
         entries: Vec<Value>,
     },
     Mode {
@@ -71,6 +75,7 @@ pub enum AgentEvent {
     Config {
         options: Map<String, Value>,
     },
+    #[serde(rename_all = "camelCase")]
     PermissionRequest {
         /// Its number in the session: what `_jackfield/answer` wants.
         ask: u64,
@@ -78,9 +83,10 @@ pub enum AgentEvent {
         name: String,
         title: String,
         input: Map<String, Value>,
-        /// As the agent offers them: `optionId`, `name`, `kind`.
+        #[schema(value_type = Vec<PermissionOption>)]
         options: Vec<Value>,
     },
+    #[serde(rename_all = "camelCase")]
     PermissionResponse {
         ask: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,6 +96,7 @@ pub enum AgentEvent {
         option_id: Option<String>,
         by: String,
     },
+    #[serde(rename_all = "camelCase")]
     Usage {
         usage: TokenUsage,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,8 +118,10 @@ pub enum AgentEvent {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+/// What the agent, or its session, is at: `running`, `streaming`, `model`, …
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = AgentStatus)]
 pub struct Status {
     pub label: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +138,7 @@ pub struct Status {
 }
 
 /// What is unknown is not there; it is never zero for that reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct TokenUsage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
@@ -143,4 +152,26 @@ pub struct TokenUsage {
     pub thought_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
+}
+
+/// One entry of a plan, as ACP has it.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it is passed on as it came; this describes it, for readers")]
+struct PlanEntry {
+    content: String,
+    /// `high`, `medium` or `low`.
+    priority: Option<String>,
+    /// `pending`, `in_progress` or `completed`.
+    status: Option<String>,
+}
+
+/// One answer that an agent offers, as ACP has it.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "it is passed on as it came; this describes it, for readers")]
+struct PermissionOption {
+    option_id: String,
+    name: String,
+    /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.
+    kind: String,
 }

@@ -45,8 +45,9 @@ pub use fold::Envelopes;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Envelope {
     pub id: String,
     /// Unix milliseconds.
@@ -61,15 +62,15 @@ pub struct Envelope {
     pub ev: Ev,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     User,
     Agent,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(tag = "t", rename_all = "kebab-case")]
 pub enum Ev {
     TurnStart,
     TurnEnd {
@@ -96,6 +97,7 @@ pub enum Ev {
     ToolCallEnd {
         call: String,
     },
+    #[serde(rename_all = "camelCase")]
     File {
         /// Where it is: its URI, or `SESSION/SEQ/BLOCK` for what stands in the log itself.
         #[serde(rename = "ref")]
@@ -125,7 +127,7 @@ pub enum Ev {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnStatus {
     Completed,
@@ -134,7 +136,8 @@ pub enum TurnStatus {
 }
 
 /// One option of a permission request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = PermissionChoice)]
 pub struct Choice {
     pub id: String,
     pub name: String,
@@ -143,7 +146,7 @@ pub struct Choice {
 }
 
 /// What a turn has used, where the agent has told at least input and output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TurnUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
