@@ -31,7 +31,7 @@ bench *arguments:
     cargo xtask bench {{ arguments }}
 
 # exactly what CI runs, with the time of each step
-ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 6") (_step "docs")
+ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "build-clients") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 6") (_step "docs")
     @echo "== times"; cat target/ci-times
 
 # format the code
@@ -94,6 +94,10 @@ _live-build:
     rm -rf target/live
     cargo build --workspace --bins --examples
     cargo nextest run --no-run -p jackfield-e2e
+
+# check and build the client packages, into target/clients
+build-clients *arguments:
+    scripts/build-clients.sh {{ arguments }}
 
 # install what `just ci` needs and this machine lacks
 install-tools:

@@ -68,19 +68,7 @@ impl Home {
 
     /// Runs a command to its end, within `bound`.
     pub fn run(&self, args: &[&str], bound: Duration) -> Output {
-        let mut child = self
-            .command(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        let out = collect(child.stdout.take().expect("piped"));
-        let err = collect(child.stderr.take().expect("piped"));
-        let what = format!("`jackfield {}` to end", args.join(" "));
-        let status = wait_for(&what, bound, || child.try_wait().expect("our own child"));
-        let collected = |it: JoinHandle<Vec<u8>>| it.join().expect("the reader");
-        Output { status, stdout: collected(out), stderr: collected(err) }
+        finish(self.command(args), bound)
     }
 
     /// What the daemons of this home said on stderr, one after the other.
@@ -152,6 +140,19 @@ impl Drop for HangsUp {
         // The daemon may have ended it already.
         let _gone = self.0.shutdown(Shutdown::Both);
     }
+}
+
+/// Runs a command to its end, within `bound`.
+pub fn finish(mut command: Command, bound: Duration) -> Output {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let out = collect(child.stdout.take().expect("piped"));
+    let err = collect(child.stderr.take().expect("piped"));
+    let words: Vec<_> = command.get_args().map(|it| it.to_string_lossy()).collect();
+    let what = format!("`{} {}` to end", command.get_program().display(), words.join(" "));
+    let status = wait_for(&what, bound, || child.try_wait().expect("our own child"));
+    let collected = |it: JoinHandle<Vec<u8>>| it.join().expect("the reader");
+    Output { status, stdout: collected(out), stderr: collected(err) }
 }
 
 /// Reads a stream to its end on a thread, so that its writer never waits.

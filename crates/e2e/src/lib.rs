@@ -1,10 +1,12 @@
 //! The real binary under test: its directories, its daemon, its clients, and the processes it leaves.
 //!
 //! Read in this order: [`home`] (one Jackfield in a directory of its own), [`client`] (a plain ACP
-//! client over a socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents), [`procs`]
-//! (who is alive), [`wait`] (conditions with a bound).
+//! client over a socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents), [`app`]
+//! (somebody's program with our client in it), [`procs`] (who is alive), [`wait`] (conditions with a
+//! bound).
 
 pub mod acp;
+pub mod app;
 pub mod cli;
 pub mod client;
 pub mod home;
@@ -13,6 +15,7 @@ pub mod procs;
 pub mod proxy;
 pub mod wait;
 
+pub use app::App;
 pub use cli::Cli;
 pub use client::Client;
 pub use home::{Daemon, Home};

@@ -1,7 +1,7 @@
-//! A wire that can be cut: passes bytes on between a client and a server.
+//! A wire that breaks: passes bytes on between a client and a server, until it is cut.
 
 use std::{
-    io,
+    io::{self, Read as _},
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex, MutexGuard},
     thread,
@@ -13,39 +13,50 @@ pub struct Proxy {
     wires: Arc<Mutex<Wires>>,
 }
 
-#[derive(Default)]
+/// What becomes of a connection by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Lives,
+    /// When the server has said so many bytes.
+    IsCutAfter(u64),
+    /// The same, but nobody is told.
+    FallsSilentAfter(u64),
+}
+
 struct Wires {
+    server: SocketAddr,
     sockets: Vec<TcpStream>,
     closed: bool,
+    broken: usize,
 }
 
 impl Proxy {
+    /// A wire that holds until somebody cuts it.
     pub fn to(server: SocketAddr) -> Proxy {
+        Proxy::that_breaks(server, |_| Fate::Lives)
+    }
+
+    /// The fate of a connection depends on how many there were before.
+    pub fn that_breaks(server: SocketAddr, fate: fn(usize) -> Fate) -> Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let at = listener.local_addr().expect("it is bound");
-        let wires = Arc::new(Mutex::new(Wires::default()));
+        let wires = Wires { server, sockets: Vec::new(), closed: false, broken: 0 };
+        let wires = Arc::new(Mutex::new(wires));
         let theirs = Arc::clone(&wires);
         thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let mut wires = lock(&theirs);
-                if wires.closed {
+            for (index, client) in listener.incoming().map_while(Result::ok).enumerate() {
+                if lock(&theirs).closed {
                     return;
                 }
-                let Ok(server) = TcpStream::connect(server) else { continue };
-                for (from, into) in [(&client, &server), (&server, &client)] {
-                    let another = |it: &TcpStream| it.try_clone().expect("a second handle");
-                    let (mut from, mut into) = (another(from), another(into));
-                    wires.sockets.push(another(&from));
-                    thread::spawn(move || {
-                        // However it ends, the other direction has no purpose any more.
-                        let _ended = io::copy(&mut from, &mut into);
-                        let _gone = into.shutdown(Shutdown::Both);
-                        let _gone = from.shutdown(Shutdown::Both);
-                    });
-                }
+                carry(&theirs, &client, fate(index));
             }
         });
         Proxy { at, wires }
+    }
+
+    /// The server has moved: whoever comes then is passed on there.
+    pub fn lead_to(&self, server: SocketAddr) {
+        lock(&self.wires).server = server;
     }
 
     /// Cuts everything that is under way. Whoever comes then is passed on again.
@@ -53,6 +64,11 @@ impl Proxy {
         for socket in lock(&self.wires).sockets.drain(..) {
             let _gone = socket.shutdown(Shutdown::Both);
         }
+    }
+
+    /// How many connections have met their fate.
+    pub fn broken(&self) -> usize {
+        lock(&self.wires).broken
     }
 }
 
@@ -62,6 +78,34 @@ impl Drop for Proxy {
         self.cut();
         // The thread that listens wakes up, and sees that it is over.
         let _woken = TcpStream::connect(self.at);
+    }
+}
+
+/// Starts to carry both directions.
+fn carry(wires: &Arc<Mutex<Wires>>, client: &TcpStream, fate: Fate) {
+    let server = lock(wires).server;
+    let Ok(server) = TcpStream::connect(server) else { return };
+    let another = |it: &TcpStream| it.try_clone().expect("a second handle");
+    let (limit, silently) = match fate {
+        Fate::Lives => (u64::MAX, false),
+        Fate::IsCutAfter(bytes) => (bytes, false),
+        Fate::FallsSilentAfter(bytes) => (bytes, true),
+    };
+    for (from, into, limit) in [(client, &server, u64::MAX), (&server, client, limit)] {
+        let (from, mut into, wires) = (another(from), another(into), Arc::clone(wires));
+        lock(&wires).sockets.push(another(&from));
+        thread::spawn(move || {
+            // However it ends, the other direction has no purpose any more.
+            let carried = io::copy(&mut (&from).take(limit), &mut into);
+            if carried.is_ok_and(|it| it == limit) {
+                lock(&wires).broken += 1;
+                if silently {
+                    return;
+                }
+            }
+            let _gone = into.shutdown(Shutdown::Both);
+            let _gone = from.shutdown(Shutdown::Both);
+        });
     }
 }
 

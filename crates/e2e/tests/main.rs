@@ -38,3 +38,4 @@ mod served;
 mod sleep;
 mod slow_client;
 mod transports;
+mod typescript;

@@ -24,12 +24,12 @@ fn serve_with(home: &Home, flags: &[&str], config: &str) -> (Daemon, Web) {
     again(home)
 }
 
-fn serve(home: &Home, flags: &[&str]) -> (Daemon, Web) {
+pub(crate) fn serve(home: &Home, flags: &[&str]) -> (Daemon, Web) {
     serve_with(home, flags, "")
 }
 
 /// The same once more, in the same home.
-fn again(home: &Home) -> (Daemon, Web) {
+pub(crate) fn again(home: &Home) -> (Daemon, Web) {
     let daemon = home.serve(&["--listen", "http://127.0.0.1:0"]);
     (daemon, Web::of(home))
 }

@@ -1,0 +1,256 @@
+/** Jackfield over HTTP: runs, sessions and asks, with streams that survive a cut connection. */
+
+import type { components, operations, paths } from "./schema.js";
+import { follow, type Patience } from "./sse.js";
+
+export { Disconnected } from "./sse.js";
+
+type Schemas = components["schemas"];
+
+export type Agent = Schemas["Agent"];
+/** What a run is made of. It does not end with the connection that made it. */
+export type NewRun = Omit<Schemas["RunBody"], "cancelOnDisconnect">;
+export type Prompt = Schemas["PromptBody"];
+export type RunMade = Schemas["RunMade"];
+export type Run = Schemas["RunShown"];
+export type Session = Schemas["Session"];
+export type SessionShown = Schemas["SessionShown"];
+export type SessionPage = Schemas["SessionList"];
+export type Forked = Schemas["Forked"];
+export type Ask = Schemas["Ask"];
+/** One of the options by its id, `allow` or `deny` for this once, or what a form wants. */
+export type Answer = Schemas["AnswerBody"];
+/** What an agent does, in the same few words for every agent. */
+export type AgentEvent = Schemas["AgentEvent"];
+/** One message of a session, with an id that stays. */
+export type Envelope = Schemas["Envelope"];
+export type ErrorCode = Schemas["Code"];
+
+/** `start`, then what the agent does, and at last `end`. */
+export type RunEvent = Schemas["RunEvent"] & { id: string };
+/** An event of a session in the chosen view; `gone` is the last one of a session that was deleted. */
+export type SessionEvent<V extends View = "events"> = { id: string } & Extract<
+  Schemas["SessionEvent"],
+  { event: { events: "agent"; envelopes: "envelope"; acp: "message" }[V] | "gone" }
+>;
+/** How a session is told. */
+export type View = "events" | "envelopes" | "acp";
+
+/** An answer of Jackfield that is an error. */
+export class JackfieldError extends Error implements Omit<Schemas["ApiError"], "retryable"> {
+  override name = "JackfieldError";
+  readonly code: ErrorCode;
+  /** The same request may succeed a little later. */
+  readonly retryable: boolean;
+  readonly details: unknown;
+
+  constructor(
+    readonly status: number,
+    error: Schemas["ApiError"],
+  ) {
+    super(error.message);
+    this.code = error.code;
+    this.retryable = error.retryable ?? status === 503;
+    this.details = error.details;
+  }
+}
+
+export interface Options extends Partial<Patience> {
+  /** Where the daemon listens: `http://127.0.0.1:7456`. */
+  url: string;
+  /** What `jackfield token` prints. */
+  token?: string | undefined;
+}
+
+/** What every call takes. */
+export interface Call {
+  /** Ends the call, not what it has begun: a run goes on until somebody cancels it. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What every stream takes. */
+export interface Reading extends Call {
+  /** Begin behind the event with this id. */
+  after?: string | undefined;
+}
+
+export class Jackfield {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  readonly #patience: Patience;
+
+  constructor({ url, token, retries = 8, silenceMs = 45_000 }: Options) {
+    this.#url = new URL(url).href.replace(/\/+$/, "");
+    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    this.#patience = { retries, silenceMs };
+  }
+
+  /** All agents; those that can be used come first. */
+  async agents({ signal, ...query }: Call & { probe?: boolean } = {}): Promise<Agent[]> {
+    const { agents } = await this.#ask("get", "/api/agents", { query, signal });
+    return agents;
+  }
+
+  /** Makes a run and tells its events, from `start` to `end`. Who stops reading does not end it. */
+  async *run(body: NewRun, call: Call = {}): AsyncGenerator<RunEvent, void> {
+    const { runId } = await this.runs.create(body, call);
+    yield* this.runs.events(runId, call);
+  }
+
+  /** Runs: prompts that were made here. */
+  readonly runs = {
+    /** Makes a run and leaves it to itself. */
+    create: (body: NewRun, call: Call = {}): Promise<RunMade> =>
+      this.#ask("post", "/api/runs", { body, ...call }),
+
+    get: (runId: string, call: Call = {}): Promise<Run> =>
+      this.#ask("get", "/api/runs/{runId}", { names: { runId }, ...call }),
+
+    /** The latest thousand since the daemon started, or all of a session. */
+    list: async ({ signal, ...query }: Call & Query<"list_runs"> = {}): Promise<Run[]> =>
+      (await this.#ask("get", "/api/runs", { query, signal })).runs,
+
+    /** Ends it; what else waits in its session goes on. */
+    cancel: async (runId: string, call: Call = {}): Promise<void> => {
+      await this.#ask("post", "/api/runs/{runId}/cancel", { names: { runId }, ...call });
+    },
+
+    /** A run's events, from `start` to `end`, whenever it was made. */
+    events: (runId: string, reading: Reading = {}): AsyncGenerator<RunEvent, void> =>
+      this.#events("/api/runs/{runId}/events", { names: { runId } }, "end", reading),
+  };
+
+  /** Sessions, whoever opened them. */
+  readonly sessions = {
+    /** A page, the latest first; `nextCursor` as `cursor` gets the next one. */
+    list: ({ signal, ...query }: Call & Query<"list_sessions"> = {}): Promise<SessionPage> =>
+      this.#ask("get", "/api/sessions", { query, signal }),
+
+    get: (sessionId: string, options: Call & { usage?: boolean } = {}): Promise<SessionShown> => {
+      const { signal, ...query } = options;
+      return this.#ask("get", "/api/sessions/{sessionId}", { names: { sessionId }, query, signal });
+    },
+
+    /** A run that goes on where the session is. */
+    prompt: (sessionId: string, body: Prompt, call: Call = {}): Promise<RunMade> =>
+      this.#ask("post", "/api/sessions/{sessionId}/prompt", { names: { sessionId }, body, ...call }),
+
+    /** A session with the same past, up to the event `at`, and a future of its own. */
+    fork: (sessionId: string, options: Call & { at?: number } = {}): Promise<Forked> => {
+      const { signal, ...body } = options;
+      return this.#ask("post", "/api/sessions/{sessionId}/fork", { names: { sessionId }, body, signal });
+    },
+
+    /** Ends its agent; the log stays, and a prompt wakes it. */
+    close: async (sessionId: string, call: Call = {}): Promise<void> => {
+      await this.#ask("post", "/api/sessions/{sessionId}/close", { names: { sessionId }, ...call });
+    },
+
+    /** Removes it with its log, for good. */
+    delete: async (sessionId: string, call: Call = {}): Promise<void> => {
+      await this.#ask("delete", "/api/sessions/{sessionId}", { names: { sessionId }, ...call });
+    },
+
+    /** All that was said in it, and then what is being said, until it is deleted. */
+    events: <V extends View = "events">(
+      sessionId: string,
+      { view, ...reading }: Reading & { view?: V } = {},
+    ): AsyncGenerator<SessionEvent<V>, void> => {
+      const request = { names: { sessionId }, query: { view } };
+      return this.#events("/api/sessions/{sessionId}/events", request, "gone", reading);
+    },
+  };
+
+  /** What agents ask and nobody has answered. */
+  readonly asks = {
+    /** The oldest first. */
+    list: async (call: Call = {}): Promise<Ask[]> => (await this.#ask("get", "/api/asks", call)).asks,
+
+    /** The first answer counts; a later one is refused with `CONFLICT`. */
+    answer: async (
+      { sessionId, ask }: Pick<Ask, "sessionId" | "ask">,
+      body: Answer,
+      call: Call = {},
+    ): Promise<void> => {
+      const request = { names: { sessionId, ask }, body, ...call };
+      await this.#ask("post", "/api/asks/{sessionId}/{ask}", request);
+    },
+  };
+
+  async #ask<P extends keyof paths, M extends Method>(
+    method: M,
+    path: P,
+    request: Request<P>,
+  ): Promise<Json<paths[P][M]>> {
+    const response = await this.#send(method, path, request);
+    return (await response.json()) as Json<paths[P][M]>;
+  }
+
+  async *#events<P extends keyof paths, Event>(
+    path: P,
+    request: Request<P>,
+    last: string,
+    { after, signal }: Reading,
+  ): AsyncGenerator<Event, void> {
+    const open = async (after: string, signal: AbortSignal) => {
+      const headers: Record<string, string> = after === "" ? {} : { "last-event-id": after };
+      const { body } = await this.#send("get", path, { ...request, headers, signal });
+      if (!body) throw new TypeError("this `fetch` has no streams");
+      return body;
+    };
+    // Other errors are those of the network.
+    const mayPass = (error: unknown) => !(error instanceof JackfieldError) || error.retryable;
+    const messages = follow({ open, mayPass, last, after, signal, ...this.#patience });
+    for await (const { id, event, data } of messages) {
+      yield { id, event, data: JSON.parse(data) } as Event;
+    }
+  }
+
+  async #send(method: Method, path: string, request: Request<string>): Promise<Response> {
+    const { names = {}, query = {}, body, headers, signal = null } = request;
+    const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(names[name] ?? ""));
+    const url = new URL(this.#url + filled);
+    for (const [name, value] of Object.entries(query)) {
+      if (value != null) url.searchParams.set(name, String(value));
+    }
+    const init: RequestInit = { method: method.toUpperCase(), signal };
+    init.headers = { ...this.#headers, ...headers };
+    if (method === "post") {
+      init.headers["content-type"] = "application/json";
+      init.body = JSON.stringify(body ?? {});
+    }
+    const response = await fetch(url, init);
+    if (!response.ok) throw await failure(response);
+    return response;
+  }
+}
+
+/** What a request is made of; a path says which names it wants. */
+interface Request<Path extends string> extends Call {
+  names?: { [Name in Names<Path>]: string | number };
+  query?: Record<string, unknown>;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+type Names<Path extends string> = string extends Path
+  ? string
+  : Path extends `${string}{${infer Name}}${infer Rest}`
+    ? Name | Names<Rest>
+    : never;
+
+type Method = "get" | "post" | "delete";
+type Query<Name extends keyof operations> = NonNullable<operations[Name]["parameters"]["query"]>;
+/** The JSON that an operation answers with when all is well. */
+type Json<Operation> = Operation extends { responses: infer All }
+  ? Extract<All[keyof All & (200 | 201 | 202)], Body>["content"]["application/json"]
+  : never;
+type Body = { content: { "application/json": unknown } };
+
+async function failure(response: Response): Promise<JackfieldError> {
+  const { status } = response;
+  const body: Partial<Schemas["ErrorBody"]> | undefined = await response.json().catch(() => undefined);
+  const message = `HTTP ${status}, and not from Jackfield: is \`url\` right?`;
+  const other = { code: "UPSTREAM_UNAVAILABLE", message, retryable: 500 <= status } as const;
+  return new JackfieldError(status, body?.error ?? other);
+}
