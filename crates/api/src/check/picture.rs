@@ -5,6 +5,7 @@ use crate::{
     compose::Image,
     error::{ApiError, Code},
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
 use std::{fs::File, io::Read as _, path::Path};
 
 /// All pictures of a prompt: with a third more for base64 they still fit into one message.
@@ -17,7 +18,7 @@ pub(super) fn images(cwd: &Path, dirs: &Dirs, paths: &[String]) -> Result<Vec<Im
     let read = |path: &String| {
         let (file, _) = confined(cwd, &[&dirs.uploads, cwd], path)?;
         let seen = match kind(&file) {
-            Some(mime) => Some((mime, base64(&bytes(&file, path, &mut left)?))),
+            Some(mime) => Some((mime, BASE64.encode(&bytes(&file, path, &mut left)?))),
             None => None,
         };
         Ok(Image { path: file.display().to_string(), seen })
@@ -48,34 +49,10 @@ fn kind(file: &Path) -> Option<&'static str> {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
-            text.push(if place <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
-
-    #[test]
-    fn bytes_are_written_as_everyone_reads_them() {
-        let cases =
-            [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("abcd", "YWJjZA==")];
-        for (plain, text) in cases {
-            assert_eq!(base64(plain.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xff, 0xfe, 0xfd]), "//79");
-    }
 
     #[test]
     fn a_picture_is_an_upload_or_of_the_working_directory_and_not_too_big() {

@@ -1,6 +1,7 @@
 //! Pictures for the agent: files as content blocks.
 
 use crate::report::Failure;
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -25,7 +26,7 @@ pub(super) fn blocks(files: &[impl AsRef<Path>]) -> Result<Vec<Value>, Failure> 
             return Err(Failure::usage(message, "give smaller ones, or name them in the prompt"));
         };
         left = rest;
-        blocks.push(json!({ "type": "image", "mimeType": mime, "data": base64(&bytes) }));
+        blocks.push(json!({ "type": "image", "mimeType": mime, "data": BASE64.encode(&bytes) }));
     }
     Ok(blocks)
 }
@@ -41,33 +42,9 @@ fn kind(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for (index, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            let digit = DIGITS[(bits >> shift & 63) as usize];
-            text.push(if index <= three.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_written_as_rfc_4648_wants_them() {
-        for (bytes, text) in
-            [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("abcd", "YWJjZA==")]
-        {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
-    }
 
     #[test]
     fn an_image_is_known_by_how_it_begins() {
