@@ -1,21 +1,16 @@
 //! What no client serves, we serve: files and terminals of an agent, inside its session's directories.
 //!
-//! `inside` decides what a path may lead to, `files` reads and writes, `terminals` runs commands,
-//! `screen` keeps what they print. Whatever touches the disk runs on a thread of its own, for one agent
+//! The crate `inside` reads and writes, `terminals` runs commands. Whatever touches the disk runs on a thread of its own, for one agent
 //! in the order asked; the loop only hands out work and answers.
 
-mod files;
-mod inside;
-mod screen;
 mod terminals;
 
 pub(crate) use terminals::TerminalId;
 
 use crate::effects::Ground;
-use files::{ReadFile, WriteFile};
-use inside::{Place, refused};
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_core::AgentId;
+use jackfield_inside::{Place, ReadFile, WriteFile, refused};
 use jackfield_wire::{Fault, Frame};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};

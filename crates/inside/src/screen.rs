@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 /// Keeps the last bytes, whatever they are; makes text of them when somebody looks.
 #[derive(Debug)]
-pub(super) struct Screen {
+pub struct Screen {
     bytes: VecDeque<u8>,
     limit: usize,
     truncated: bool,
 }
 
 impl Screen {
-    pub(super) fn new(limit: usize) -> Screen {
+    pub fn new(limit: usize) -> Screen {
         Screen { bytes: VecDeque::new(), limit, truncated: false }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         let kept = &bytes[bytes.len().saturating_sub(self.limit)..];
         let excess = (self.bytes.len() + kept.len()).saturating_sub(self.limit);
         self.truncated |= 0 < excess || kept.len() < bytes.len();
@@ -25,7 +25,7 @@ impl Screen {
 
     /// The text, and whether its beginning is missing. `ended`: nothing more will come, so half a
     /// character at the end is no character.
-    pub(super) fn text(&self, ended: bool) -> (String, bool) {
+    pub fn text(&self, ended: bool) -> (String, bool) {
         let mut bytes: Vec<u8> = self.bytes.iter().copied().collect();
         if self.truncated {
             // The first character may have lost its beginning.

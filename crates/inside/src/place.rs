@@ -15,19 +15,19 @@ use std::{
 
 /// Where a path leads: inside `root`, to `below`, and from there to what is not there yet.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub struct Place {
     /// One of the session's directories, without links.
     root: PathBuf,
     /// What exists below it, without links.
     below: PathBuf,
-    pub(super) missing: Vec<OsString>,
+    pub missing: Vec<OsString>,
     /// As it was asked for.
-    pub(super) shown: PathBuf,
+    pub shown: PathBuf,
 }
 
 impl Place {
     /// Finds a path, or says why it may not be used. Nothing is told about what lies outside.
-    pub(super) fn find(path: &Path, dirs: &[PathBuf]) -> Result<Place, Fault> {
+    pub fn find(path: &Path, dirs: &[PathBuf]) -> Result<Place, Fault> {
         if !path.is_absolute() {
             return Err(refused(path, "is not absolute: the protocol wants absolute paths"));
         }
@@ -49,17 +49,17 @@ impl Place {
     }
 
     /// The whole path, for those who cannot be given a descriptor.
-    pub(super) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.root.join(&self.below)
     }
 
     /// Opens what exists. No link is followed any more.
-    pub(super) fn open(&self, flags: OFlags) -> Result<OwnedFd, Fault> {
+    pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Fault> {
         open_below(&self.root, &self.below, flags).map_err(|errno| self.fault(errno))
     }
 
     /// Opens the directory in which the file is or will be, making it if need be, and names the file.
-    pub(super) fn open_parent(&self) -> Result<(OwnedFd, OsString), Fault> {
+    pub fn open_parent(&self) -> Result<(OwnedFd, OsString), Fault> {
         let directory = OFlags::PATH | OFlags::DIRECTORY;
         let Some((name, dirs)) = self.missing.split_last() else {
             let (Some(parent), Some(name)) = (self.below.parent(), self.below.file_name()) else {
@@ -75,7 +75,7 @@ impl Place {
         Ok((parent, name.clone()))
     }
 
-    pub(super) fn fault(&self, errno: Errno) -> Fault {
+    pub fn fault(&self, errno: Errno) -> Fault {
         let shown = self.shown.display();
         match errno {
             Errno::NOENT => Fault::FileNotFound { path: shown.to_string() },
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-pub(super) fn refused(path: &Path, why: &str) -> Fault {
+pub fn refused(path: &Path, why: &str) -> Fault {
     Fault::InvalidParams { why: format!("`{}` {why}", path.display()) }
 }
 

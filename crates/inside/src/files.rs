@@ -1,6 +1,6 @@
 //! Reading and writing text files for agents. Runs beside the loop: a file may be slow.
 
-use super::inside::{Place, refused};
+use crate::place::{Place, refused};
 use jackfield_wire::Fault;
 use rustix::{
     fs::{Access, AtFlags, Mode, OFlags},
@@ -23,22 +23,22 @@ const SEARCH_BYTES_MAX: usize = 512 << 20;
 
 /// `fs/read_text_file`.
 #[derive(Debug, Deserialize)]
-pub(super) struct ReadFile {
-    path: PathBuf,
+pub struct ReadFile {
+    pub path: PathBuf,
     /// From 1.
-    line: Option<u64>,
-    limit: Option<u64>,
+    pub line: Option<u64>,
+    pub limit: Option<u64>,
 }
 
 /// `fs/write_text_file`.
 #[derive(Debug, Deserialize)]
-pub(super) struct WriteFile {
-    path: PathBuf,
-    content: String,
+pub struct WriteFile {
+    pub path: PathBuf,
+    pub content: String,
 }
 
 impl ReadFile {
-    pub(super) fn run(&self, dirs: &[PathBuf]) -> Result<String, Fault> {
+    pub fn run(&self, dirs: &[PathBuf]) -> Result<String, Fault> {
         let place = Place::find(&self.path, dirs)?;
         if !place.missing.is_empty() {
             return Err(place.fault(Errno::NOENT));
@@ -100,7 +100,7 @@ impl ReadFile {
 
 impl WriteFile {
     /// All or nothing: whoever reads meanwhile sees the old text or the new one.
-    pub(super) fn run(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
+    pub fn run(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
         let place = Place::find(&self.path, dirs)?;
         let (parent, name) = place.open_parent()?;
         let fault = |errno| place.fault(errno);

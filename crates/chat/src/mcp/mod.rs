@@ -1,0 +1,1 @@
+//! Tools and resources of MCP servers that the client named.

@@ -1,0 +1,96 @@
+//! Where the model is and how it is asked: all from the environment.
+
+use std::time::Duration;
+
+/// How the agent is set up. The names of the variables are those that others use too.
+#[derive(Clone, PartialEq)]
+pub struct Settings {
+    /// `OPENAI_BASE_URL`, without a slash at its end.
+    pub base_url: String,
+    /// `OPENAI_API_KEY`; empty if there is none.
+    pub api_key: String,
+    /// `OPENAI_API_VERSION`: the server is Azure's.
+    pub api_version: Option<String>,
+    /// `OPENAI_MODEL`.
+    pub model: String,
+    /// `OPENAI_SYSTEM_PROMPT`.
+    pub system_prompt: Option<String>,
+    /// `OPENAI_MAX_TOKENS`.
+    pub max_tokens: Option<u64>,
+    /// `OPENAI_TEMPERATURE`.
+    pub temperature: Option<f64>,
+    /// `JACKFIELD_AGENT_WINDOW`: how many tokens the model sees at once, where the server does not say.
+    pub window: Option<u64>,
+    /// `JACKFIELD_AGENT_FETCH`: whether pages may be fetched from the web.
+    pub fetch: bool,
+    /// `JACKFIELD_AGENT_TOOLS`: whether the model is offered tools; a model that knows none answers
+    /// better without.
+    pub tools: bool,
+    /// `JACKFIELD_AGENT_FIRST_TOKEN_SECS`: until the first token; a local model reads the prompt first.
+    pub first_token_max: Duration,
+    /// `JACKFIELD_AGENT_IDLE_SECS`: between two tokens.
+    pub idle_max: Duration,
+}
+
+const BASE_URL: &str = "https://api.openai.com/v1";
+const MODEL: &str = "gpt-4o";
+/// Ten thousand tokens at the 20 a second of a processor without a graphics card.
+const FIRST_TOKEN_MAX: Duration = Duration::from_secs(600);
+/// A swapped-out model wakes within it.
+const IDLE_MAX: Duration = Duration::from_secs(120);
+
+impl Settings {
+    /// Reads variables; what is wrong with one is told, and its default is used.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> (Settings, Vec<String>) {
+        let mut wrong = Vec::new();
+        let text = |name: &str| variable(name).filter(|it| !it.is_empty());
+        let mut number = |name: &str| -> Option<f64> {
+            let text = text(name)?;
+            let number = text.trim().parse::<f64>().ok().filter(|it| it.is_finite() && 0.0 <= *it);
+            if number.is_none() {
+                wrong.push(format!("{name} is no number: `{text}` is ignored"));
+            }
+            number
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
+        let whole = |it: f64| it as u64;
+        let max_tokens = number("OPENAI_MAX_TOKENS").map(whole).filter(|it| 0 < *it);
+        let temperature = number("OPENAI_TEMPERATURE");
+        let window = number("JACKFIELD_AGENT_WINDOW").map(whole).filter(|it| 0 < *it);
+        let first_token = number("JACKFIELD_AGENT_FIRST_TOKEN_SECS");
+        let idle = number("JACKFIELD_AGENT_IDLE_SECS");
+        let seconds = |it: Option<f64>, default| {
+            it.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(default)
+        };
+        let is_on = |name: &str, default| {
+            text(name).map_or(default, |it| !matches!(it.as_str(), "0" | "false" | "no" | "off"))
+        };
+        let base_url = text("OPENAI_BASE_URL").unwrap_or_else(|| BASE_URL.to_owned());
+        let settings = Settings {
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            api_key: text("OPENAI_API_KEY").unwrap_or_default(),
+            api_version: text("OPENAI_API_VERSION"),
+            model: text("OPENAI_MODEL").unwrap_or_else(|| MODEL.to_owned()),
+            system_prompt: text("OPENAI_SYSTEM_PROMPT"),
+            max_tokens,
+            temperature,
+            window,
+            fetch: is_on("JACKFIELD_AGENT_FETCH", false),
+            tools: is_on("JACKFIELD_AGENT_TOOLS", true),
+            first_token_max: seconds(first_token, FIRST_TOKEN_MAX),
+            idle_max: seconds(idle, IDLE_MAX),
+        };
+        (settings, wrong)
+    }
+}
+
+/// The key is never shown.
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("base_url", &self.base_url)
+            .field("model", &self.model)
+            .field("has_key", &!self.api_key.is_empty())
+            .finish_non_exhaustive()
+    }
+}
