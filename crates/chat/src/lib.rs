@@ -24,9 +24,13 @@
 
 #![allow(dead_code, reason = "for the time of building")]
 
+mod content;
+mod history;
 mod mcp;
 mod model;
+mod options;
 mod settings;
+mod store;
 mod tool;
 
 pub use settings::Settings;
