@@ -9,11 +9,8 @@ use jackfield_clients::{
     Address, Token,
     web::{self, Door, Porter, Router},
 };
-use std::{fmt, io, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{fmt, io, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
-
-/// What clients get to hear the daemon's last words and its goodbye.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What the routes of the API are made from.
 #[derive(Debug, Clone)]
@@ -49,7 +46,8 @@ pub(crate) struct Web {
 }
 
 impl Web {
-    /// Ends it; what is under way has a moment to end. The hub's side of it goes on meanwhile.
+    /// Ends it, when the hub has hung up on everyone: what they are still to hear has a moment to
+    /// arrive. The hub's side of it goes on meanwhile.
     pub(crate) async fn finish(self) {
         drop(self.stop);
         // The thread has nothing to say; a panic there was already reported by the panic hook.
@@ -76,7 +74,7 @@ pub(crate) fn start(
     let doors: Vec<Door> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
     let addresses = doors.iter().map(|it| it.address().clone()).collect();
     let front = Front { hub: Address::Unix(options.paths.socket()), metrics };
-    let web::Acp { routes: protocol, open } = web::acp(&front.hub);
+    let protocol = web::acp(&front.hub);
     let routes = options.routes.as_ref().map_or_else(Router::new, |it| (it.0)(front));
     let routes = protocol.merge(routes);
     let porter = Porter { token: token.clone(), hosts: http.hosts(), origins: http.origins() };
@@ -96,8 +94,6 @@ pub(crate) fn start(
                 if let Err(error) = web::serve(doors, porter, routes, stopped).await {
                     tracing::error!(%error, "the web front has ended");
                 }
-                // The hub has hung up on all of them; this is for them to notice.
-                let _ = tokio::time::timeout(FAREWELL, open.settled()).await;
             });
             // Whoever is still connected is cut off now.
             drop(runtime);

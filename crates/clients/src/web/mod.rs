@@ -30,7 +30,7 @@ mod serve;
 mod tests;
 mod tls;
 
-pub use acp::{Acp, Open, acp};
+pub use acp::acp;
 pub use axum::Router;
 pub use door::Door;
 pub use host::{Host, NoHost};

@@ -1,7 +1,7 @@
 //! The web front with a hub behind it that the test plays itself, line by line.
 
 use crate::desk::{Home, within};
-use jackfield_clients::web::{Acp, acp};
+use jackfield_clients::web::acp;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
@@ -18,7 +18,7 @@ impl Front {
     pub(crate) async fn open() -> Front {
         let home = Home::new();
         let hub = UnixListener::bind(home.path()).unwrap();
-        let Acp { routes, .. } = acp(&home.address());
+        let routes = acp(&home.address());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let at = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, routes).await });

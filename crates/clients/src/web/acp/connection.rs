@@ -149,7 +149,6 @@ async fn run(
     inbox: mpsc::Receiver<Bytes>,
     shared: Arc<Shared>,
 ) {
-    let _guest = shared.open.enter();
     let (hearing, speaking) = hub.talk(HEARD_BYTES_MAX);
     let why = tokio::select! {
         why = hear(&connection, hearing) => why,

@@ -2,7 +2,6 @@
 
 use super::connection::Connection;
 use super::limits::STILL_HERE;
-use super::open::Guest;
 use super::{CONNECTION_ID, SESSION_ID, Shared, refuse, unknown_connection};
 use axum::body::Body;
 use axum::extract::State;
@@ -42,7 +41,6 @@ pub(super) async fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
         session: session.map(str::to_owned),
         number: entered.number,
         still_here: still_here(),
-        _guest: shared.open.enter(),
     };
     if let Some(ask) = &entered.ask {
         tracing::debug!(session, last, "a stream is told again from the journal");
@@ -76,7 +74,6 @@ struct Events {
     session: Option<String>,
     number: u64,
     still_here: Interval,
-    _guest: Guest,
 }
 
 impl Stream for Events {

@@ -5,7 +5,7 @@
 //! again); what the hub says goes by the `switchboard` to a `stream`, and waits in its `mailbox` until
 //! a `get` reads it. Every event has an id, a `cursor`; who comes back with one goes on
 //! behind it, if need be with a `retelling` from the journal. `message` is what is read in messages,
-//! `open` counts who is connected, `pulse` says who is still there, `limits` holds every bound.
+//! `pulse` says who is still there, `limits` holds every bound.
 //!
 //! **Invariant:** a frame is handed to a reader once, unless the reader says that it did not get it.
 //!
@@ -18,15 +18,12 @@ mod get;
 mod limits;
 mod mailbox;
 mod message;
-mod open;
 mod post;
 mod pulse;
 mod retelling;
 mod stream;
 mod switchboard;
 mod ws;
-
-pub use open::Open;
 
 use super::limits::ACP_BODY_BYTES_MAX;
 use crate::address::Address;
@@ -43,29 +40,18 @@ use std::sync::Arc;
 const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 
-/// The routes of the protocol, and who uses them.
-#[derive(Debug)]
-pub struct Acp {
-    pub routes: Router,
-    pub open: Open,
-}
-
 /// What all requests share.
 #[derive(Debug)]
 struct Shared {
     hub: Address,
-    open: Open,
     connections: Connections,
 }
 
 /// The protocol itself; each connection dials the hub.
-pub fn acp(hub: &Address) -> Acp {
-    let open = Open::new();
-    let connections = Connections::default();
-    let shared = Arc::new(Shared { hub: hub.clone(), open: open.clone(), connections });
+pub fn acp(hub: &Address) -> Router {
+    let shared = Arc::new(Shared { hub: hub.clone(), connections: Connections::default() });
     let methods = get(on_get).post(post::on_post).delete(get::on_delete);
-    let routes = Router::new().route("/acp", methods).with_state(shared);
-    Acp { routes, open }
+    Router::new().route("/acp", methods).with_state(shared)
 }
 
 /// A WebSocket, or a stream of events.
@@ -89,10 +75,9 @@ async fn upgrade(shared: &Shared, upgrade: WebSocketUpgrade) -> Response {
         Ok(hub) => hub,
         Err(error) => return unreachable_hub(&error),
     };
-    let guest = shared.open.enter();
     let upgrade = upgrade.max_message_size(ACP_BODY_BYTES_MAX).max_frame_size(ACP_BODY_BYTES_MAX);
     let upgrade = upgrade.protocols(["acp"]);
-    let mut response = upgrade.on_upgrade(move |socket| ws::carry(socket, hub, guest));
+    let mut response = upgrade.on_upgrade(move |socket| ws::carry(socket, hub));
     response.headers_mut().insert(CONNECTION_ID, random_id());
     response
 }

@@ -2,7 +2,6 @@
 //! hub. While the client does not take what we send, we read nothing from the hub.
 
 use super::limits::{BATCH_MAX, FAREWELL, HEARD_BYTES_MAX, PING_EVERY};
-use super::open::Guest;
 use super::pulse::Pulse;
 use crate::stream::Stream;
 use crate::talk::{Hearing, Speaking};
@@ -34,7 +33,7 @@ enum End {
 }
 
 /// Carries messages both ways until one side ends.
-pub(super) async fn carry(socket: WebSocket, hub: Stream, guest: Guest) {
+pub(super) async fn carry(socket: WebSocket, hub: Stream) {
     let (hearing, speaking) = hub.talk(HEARD_BYTES_MAX);
     let (mut sink, mut stream) = socket.split();
     let (refuse, refusals) = mpsc::channel(1);
@@ -45,7 +44,6 @@ pub(super) async fn carry(socket: WebSocket, hub: Stream, guest: Guest) {
     };
     tracing::debug!(?end, "a websocket has ended");
     part(&mut sink, &mut stream, end).await;
-    drop(guest);
 }
 
 /// From the client to the hub.
