@@ -26,9 +26,16 @@ pub(crate) use table::{Row, Table};
 /// The name of the variable that marks everything an agent starts, wherever it went.
 pub const MARK_VARIABLE: &str = "JACKFIELD_AGENT_MARK";
 
-/// What a process and all its descendants have in memory, pages that they share counted for each.
+/// What a process has in memory, without its descendants; 0 if it is gone.
 pub fn resident_bytes(pid: u32) -> u64 {
-    Table::system().resident_bytes(pid)
+    Table::system().resident_bytes(pid).unwrap_or(0)
+}
+
+/// What a process and all its descendants have in memory, pages that they share counted for each.
+pub fn tree_resident_bytes(pid: u32) -> u64 {
+    let table = Table::system();
+    let below = table.descendants(&[pid]).into_iter().map(|it| it.pid);
+    below.chain([pid]).filter_map(|it| table.resident_bytes(it)).sum()
 }
 
 /// Different after every boot, so that a pid and a start time of an earlier boot prove nothing.

@@ -38,16 +38,11 @@ impl Table {
         self.below(roots, |_| true).into_iter().map(|row| row.process).collect()
     }
 
-    /// What a process and everything below it have in memory.
-    pub(crate) fn resident_bytes(&self, root: u32) -> u64 {
-        let below = self.descendants(&[root]).into_iter().map(|it| it.pid);
-        let pages: u64 = below.chain([root]).filter_map(|pid| self.resident_pages(pid)).sum();
-        pages * rustix::param::page_size() as u64
-    }
-
-    fn resident_pages(&self, pid: u32) -> Option<u64> {
+    /// What a process has in memory, without what is below it.
+    pub(crate) fn resident_bytes(&self, pid: u32) -> Option<u64> {
         let file = self.root.join(pid.to_string()).join("statm");
-        fs::read_to_string(file).ok()?.split(' ').nth(1)?.parse().ok()
+        let pages: u64 = fs::read_to_string(file).ok()?.split(' ').nth(1)?.parse().ok()?;
+        Some(pages * rustix::param::page_size() as u64)
     }
 
     /// The same, without those that are not to be entered and what is below them.

@@ -1,7 +1,7 @@
 //! A snapshot as a page of the text that Prometheus reads. Names say the unit; what is counted ends in `_total`.
 
 use super::Snapshot;
-use jackfield_agents::resident_bytes;
+use jackfield_agents::{resident_bytes, tree_resident_bytes};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -93,20 +93,14 @@ fn trees(registry: &mut Registry, snapshot: &Snapshot) {
     for process in &snapshot.gauges.processes {
         let session = process.session.as_deref().unwrap_or_default().to_owned();
         let tree = Tree { agent: process.agent.to_string(), session };
-        let bytes = i64::try_from(resident_bytes(process.pid)).unwrap_or(i64::MAX);
+        let bytes = i64::try_from(tree_resident_bytes(process.pid)).unwrap_or(i64::MAX);
         trees.get_or_create(&tree).inc_by(bytes);
     }
     registry.register("agent_resident_bytes", "Memory of an agent and all it started", trees);
     let ours: Gauge = Gauge::default();
-    ours.set(i64::try_from(own_bytes()).unwrap_or(i64::MAX));
+    // Without our children: each agent has a row of its own.
+    ours.set(i64::try_from(resident_bytes(std::process::id())).unwrap_or(i64::MAX));
     registry.register("resident_bytes", "Memory of the daemon itself", ours);
-}
-
-/// Without our children: each agent has a row of its own.
-fn own_bytes() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: u64 = statm.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
-    pages * rustix::param::page_size() as u64
 }
 
 fn number(count: usize) -> i64 {
