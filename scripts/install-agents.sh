@@ -105,6 +105,9 @@ link claude-agent-acp "$modules/@agentclientprotocol/claude-agent-acp/dist/index
 link codex "$modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 link codex-acp "$modules/@agentclientprotocol/codex-acp/dist/index.js"
 link gemini "$modules/@google/gemini-cli/bundle/gemini.js"
+# Not an agent: the reference server of MCP, for our own agent.
+npm_set mcp ci
+link mcp-server-everything mcp/node_modules/@modelcontextprotocol/server-everything/dist/index.js
 # Not agents: the official SDKs, as clients of the web front.
 npm_set sdk ci crates/e2e/node
 cargo build --quiet --locked --manifest-path crates/e2e/rust/Cargo.toml --target-dir "$agents/sdk-rust" >&2

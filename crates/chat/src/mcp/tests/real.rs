@@ -1,0 +1,144 @@
+//! The reference server, over each of its transports.
+
+use super::*;
+use crate::tool::Grant;
+use agent_client_protocol::v1::schema::{EnvVariable, McpServerHttp};
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+/// Where `scripts/install-agents.sh` put it.
+fn everything() -> PathBuf {
+    let chosen = std::env::var_os("JACKFIELD_AGENTS_DIR").map(PathBuf::from);
+    let in_tree = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents");
+    let path = chosen.unwrap_or_else(in_tree).join("bin/mcp-server-everything");
+    assert!(path.exists(), "the MCP server is missing: run scripts/install-agents.sh");
+    std::path::absolute(path).unwrap()
+}
+
+/// The server behind an address. It ends with the test.
+struct Listening {
+    child: Child,
+    port: u16,
+}
+
+/// It listens to the whole world, on a port of its own choice, and does not tell which: this makes it
+/// listen to this machine alone, on any port, and say so.
+const ON_LOOPBACK: &str = "data:text/javascript,
+    import net from 'node:net';
+    const listen = net.Server.prototype.listen;
+    net.Server.prototype.listen = function (_, ...rest) {
+        this.once('listening', () => console.error('at ' + this.address().port));
+        return listen.call(this, 0, '127.0.0.1', ...rest);
+    };";
+
+impl Listening {
+    fn start(mode: &str, rig: &Rig) -> Listening {
+        let mut command = Command::new("node");
+        command.arg("--import").arg(ON_LOOPBACK.replace('\n', " ")).arg(everything()).arg(mode);
+        command.env_clear().envs(rig.ground.env.clone());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("node");
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = stderr.lines().map_while(Result::ok);
+        let port = lines.find_map(|it| it.strip_prefix("at ")?.parse().ok()).expect("a port");
+        // It goes on writing, and must not find the pipe closed.
+        std::thread::spawn(move || lines.for_each(drop));
+        Listening { child, port }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn on_stdio(name: &str) -> McpServer {
+    let env = vec![EnvVariable::new("GIVEN", "by the client")];
+    let args = vec!["stdio".to_owned()];
+    McpServer::Stdio(McpServerStdio::new(name, everything()).args(args).env(env))
+}
+
+/// What every transport must carry.
+async fn use_it(servers: &Servers) {
+    assert_eq!(settled(servers).await, [""; 0]);
+    let names = names(servers);
+    assert!(names.iter().any(|it| it == "ev_echo"), "{names:?}");
+    assert_eq!(names[names.len() - 2..], ["mcp_list_resources", "mcp_read_resource"]);
+
+    let job = prepare(servers, "ev_echo", &json!({ "message": "hello" })).unwrap();
+    assert_eq!(job.grant, Grant::Ask("mcp ev.echo".to_owned()));
+    assert_eq!(job.title, "ev.echo");
+    let echo = servers.run(job).await;
+    assert!(!echo.failed && echo.text.contains("hello"), "{echo:?}");
+
+    let image = call(servers, "ev_get-tiny-image", &json!({})).await;
+    assert!(image.text.contains("[a picture (image/png), shown to the user]"), "{}", image.text);
+    let blocks = content(&image);
+    let picture = blocks.as_array().unwrap().iter().find(|it| it["content"]["type"] == "image");
+    assert_eq!(picture.unwrap()["content"]["mimeType"], "image/png");
+
+    let listed = call(servers, "mcp_list_resources", &json!({})).await;
+    let architecture = "demo://resource/static/document/architecture.md";
+    assert!(listed.text.contains(&format!("ev {architecture} ")), "{}", listed.text);
+    assert!(listed.text.contains("demo://resource/dynamic/text/{resourceId}"), "{}", listed.text);
+    let asked = json!({ "server": "ev", "uri": architecture });
+    let read = call(servers, "mcp_read_resource", &asked).await;
+    assert!(!read.failed && read.text.starts_with(architecture), "{}", read.text);
+
+    let wrong = call(servers, "ev_echo", &json!({ "message": 7 })).await;
+    assert!(wrong.failed, "{wrong:?}");
+}
+
+#[tokio::test]
+async fn a_server_on_stdio_is_used() {
+    let rig = Rig::new();
+    let servers = rig.start([on_stdio("ev")], BOUND);
+    use_it(&servers).await;
+    rig.end(servers).await;
+}
+
+#[tokio::test]
+async fn a_server_over_streamable_http_is_used() {
+    let rig = Rig::new();
+    let listening = Listening::start("streamableHttp", &rig);
+    let url = format!("http://127.0.0.1:{}/mcp", listening.port);
+    let servers = rig.start([McpServer::Http(McpServerHttp::new("ev", url))], BOUND);
+    use_it(&servers).await;
+    drop(listening);
+    let gone = call(&servers, "ev_echo", &json!({ "message": "hello" })).await;
+    assert!(gone.failed && gone.text.contains("`ev`"), "{gone:?}");
+    rig.end(servers).await;
+}
+
+#[tokio::test]
+async fn a_server_sees_what_it_was_given_and_nothing_else() {
+    let rig = Rig::new();
+    let servers = rig.start([on_stdio("ev")], BOUND);
+    settled(&servers).await;
+    servers.offered();
+    let seen = call(&servers, "ev_get-env", &json!({})).await.text;
+    let seen: Value = serde_json::from_str(&seen).unwrap();
+    let mut names: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["GIVEN", "HOME", jackfield_agents::MARK_VARIABLE, "PATH"]);
+    assert_eq!(seen["GIVEN"], "by the client");
+    rig.end(servers).await;
+}
+
+#[tokio::test]
+async fn two_servers_of_one_name_are_told_apart() {
+    let rig = Rig::new();
+    let servers = rig.start([on_stdio("ev"), on_stdio("ev")], BOUND);
+    assert_eq!(settled(&servers).await, [""; 0]);
+    let names = names(&servers);
+    for name in ["ev_echo", "ev_2_echo"] {
+        assert!(names.iter().any(|it| it == name), "{names:?}");
+    }
+    let echo = call(&servers, "ev_2_echo", &json!({ "message": "second" })).await;
+    assert!(echo.text.contains("second"), "{echo:?}");
+    rig.end(servers).await;
+}
