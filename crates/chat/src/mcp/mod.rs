@@ -14,6 +14,7 @@ mod names;
 mod resources;
 mod result;
 mod server;
+mod sse;
 mod stdio;
 #[cfg(test)]
 mod tests;

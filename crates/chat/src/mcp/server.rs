@@ -2,7 +2,7 @@
 
 use super::{
     ground::Ground,
-    http, result,
+    http, result, sse,
     stdio::{self, LastWords},
 };
 use crate::tool::Outcome;
@@ -215,6 +215,7 @@ async fn start(
             ear.serve(pipe).await
         }
         McpServer::Http(spec) => ear.serve(http::open(&spec)?).await,
+        McpServer::Sse(spec) => ear.serve(sse::open(&spec).await?).await,
         _ => return Err("this agent does not know its transport".to_owned()),
     };
     let running = running.map_err(|error| why_not(&error))?;

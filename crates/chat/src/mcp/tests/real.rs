@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tool::Grant;
-use agent_client_protocol::v1::schema::{EnvVariable, McpServerHttp};
+use agent_client_protocol::v1::schema::{EnvVariable, McpServerHttp, McpServerSse};
 use std::{
     io::{BufRead as _, BufReader},
     process::{Child, Command, Stdio},
@@ -111,6 +111,21 @@ async fn a_server_over_streamable_http_is_used() {
     drop(listening);
     let gone = call(&servers, "ev_echo", &json!({ "message": "hello" })).await;
     assert!(gone.failed && gone.text.contains("`ev`"), "{gone:?}");
+    rig.end(servers).await;
+}
+
+#[tokio::test]
+async fn a_server_over_the_older_sse_is_used() {
+    let rig = Rig::new();
+    let listening = Listening::start("sse", &rig);
+    let url = format!("http://127.0.0.1:{}/sse", listening.port);
+    let servers = rig.start([McpServer::Sse(McpServerSse::new("ev", url))], BOUND);
+    use_it(&servers).await;
+    drop(listening);
+    rig.wait_until("its end is noticed", |_| {
+        prepare(&servers, "ev_echo", &json!({})).is_err_and(|it| it.contains("`ev` has ended"))
+    })
+    .await;
     rig.end(servers).await;
 }
 
