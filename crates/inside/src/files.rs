@@ -37,6 +37,12 @@ pub struct WriteFile {
     pub content: String,
 }
 
+/// No method of the protocol: only our own agent removes files.
+#[derive(Debug)]
+pub struct RemoveFile {
+    pub path: PathBuf,
+}
+
 impl ReadFile {
     pub fn run(&self, dirs: &[PathBuf]) -> Result<String, Fault> {
         let place = Place::find(&self.path, dirs)?;
@@ -121,6 +127,21 @@ impl WriteFile {
         let draft = Draft::new(&parent, mode.is_some()).map_err(fault)?;
         draft.write(self.content.as_bytes(), mode).map_err(|error| failed(&place, &error))?;
         draft.become_file(&name).map_err(fault)
+    }
+}
+
+impl RemoveFile {
+    pub fn run(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
+        let place = Place::find(&self.path, dirs)?;
+        if !place.missing.is_empty() {
+            return Err(place.fault(Errno::NOENT));
+        }
+        let (parent, name) = place.open_parent()?;
+        let fault = |errno| place.fault(errno);
+        let stat = rustix::fs::statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(fault)?;
+        let file = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+        is_file(&place, file.is_dir(), file.is_file())?;
+        rustix::fs::unlinkat(&parent, &name, AtFlags::empty()).map_err(fault)
     }
 }
 
@@ -248,6 +269,23 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_a_file_inside_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir_all(work.join("sub")).unwrap();
+        fs::write(work.join("a"), "").unwrap();
+        fs::write(dir.path().join("b"), "").unwrap();
+        let dirs = [work.clone()];
+        let remove = |path| RemoveFile { path }.run(&dirs).map_err(|it| it.to_string());
+        remove(work.join("a")).unwrap();
+        assert!(!work.join("a").exists());
+        assert!(remove(work.join("a")).unwrap_err().contains("no file"));
+        assert!(remove(work.join("sub")).unwrap_err().contains("is a directory"));
+        assert!(remove(work.join("../b")).unwrap_err().contains("outside"));
+        assert!(dir.path().join("b").exists());
     }
 
     #[test]

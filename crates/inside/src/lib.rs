@@ -11,6 +11,6 @@ mod files;
 mod place;
 mod screen;
 
-pub use files::{ReadFile, WriteFile};
+pub use files::{ReadFile, RemoveFile, WriteFile};
 pub use place::{Place, refused};
 pub use screen::Screen;

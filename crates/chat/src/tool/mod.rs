@@ -1,15 +1,49 @@
 //! What the model can do: tools of our own, each in a file.
+//!
+//! A call is prepared first: its arguments are read, and what it would do is found out, so that a
+//! person sees it before they allow it. Then it is run. Dropping a run is how it is cancelled, and
+//! nothing stays behind: no process, no terminal, no thread that searches on.
+//!
+//! The `table` says what there is, `args` reads what a model wrote, `files` reads and writes through
+//! the client or without it, a `change` is what write, edit and patch come down to, and `cut` bounds
+//! what the model is told.
 
+mod args;
+mod change;
+mod cut;
+mod edit;
+mod files;
+mod glob;
+mod grep;
+mod list;
+mod read;
+mod shell;
+mod table;
+mod todo;
+mod walk;
+#[cfg(test)]
+mod world;
+mod write;
+
+use crate::model::Call;
 use agent_client_protocol::{
     Client,
     v1::{
         ConnectionTo,
-        schema::{PlanEntry, SessionId, ToolCallContent, ToolCallLocation, ToolKind},
+        schema::{
+            Content, PlanEntry, SessionId, ToolCallContent, ToolCallLocation, ToolCallUpdateFields,
+            ToolKind,
+        },
     },
 };
+use args::Args;
 use jackfield_agents::GuardCommand;
 use serde_json::Value;
 use std::path::PathBuf;
+use table::Tool;
+
+/// Where progress is told while a call runs.
+pub(crate) type Show<'a> = &'a (dyn Fn(ToolCallUpdateFields) + Send + Sync);
 
 /// Where a session works, and through whom.
 #[derive(Clone)]
@@ -69,4 +103,76 @@ pub(crate) struct Outcome {
     pub(crate) raw: Option<Value>,
     /// The plan, if the call changed it.
     pub(crate) plan: Option<Vec<PlanEntry>>,
+}
+
+/// What one of our tools does when it is allowed.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Read(read::Read),
+    List(list::List),
+    Glob(glob::Glob),
+    Grep(grep::Grep),
+    Change(change::Changes),
+    Shell(shell::Shell),
+    Todo(Vec<PlanEntry>),
+}
+
+/// The tools as a request offers them. Without `may_change`, only those that change nothing.
+pub(crate) fn offered(site: &Site, may_change: bool) -> Vec<Value> {
+    let fits = |tool: &&Tool| (may_change || !tool.changes) && (site.fetch || !tool.web);
+    table::TOOLS.iter().filter(fits).map(Tool::to_spec).collect()
+}
+
+/// Finds out what a call would do. An error is told to the model as the result of the call.
+pub(crate) async fn prepare(call: &Call, site: &Site) -> Result<Job<Work>, String> {
+    let tool = table::find(&call.name, site)?;
+    let args = Args::read(tool, &call.arguments)?;
+    match tool.name {
+        table::READ => read::prepare(&args, site).await,
+        table::LIST => list::prepare(&args, site).await,
+        table::GLOB => glob::prepare(&args, site).await,
+        table::GREP => grep::prepare(&args, site).await,
+        table::WRITE => write::prepare(&args, site).await,
+        table::EDIT => edit::prepare(&args, site).await,
+        table::SHELL => shell::prepare(&args, site).await,
+        table::PLAN => todo::prepare(&args),
+        name => unreachable!("`{name}` is in the table and nobody prepares it"),
+    }
+}
+
+/// Does what was prepared.
+pub(crate) async fn run(job: Job<Work>, site: &Site, show: Show<'_>) -> Outcome {
+    match job.work {
+        Work::Read(work) => work.run(site).await,
+        Work::List(work) => work.run().await,
+        Work::Glob(work) => work.run().await,
+        Work::Grep(work) => work.run().await,
+        Work::Change(work) => work.run(site).await,
+        Work::Shell(work) => work.run(site, show).await,
+        Work::Todo(entries) => todo::run(entries),
+    }
+}
+
+impl Outcome {
+    /// What a tool found out.
+    fn told(text: String) -> Outcome {
+        Outcome { text, ..Outcome::default() }
+    }
+
+    fn failed(text: String) -> Outcome {
+        Outcome { text, failed: true, ..Outcome::default() }
+    }
+
+    fn or_failed(result: Result<Outcome, String>) -> Outcome {
+        result.unwrap_or_else(Outcome::failed)
+    }
+}
+
+/// What a program printed or a file holds, for people: editors show text as Markdown.
+fn fenced(text: &str) -> ToolCallContent {
+    let longest = text.split(|it| it != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(3.max(longest + 1));
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let block = format!("{fence}\n{text}{end}{fence}");
+    ToolCallContent::Content(Content::new(block))
 }
