@@ -32,9 +32,8 @@ pub struct EventReader {
     limit: usize,
     /// The start of a line whose end has not come yet.
     partial: Vec<u8>,
+    /// Each line with a LF, so that one empty line is not the same as none.
     data: Vec<u8>,
-    /// A `data` field came, be it empty: without one there is no event.
-    has_data: bool,
     name: Vec<u8>,
     id: Vec<u8>,
     /// No line has ended yet.
@@ -51,7 +50,6 @@ impl EventReader {
             limit,
             partial: Vec::new(),
             data: Vec::new(),
-            has_data: false,
             name: Vec::new(),
             id: Vec::new(),
             first: true,
@@ -123,11 +121,9 @@ impl EventReader {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match &line[..colon] {
             b"data" => {
-                self.check(self.data.len() + usize::from(self.has_data) + value.len())?;
-                if mem::replace(&mut self.has_data, true) {
-                    self.data.push(b'\n');
-                }
+                self.check(self.data.len() + value.len())?;
                 self.data.extend_from_slice(value);
+                self.data.push(b'\n');
             }
             b"event" => value.clone_into(&mut self.name),
             b"id" if !value.contains(&0) => value.clone_into(&mut self.id),
@@ -138,9 +134,8 @@ impl EventReader {
     }
 
     fn dispatch(&mut self, on_event: &mut OnEvent<'_>) {
-        if mem::take(&mut self.has_data) {
-            let [name, data, id] =
-                [&self.name, &self.data, &self.id].map(|it| String::from_utf8_lossy(it));
+        if let Some(data) = self.data.strip_suffix(b"\n") {
+            let [name, data, id] = [&self.name, data, &self.id].map(String::from_utf8_lossy);
             on_event(Event { name: &name, data: &data, id: &id });
         }
         self.name.clear();
