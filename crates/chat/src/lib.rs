@@ -22,7 +22,7 @@
 //!
 //! **Invariant:** every prompt can be cancelled at any moment, and the next one knows nothing of it.
 
-#![allow(dead_code, reason = "for the time of building")]
+#![allow(dead_code, unused_imports, reason = "for the time of building")]
 
 mod content;
 mod history;

@@ -35,9 +35,9 @@ pub struct Settings {
 const BASE_URL: &str = "https://api.openai.com/v1";
 const MODEL: &str = "gpt-4o";
 /// Ten thousand tokens at the 20 a second of a processor without a graphics card.
-const FIRST_TOKEN_MAX: Duration = Duration::from_secs(600);
+const FIRST_TOKEN_MAX: Duration = Duration::from_mins(10);
 /// A swapped-out model wakes within it.
-const IDLE_MAX: Duration = Duration::from_secs(120);
+const IDLE_MAX: Duration = Duration::from_mins(2);
 
 impl Settings {
     /// Reads variables; what is wrong with one is told, and its default is used.

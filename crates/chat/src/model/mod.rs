@@ -1,5 +1,23 @@
 //! The model: a request goes out, deltas come in, an answer is what they make together.
 
+mod ask;
+mod drafts;
+mod endpoint;
+mod fold;
+mod listed;
+mod retry;
+mod secrets;
+mod stream;
+mod talk;
+mod text_calls;
+mod thinking;
+mod trouble;
+mod written;
+
+pub(crate) use listed::Listed;
+pub(crate) use talk::Model;
+pub(crate) use trouble::Trouble;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
