@@ -16,6 +16,7 @@ mod files;
 mod glob;
 mod grep;
 mod list;
+mod patch;
 mod read;
 mod shell;
 mod table;
@@ -134,6 +135,7 @@ pub(crate) async fn prepare(call: &Call, site: &Site) -> Result<Job<Work>, Strin
         table::GREP => grep::prepare(&args, site).await,
         table::WRITE => write::prepare(&args, site).await,
         table::EDIT => edit::prepare(&args, site).await,
+        table::APPLY_PATCH => patch::prepare(&args, site).await,
         table::SHELL => shell::prepare(&args, site).await,
         table::PLAN => todo::prepare(&args),
         name => unreachable!("`{name}` is in the table and nobody prepares it"),

@@ -10,6 +10,7 @@ pub(super) const GLOB: &str = "glob";
 pub(super) const GREP: &str = "grep";
 pub(super) const WRITE: &str = "write";
 pub(super) const EDIT: &str = "edit";
+pub(super) const APPLY_PATCH: &str = "apply_patch";
 pub(super) const SHELL: &str = "shell";
 pub(super) const PLAN: &str = "todo";
 
@@ -186,6 +187,20 @@ pub(super) const TOOLS: &[Tool] = &[
             may("replace_all", FieldKind::Flag, "Whether to replace it everywhere in the file."),
         ],
         example: r#"{"path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}"#,
+    },
+    Tool {
+        name: APPLY_PATCH,
+        description: "Changes several places or files at once. A patch is `*** Begin Patch`, \
+                      sections, `*** End Patch`. A section is `*** Add File: PATH` and lines with \
+                      `+`, or `*** Delete File: PATH`, or `*** Update File: PATH` (then maybe \
+                      `*** Move to: PATH`) and hunks: `@@`, maybe with a line above the place, \
+                      then lines with a space (as they are), `-` (to remove) or `+` (to add), \
+                      with three lines around each change. A unified diff is fine too.",
+        kind: ToolKind::Edit,
+        changes: true,
+        web: false,
+        fields: &[need("patch", FieldKind::Text, "The whole patch.")],
+        example: r#"{"patch": "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"}"#,
     },
     Tool {
         name: SHELL,
