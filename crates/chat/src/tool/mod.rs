@@ -22,6 +22,7 @@ mod shell;
 mod table;
 mod todo;
 mod walk;
+mod web_fetch;
 #[cfg(test)]
 mod world;
 mod write;
@@ -116,6 +117,7 @@ pub(crate) enum Work {
     Change(change::Changes),
     Shell(shell::Shell),
     Todo(Vec<PlanEntry>),
+    Fetch(web_fetch::Fetch),
 }
 
 /// The tools as a request offers them. Without `may_change`, only those that change nothing.
@@ -138,6 +140,7 @@ pub(crate) async fn prepare(call: &Call, site: &Site) -> Result<Job<Work>, Strin
         table::APPLY_PATCH => patch::prepare(&args, site).await,
         table::SHELL => shell::prepare(&args, site).await,
         table::PLAN => todo::prepare(&args),
+        table::WEB_FETCH => web_fetch::prepare(&args),
         name => unreachable!("`{name}` is in the table and nobody prepares it"),
     }
 }
@@ -152,6 +155,7 @@ pub(crate) async fn run(job: Job<Work>, site: &Site, show: Show<'_>) -> Outcome 
         Work::Change(work) => work.run(site).await,
         Work::Shell(work) => work.run(site, show).await,
         Work::Todo(entries) => todo::run(entries),
+        Work::Fetch(work) => work.run().await,
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) const EDIT: &str = "edit";
 pub(super) const APPLY_PATCH: &str = "apply_patch";
 pub(super) const SHELL: &str = "shell";
 pub(super) const PLAN: &str = "todo";
+pub(super) const WEB_FETCH: &str = "web_fetch";
 
 pub(super) struct Tool {
     pub(super) name: &'static str,
@@ -227,6 +228,16 @@ pub(super) const TOOLS: &[Tool] = &[
         web: false,
         fields: &[need("todos", FieldKind::Todos, "All entries, in their order.")],
         example: r#"{"todos": [{"content": "write a test", "status": "in_progress"}]}"#,
+    },
+    Tool {
+        name: WEB_FETCH,
+        description: "Fetches a page of the public web and gives its text. Pages on this machine \
+                      and in its network are not fetched.",
+        kind: ToolKind::Fetch,
+        changes: false,
+        web: true,
+        fields: &[need("url", FieldKind::Text, "A whole URL, with http or https.")],
+        example: r#"{"url": "https://docs.rs/serde"}"#,
     },
 ];
 
