@@ -44,15 +44,31 @@ npm_set() { # directory npm-command [where its lock file is]
     stamp "$locks/package-lock.json" >"$agents/$1/installed"
 }
 
+# Every step says if it failed: it may run where the shell does not stop by itself.
 python_set() { # directory minor-version
     lock="scripts/agents/python/$1.txt"
     is_installed "$1" "$lock" && return
-    python=$(python_new_enough "$2")
+    python=$(python_new_enough "$2") || return 1
     rm -rf "${agents:?}/$1"
-    "$python" -m venv "$agents/$1"
+    "$python" -m venv "$agents/$1" || return 1
     "$agents/$1/bin/python" -m pip install --quiet --disable-pip-version-check \
-        --only-binary :all: --require-hashes --no-deps -r "$lock" >&2
+        --only-binary :all: --require-hashes --no-deps -r "$lock" >&2 || return 1
     stamp "$lock" >"$agents/$1/installed"
+}
+
+# It is no fault if there is no way to these packages, which are large. Whoever misses them is told: now,
+# and by the tests that are left out then.
+python_set_if_reachable() { # directory minor-version
+    rm -f "$agents/$1.skipped"
+    said=$(python_set "$1" "$2" 2>&1) && return
+    case $said in
+    *NewConnectionError* | *ConnectTimeout* | *"name resolution"* | *ProxyError*)
+        rm -rf "${agents:?}/$1"
+        echo "$1 is skipped: the packages cannot be reached" | tee "$agents/$1.skipped" >&2
+        return 1
+        ;;
+    esac
+    fail "$1 could not be installed: $said"
 }
 
 python_new_enough() { # minor-version
@@ -108,6 +124,10 @@ link gemini "$modules/@google/gemini-cli/bundle/gemini.js"
 # Not an agent: the reference server of MCP, for our own agent.
 npm_set mcp ci
 link mcp-server-everything mcp/node_modules/@modelcontextprotocol/server-everything/dist/index.js
+# Not an agent: a real model, small enough for tests, and llama.cpp's server for it.
+if python_set_if_reachable model 10; then
+    echo "model $agents/model/bin/python"
+fi
 # Not agents: the official SDKs, as clients of the web front.
 npm_set sdk ci crates/e2e/node
 cargo build --quiet --locked --manifest-path crates/e2e/rust/Cargo.toml --target-dir "$agents/sdk-rust" >&2

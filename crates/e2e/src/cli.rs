@@ -59,11 +59,15 @@ fn program(name: &str) -> PathBuf {
     installed(Path::new("bin").join(name))
 }
 
+/// Where everything is that `scripts/install-agents.sh` installs.
+pub fn agents_dir() -> PathBuf {
+    let chosen = env::var_os("JACKFIELD_AGENTS_DIR").map(PathBuf::from);
+    chosen.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents"))
+}
+
 /// Something below the directory of agents.
 pub fn installed(what: impl AsRef<Path>) -> PathBuf {
-    let chosen = env::var_os("JACKFIELD_AGENTS_DIR").map(PathBuf::from);
-    let in_tree = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents");
-    let path = chosen.unwrap_or_else(in_tree).join(&what);
+    let path = agents_dir().join(&what);
     let (is_there, what) = (path.exists(), what.as_ref().display());
     assert!(is_there, "`{what}` is missing: run scripts/install-agents.sh (nightly ones: --all)");
     std::path::absolute(&path).expect("a working directory")

@@ -1,9 +1,9 @@
 //! The real binary under test: its directories, its daemon, its clients, and the processes it leaves.
 //!
 //! Read in this order: [`home`] (one Jackfield in a directory of its own), [`client`] (a plain ACP
-//! client over a socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents), [`app`]
-//! (somebody's program with our client in it), [`procs`] (who is alive), [`wait`] (conditions with a
-//! bound).
+//! client over a socket or pipes), [`http`] (the same over HTTP), [`cli`] (real agents),
+//! [`real_model`] (a real model), [`app`] (somebody's program with our client in it), [`procs`] (who is
+//! alive), [`wait`] (conditions with a bound).
 
 pub mod acp;
 pub mod app;
@@ -13,6 +13,7 @@ pub mod home;
 pub mod http;
 pub mod procs;
 pub mod proxy;
+pub mod real_model;
 pub mod wait;
 
 pub use app::App;
@@ -20,4 +21,5 @@ pub use cli::Cli;
 pub use client::Client;
 pub use home::{Daemon, Home};
 pub use http::Web;
+pub use real_model::RealModel;
 pub use wait::wait_for;

@@ -28,6 +28,7 @@ mod matrix_resume;
 mod notify;
 mod policy;
 mod queue;
+mod real_model;
 mod recipes;
 mod resume_http;
 mod runner;
