@@ -29,6 +29,7 @@ mod history;
 mod mcp;
 mod model;
 mod options;
+mod process;
 mod settings;
 mod store;
 mod tool;

@@ -1,8 +1,8 @@
 //! Where servers of a session run, and with what.
 
-use crate::tool::Site;
+use crate::{process, tool::Site};
 use jackfield_agents::GuardCommand;
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 /// What a server on stdio needs of its session.
 #[derive(Clone)]
@@ -19,11 +19,7 @@ impl Ground {
     pub(crate) fn of(site: &Site) -> Ground {
         let Site { dirs, guard, ledger, .. } = site.clone();
         let dir = dirs.into_iter().next().unwrap_or_else(|| PathBuf::from("/"));
-        // What is no UTF-8 is of no use to a server.
-        let ours = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        let env = ours.filter(|(name, _)| !is_private(name)).collect();
+        let env = process::environment(std::env::vars_os());
         Ground { dir, guard, ledger, env }
     }
 
@@ -36,31 +32,9 @@ impl Ground {
     }
 }
 
-/// The key of the model is for the model, and what is ours is for us.
-fn is_private(name: &str) -> bool {
-    name == "OPENAI_API_KEY" || name.starts_with("JACKFIELD_")
-}
-
-/// A name for one start of one server that no other start has.
-pub(super) fn new_mark() -> Result<String, String> {
-    let mut random = [0; 12];
-    getrandom::fill(&mut random).map_err(|error| format!("there is no randomness: {error}"))?;
-    let mut mark = "mcp-".to_owned();
-    for byte in random {
-        let _infallible = write!(mark, "{byte:02x}");
-    }
-    Ok(mark)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_server_sees_neither_our_key_nor_what_is_ours() {
-        assert!(is_private("OPENAI_API_KEY") && is_private("JACKFIELD_TOKEN"));
-        assert!(!is_private("PATH") && !is_private("OPENAI_BASE_URL"));
-    }
 
     #[test]
     fn what_the_client_gives_a_server_wins() {
@@ -70,10 +44,5 @@ mod tests {
         let ground = Ground { dir: "/".into(), guard, ledger: "/".into(), env };
         let all = ground.env_with(vec![pair("A", "3"), pair("OPENAI_API_KEY", "theirs")]);
         assert_eq!(all, [pair("B", "2"), pair("A", "3"), pair("OPENAI_API_KEY", "theirs")]);
-    }
-
-    #[test]
-    fn no_two_marks_are_the_same() {
-        assert_ne!(new_mark().unwrap(), new_mark().unwrap());
     }
 }

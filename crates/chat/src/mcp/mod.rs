@@ -21,7 +21,7 @@ mod tests;
 
 use crate::{
     model::Call,
-    tool::{Grant, Job, Outcome},
+    tool::{Grant, Job, Outcome, args},
 };
 use agent_client_protocol::v1::schema::{McpServer, ToolKind};
 pub(crate) use ground::Ground;
@@ -148,15 +148,17 @@ impl Servers {
     }
 }
 
-/// A model that has nothing to say about a call says nothing at all.
 fn arguments_of(call: &Call) -> Result<JsonObject, String> {
-    let text = call.arguments.trim();
-    if text.is_empty() {
-        return Ok(JsonObject::new());
+    let name = &call.name;
+    match args::parse(&call.arguments) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        // A model that has nothing to say about a call says nothing at all.
+        Ok(Value::Null) => Ok(JsonObject::new()),
+        Ok(_) => Err(format!("The arguments of `{name}` are JSON, but no object. Call it again.")),
+        Err(error) => {
+            Err(format!("The arguments of `{name}` are no JSON ({error}). Call it again."))
+        }
     }
-    serde_json::from_str(text).map_err(|error| {
-        format!("The arguments of `{}` are no JSON object: {error}. Call it again.", call.name)
-    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

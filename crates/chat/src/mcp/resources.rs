@@ -83,7 +83,7 @@ pub(super) async fn list(servers: &[Arc<Server>]) -> Outcome {
     if listed.is_empty() {
         listed.push_str("There are no resources.");
     }
-    result::text(listed)
+    Outcome::told(result::bounded(&listed))
 }
 
 async fn list_one(server: &Server, listed: &mut String) -> Result<(), String> {
@@ -121,7 +121,9 @@ pub(super) async fn read(server: &Server, uri: String) -> Outcome {
     };
     match answer {
         Ok(ReadResourceResponse::Complete(read)) => result::from_resource(read.contents),
-        Ok(_) => result::failed("The server wants input, which this agent cannot give.".to_owned()),
-        Err(why) => result::failed(why),
+        Ok(_) => {
+            Outcome::failed("The server wants input, which this agent cannot give.".to_owned())
+        }
+        Err(why) => Outcome::failed(why),
     }
 }

@@ -1,12 +1,13 @@
 //! What comes of a call: words for the model, within bounds, and everything for people.
 
-use crate::tool::Outcome;
+use crate::tool::{
+    Outcome,
+    cut::{OUTPUT_CHARS_MAX, cut},
+    fenced,
+};
 use agent_client_protocol::v1::schema::{self, Content, ToolCallContent};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents};
-use std::fmt::Write as _;
 
-/// What a model hears of one call.
-const TEXT_CHARS_MAX: usize = 30_000;
 /// A bigger picture would not fit into a frame together with anything else.
 const BLOCK_BYTES_MAX: usize = 8 << 20;
 /// What a person reads of the arguments before they allow a call.
@@ -16,7 +17,7 @@ pub(super) fn outcome(result: CallToolResult) -> Outcome {
     let mut outcome = from_blocks(result.content);
     if outcome.text.is_empty() {
         outcome.text = match &result.structured_content {
-            Some(value) => bounded(value.to_string()),
+            Some(value) => bounded(&value.to_string()),
             None => "(The tool said nothing.)".to_owned(),
         };
     }
@@ -32,18 +33,8 @@ pub(super) fn from_resource(contents: Vec<ResourceContents>) -> Outcome {
 
 fn from_blocks(blocks: Vec<ContentBlock>) -> Outcome {
     let told: Vec<String> = blocks.iter().map(told).collect();
-    let text = bounded(told.join("\n"));
+    let text = bounded(&told.join("\n"));
     Outcome { text, content: blocks.into_iter().map(shown).collect(), ..Outcome::default() }
-}
-
-pub(super) fn failed(why: String) -> Outcome {
-    let content = vec![text_block(why.clone())];
-    Outcome { text: why, failed: true, content, ..Outcome::default() }
-}
-
-pub(super) fn text(text: String) -> Outcome {
-    let text = bounded(text);
-    Outcome { content: vec![text_block(text.clone())], text, ..Outcome::default() }
 }
 
 /// What a person should see before they allow a call.
@@ -52,8 +43,7 @@ pub(super) fn shown_arguments(arguments: &JsonObject) -> Vec<ToolCallContent> {
         return Vec::new();
     }
     let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
-    let cut = cut(json, ARGUMENTS_CHARS_MAX);
-    vec![text_block(format!("```json\n{cut}\n```"))]
+    vec![fenced(&cut(&json, ARGUMENTS_CHARS_MAX, "they are too long to be shown"))]
 }
 
 /// A block in words.
@@ -81,13 +71,13 @@ fn told(block: &ContentBlock) -> String {
 fn shown(block: ContentBlock) -> ToolCallContent {
     let told = told(&block);
     if let ContentBlock::Text(_) = block {
-        return text_block(bounded(told));
+        return text_block(bounded(&told));
     }
     let block = serde_json::to_value(block).ok();
     let block = block.filter(|it| it.to_string().len() <= BLOCK_BYTES_MAX);
     match block.and_then(|it| serde_json::from_value::<schema::ContentBlock>(it).ok()) {
         Some(block) => ToolCallContent::Content(Content::new(block)),
-        None => text_block(format!("{} (left out: it is too large)", bounded(told))),
+        None => text_block(format!("{} (left out: it is too large)", bounded(&told))),
     }
 }
 
@@ -95,16 +85,6 @@ fn text_block(text: String) -> ToolCallContent {
     ToolCallContent::from(schema::ContentBlock::from(text))
 }
 
-fn bounded(text: String) -> String {
-    cut(text, TEXT_CHARS_MAX)
-}
-
-/// Its beginning, and how much is missing.
-fn cut(mut text: String, chars_max: usize) -> String {
-    if let Some((end, _)) = text.char_indices().nth(chars_max) {
-        let left_out = text[end..].chars().count();
-        text.truncate(end);
-        let _infallible = write!(text, "\n[{left_out} more characters were left out]");
-    }
-    text
+pub(super) fn bounded(text: &str) -> String {
+    cut(text, OUTPUT_CHARS_MAX, "ask for less at once, if the tool can do that")
 }

@@ -81,12 +81,12 @@ impl Server {
         };
         match answer {
             Ok(CallToolResponse::Complete(result)) => result::outcome(result),
-            Ok(_) => result::failed(format!(
+            Ok(_) => Outcome::failed(format!(
                 "The MCP server `{}` did not answer the call: it wants more of its client than this \
                  agent can give (input, or a task to be followed).",
                 self.label
             )),
-            Err(why) => result::failed(why),
+            Err(why) => Outcome::failed(why),
         }
     }
 

@@ -125,7 +125,7 @@ impl Transport<RoleClient> for Sse {
                 match serde_json::from_str(&text) {
                     Ok(message) => return Some(message),
                     Err(error) => {
-                        tracing::debug!(%error, "an event of an MCP server means nothing")
+                        tracing::debug!(%error, "an event of an MCP server means nothing");
                     }
                 }
             }

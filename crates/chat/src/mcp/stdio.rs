@@ -1,9 +1,10 @@
 //! A server as a process: frames over its pipes, under a guard, so that nothing of it is left.
 
-use super::{ground::Ground, ground::new_mark, server::chain};
+use super::{ground::Ground, server::chain};
+use crate::process;
 use agent_client_protocol::v1::schema::McpServerStdio;
 use bytes::Bytes;
-use jackfield_agents::{AgentEvent, AgentHandle, Exit, Full, Launch, Ledger, Speaks, spawn};
+use jackfield_agents::{AgentEvent, AgentHandle, Exit, Full, Launch, Speaks, spawn};
 use jackfield_wire::Frame;
 use rmcp::{
     RoleClient,
@@ -43,11 +44,10 @@ pub(super) fn open(server: McpServerStdio, ground: &Ground) -> Result<(Pipe, Las
         env: ground.env_with(given),
         speaks: Speaks::Frames,
     };
-    let ledger = Ledger::open(&ground.ledger)
-        .map_err(|error| format!("`{}` cannot be written: {error}", ground.ledger.display()))?;
+    let (ledger, mark) = (process::ledger(&ground.ledger)?, process::new_mark("mcp")?);
     let (events, mail) = mpsc::channel(MAIL_MAX);
-    let handle = spawn(&ground.guard, &launch, &new_mark()?, &ledger, events, ())
-        .map_err(|error| chain(&error))?;
+    let handle =
+        spawn(&ground.guard, &launch, &mark, &ledger, events, ()).map_err(|error| chain(&error))?;
     let (said, frames) = mpsc::channel(MAIL_MAX);
     let (ended, words) = watch::channel(None);
     tokio::spawn(follow(mail, said, ended));

@@ -135,7 +135,7 @@ fn shape(tool: &Tool, what: &str) -> String {
 }
 
 /// JSON, or JSON in a JSON string, or nothing at all; a model may put a fence around it.
-fn parse(text: &str) -> Result<Value, serde_json::Error> {
+pub(crate) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     let text = inner.and_then(|it| it.strip_suffix("```")).unwrap_or(text).trim();

@@ -1,10 +1,10 @@
 //! What the model is told is bounded: the beginning and the end stay, and the gap says what it was.
 
 /// About 8,000 tokens: a call must not push the conversation out of a small window.
-pub(super) const OUTPUT_CHARS_MAX: usize = 30_000;
+pub(crate) const OUTPUT_CHARS_MAX: usize = 30_000;
 
 /// A text of at most `max` characters; `way` tells how to get what was left out.
-pub(super) fn cut(text: &str, max: usize, way: &str) -> String {
+pub(crate) fn cut(text: &str, max: usize, way: &str) -> String {
     // A text has at least as many bytes as characters.
     if text.len() <= max {
         return text.to_owned();

@@ -8,9 +8,9 @@
 //! the client or without it, a `change` is what write, edit and patch come down to, and `cut` bounds
 //! what the model is told.
 
-mod args;
+pub(crate) mod args;
 mod change;
-mod cut;
+pub(crate) mod cut;
 mod edit;
 mod files;
 mod glob;
@@ -161,11 +161,11 @@ pub(crate) async fn run(job: Job<Work>, site: &Site, show: Show<'_>) -> Outcome 
 
 impl Outcome {
     /// What a tool found out.
-    fn told(text: String) -> Outcome {
+    pub(crate) fn told(text: String) -> Outcome {
         Outcome { text, ..Outcome::default() }
     }
 
-    fn failed(text: String) -> Outcome {
+    pub(crate) fn failed(text: String) -> Outcome {
         Outcome { text, failed: true, ..Outcome::default() }
     }
 
@@ -175,7 +175,7 @@ impl Outcome {
 }
 
 /// What a program printed or a file holds, for people: editors show text as Markdown.
-fn fenced(text: &str) -> ToolCallContent {
+pub(crate) fn fenced(text: &str) -> ToolCallContent {
     let longest = text.split(|it| it != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(3.max(longest + 1));
     let end = if text.ends_with('\n') { "" } else { "\n" };

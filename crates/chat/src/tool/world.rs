@@ -70,7 +70,7 @@ pub(in crate::tool) async fn in_world(offers: Offers, body: impl AsyncFnOnce(Wor
 /// Examples are built next to the tests.
 fn guard() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    test.parent().and_then(Path::parent).unwrap().join("examples/guard")
+    test.parent().and_then(Path::parent).unwrap().join("examples/chat-guard")
 }
 
 /// Waits for a condition.

@@ -104,7 +104,7 @@ async fn arguments_that_are_no_object_are_told_to_the_model() {
     let servers = rig.script(changing::SERVER).await;
     servers.offered();
     let why = prepare(&servers, "script_first", &json!([1])).unwrap_err();
-    assert!(why.starts_with("The arguments of `script_first` are no JSON object"), "{why}");
+    assert!(why.starts_with("The arguments of `script_first` are JSON, but no object"), "{why}");
     let call = Call { id: "1".into(), name: "shell".into(), arguments: "{}".into() };
     assert!(servers.prepare(&call).is_none(), "it is not one of theirs");
     rig.end(servers).await;

@@ -3,6 +3,7 @@
 mod broken;
 mod changing;
 mod real;
+mod web;
 
 use super::{Ground, Servers, Work};
 use crate::{
@@ -21,7 +22,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 /// Nothing here takes so long, unless it is broken or the machine is very busy.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// A session's ground of its own, and a mark by which its processes are found.
 struct Rig {

@@ -1,7 +1,10 @@
 //! A command of ours: under a guard, so that its whole tree ends with it.
 
 use super::{Ended, How, OUTPUT_BYTES_MAX, Shell};
-use crate::tool::{Show, Site, cut, fenced};
+use crate::{
+    process,
+    tool::{Show, Site, cut, fenced},
+};
 use agent_client_protocol::v1::schema::ToolCallUpdateFields;
 use jackfield_agents::{AgentEvent, Exit, Launch, Ledger, Speaks, Stop, spawn};
 use jackfield_inside::Screen;
@@ -21,15 +24,15 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 
 pub(super) async fn run(shell: &Shell, site: &Site, show: Show<'_>) -> Result<Ended, String> {
     let (events, mut heard) = mpsc::channel(EVENTS_MAX);
-    let ledger = ledger(site)?;
+    let (ledger, mark) = ground(site).map_err(|it| format!("No command can be run: {it}."))?;
     let launch = Launch {
         argv: ["/bin/sh", "-c", &shell.line].map(str::to_owned).into(),
         cwd: shell.cwd.real.clone(),
-        env: environment(std::env::vars_os()),
+        env: process::environment(std::env::vars_os()),
         speaks: Speaks::Bytes,
     };
     // Dropping it ends the tree: that is how a command is cancelled.
-    let mut handle = spawn(&site.guard, &launch, &mark()?, &ledger, events, ()).map_err(|it| {
+    let mut handle = spawn(&site.guard, &launch, &mark, &ledger, events, ()).map_err(|it| {
         let source = it.source().map(|it| format!(": {it}")).unwrap_or_default();
         format!("The command could not be started: {it}{source}.")
     })?;
@@ -111,42 +114,13 @@ impl Printed {
     }
 }
 
-fn ledger(site: &Site) -> Result<Ledger, String> {
-    if site.ledger.as_os_str().is_empty() {
-        return Ok(Ledger::nowhere());
-    }
-    Ledger::open(&site.ledger).map_err(|error| {
-        let dir = site.ledger.display();
-        format!("No command can be run: `{dir}`, where running commands are noted, fails: {error}.")
-    })
-}
-
-fn mark() -> Result<String, String> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| format!("There are no random bytes: {error}."))?;
-    Ok(format!("shell-{:016x}", u64::from_le_bytes(bytes)))
-}
-
-/// Ours, without what is for the agent alone.
-fn environment(
-    ours: impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
-) -> Vec<(String, String)> {
-    ours.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name != "OPENAI_API_KEY" && !name.starts_with("JACKFIELD_"))
-        .collect()
+fn ground(site: &Site) -> Result<(Ledger, String), String> {
+    Ok((process::ledger(&site.ledger)?, process::new_mark("shell")?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_of_the_agent_stay_with_the_agent() {
-        let names = ["PATH", "OPENAI_API_KEY", "JACKFIELD_TOKEN", "OPENAI_MODEL"];
-        let env = environment(names.into_iter().map(|it| (it.into(), "x".into())));
-        let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["PATH", "OPENAI_MODEL"]);
-    }
 
     #[test]
     fn both_ends_of_much_output_are_kept() {
