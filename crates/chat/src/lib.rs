@@ -22,16 +22,36 @@
 //!
 //! **Invariant:** every prompt can be cancelled at any moment, and the next one knows nothing of it.
 
-#![allow(dead_code, unused_imports, reason = "for the time of building")]
-
+mod agent;
+mod commands;
 mod content;
 mod history;
 mod mcp;
 mod model;
 mod options;
 mod process;
+mod session;
+mod sessions;
 mod settings;
 mod store;
+mod system;
 mod tool;
+mod turn;
 
+pub use agent::serve;
 pub use settings::Settings;
+
+use jackfield_agents::GuardCommand;
+use std::path::PathBuf;
+
+/// What the agent needs of this machine.
+#[derive(Debug, Clone)]
+pub struct Host {
+    pub settings: Settings,
+    /// What commands and servers run under, so that none is left behind.
+    pub guard: GuardCommand,
+    /// Where sessions are kept: a file.
+    pub store: PathBuf,
+    /// Where it stands which processes are ours: a directory.
+    pub ledger: PathBuf,
+}

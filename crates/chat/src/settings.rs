@@ -19,16 +19,16 @@ pub struct Settings {
     pub max_tokens: Option<u64>,
     /// `OPENAI_TEMPERATURE`.
     pub temperature: Option<f64>,
-    /// `JACKFIELD_AGENT_WINDOW`: how many tokens the model sees at once, where the server does not say.
+    /// `OPENAI_CONTEXT_WINDOW`: how many tokens the model sees at once, where the server does not say.
     pub window: Option<u64>,
-    /// `JACKFIELD_AGENT_FETCH`: whether pages may be fetched from the web.
+    /// `OPENAI_WEB_FETCH`: whether pages may be fetched from the web.
     pub fetch: bool,
-    /// `JACKFIELD_AGENT_TOOLS`: whether the model is offered tools; a model that knows none answers
+    /// `OPENAI_TOOLS`: whether the model is offered tools; a model that knows none answers
     /// better without.
     pub tools: bool,
-    /// `JACKFIELD_AGENT_FIRST_TOKEN_SECS`: until the first token; a local model reads the prompt first.
+    /// `OPENAI_FIRST_TOKEN_SECS`: until the first token; a local model reads the prompt first.
     pub first_token_max: Duration,
-    /// `JACKFIELD_AGENT_IDLE_SECS`: between two tokens.
+    /// `OPENAI_IDLE_SECS`: between two tokens.
     pub idle_max: Duration,
 }
 
@@ -56,9 +56,9 @@ impl Settings {
         let whole = |it: f64| it as u64;
         let max_tokens = number("OPENAI_MAX_TOKENS").map(whole).filter(|it| 0 < *it);
         let temperature = number("OPENAI_TEMPERATURE");
-        let window = number("JACKFIELD_AGENT_WINDOW").map(whole).filter(|it| 0 < *it);
-        let first_token = number("JACKFIELD_AGENT_FIRST_TOKEN_SECS");
-        let idle = number("JACKFIELD_AGENT_IDLE_SECS");
+        let window = number("OPENAI_CONTEXT_WINDOW").map(whole).filter(|it| 0 < *it);
+        let first_token = number("OPENAI_FIRST_TOKEN_SECS");
+        let idle = number("OPENAI_IDLE_SECS");
         let seconds = |it: Option<f64>, default| {
             it.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(default)
         };
@@ -75,8 +75,8 @@ impl Settings {
             max_tokens,
             temperature,
             window,
-            fetch: is_on("JACKFIELD_AGENT_FETCH", false),
-            tools: is_on("JACKFIELD_AGENT_TOOLS", true),
+            fetch: is_on("OPENAI_WEB_FETCH", false),
+            tools: is_on("OPENAI_TOOLS", true),
             first_token_max: seconds(first_token, FIRST_TOKEN_MAX),
             idle_max: seconds(idle, IDLE_MAX),
         };

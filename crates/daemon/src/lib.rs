@@ -35,7 +35,7 @@ mod web;
 
 pub use config::Settings;
 pub use metrics::Metrics;
-pub use observe::LogTarget;
+pub use observe::{LogTarget, start as start_log};
 pub use paths::Paths;
 pub use roster::catalogue;
 pub use serve::{BootError, Isolated, JournalChoice, Options, Ready, isolated, serve};

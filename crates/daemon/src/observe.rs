@@ -21,7 +21,7 @@ pub enum LogTarget {
 }
 
 /// Starts logging; `level` is a filter as in `info` or `jackfield=debug`.
-pub(crate) fn start(target: &LogTarget, level: &str) -> io::Result<()> {
+pub fn start(target: &LogTarget, level: &str) -> io::Result<()> {
     let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_target(false);

@@ -11,6 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The name that means this program.
+const OURS: &str = "jackfield";
+
 /// A program that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
@@ -86,6 +89,12 @@ pub fn find(bins: &[String], bin_env: Option<&str>, places: &Places) -> Result<F
     }
     let mut near = None;
     for bin in bins {
+        // Our own agent is this program, wherever it was put.
+        if bin == OURS
+            && let Ok(path) = std::env::current_exe()
+        {
+            return Ok(Found { path, via: Via::Path });
+        }
         let on_path = places.path().iter().map(|it| (it, Via::Path));
         let beside = places.others().iter().map(|it| (it, Via::Folder));
         for (dir, via) in on_path.chain(beside) {

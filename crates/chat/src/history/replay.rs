@@ -1,7 +1,7 @@
 //! A history as the updates a client would have seen.
 
 use super::{Done, Entry, done_of};
-use crate::model::Call;
+use crate::{model::Call, turn::shown_id};
 use agent_client_protocol::v1::schema::{
     ContentChunk, Plan, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,
 };
@@ -25,7 +25,7 @@ pub(crate) fn replay(history: &[Entry]) -> Vec<SessionUpdate> {
                     updates.push(SessionUpdate::AgentMessageChunk(chunk(text)));
                 }
                 let rest = &history[at + 1..];
-                updates.extend(calls.iter().map(|call| tool_call(call, rest)));
+                updates.extend(calls.iter().map(|call| tool_call(at, call, rest)));
             }
             Entry::Plan { entries } => {
                 updates.push(SessionUpdate::Plan(Plan::new(entries.clone())))
@@ -39,21 +39,22 @@ pub(crate) fn replay(history: &[Entry]) -> Vec<SessionUpdate> {
     updates
 }
 
-fn tool_call(call: &Call, rest: &[Entry]) -> SessionUpdate {
+fn tool_call(at: usize, call: &Call, rest: &[Entry]) -> SessionUpdate {
     let done = done_of(call, rest);
+    let id = shown_id(at, &call.id);
     let input = serde_json::from_str::<Value>(&call.arguments).ok();
     let update = match done {
-        Some(done) => finished(done),
-        None => ToolCall::new(call.id.clone(), call.name.clone())
+        Some(done) => finished(id, done),
+        None => ToolCall::new(id, call.name.clone())
             .kind(ToolKind::Other)
             .status(ToolCallStatus::Failed),
     };
     SessionUpdate::ToolCall(update.name(call.name.clone()).raw_input(input))
 }
 
-fn finished(done: &Done) -> ToolCall {
+fn finished(id: String, done: &Done) -> ToolCall {
     let status = if done.failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    ToolCall::new(done.call.clone(), done.title.clone())
+    ToolCall::new(id, done.title.clone())
         .kind(done.kind)
         .status(status)
         .locations(done.locations.clone())
@@ -103,11 +104,11 @@ mod tests {
             { "sessionUpdate": "agent_thought_chunk", "content": text("hm") },
             { "sessionUpdate": "agent_message_chunk", "content": text("I look.") },
             {
-                "sessionUpdate": "tool_call", "toolCallId": "1", "title": "a", "name": "read",
+                "sessionUpdate": "tool_call", "toolCallId": "1-1", "title": "a", "name": "read",
                 "kind": "read", "status": "completed", "rawInput": input,
             },
             {
-                "sessionUpdate": "tool_call", "toolCallId": "2", "title": "read", "name": "read",
+                "sessionUpdate": "tool_call", "toolCallId": "1-2", "title": "read", "name": "read",
                 "status": "failed", "rawInput": input,
             },
             { "sessionUpdate": "agent_message_chunk", "content": text("Server error (HTTP 500) from x.") },

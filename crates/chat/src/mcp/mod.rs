@@ -139,8 +139,8 @@ impl Servers {
     }
 
     /// Dropping the future cancels the call; the server is told.
-    pub(crate) async fn run(&self, job: Job<Work>) -> Outcome {
-        match job.work {
+    pub(crate) async fn run(&self, work: Work) -> Outcome {
+        match work {
             Work::Call { server, params } => self.all[server].call(params).await,
             Work::ListResources => resources::list(&self.all).await,
             Work::ReadResource { server, uri } => resources::read(&self.all[server], uri).await,

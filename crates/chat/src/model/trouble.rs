@@ -43,11 +43,11 @@ pub(crate) enum Trouble {
 
 impl Trouble {
     pub(super) fn silent_before(url: String, limit: Duration) -> Trouble {
-        Trouble::Silent { url, limit, variable: "JACKFIELD_AGENT_FIRST_TOKEN_SECS" }
+        Trouble::Silent { url, limit, variable: "OPENAI_FIRST_TOKEN_SECS" }
     }
 
     pub(super) fn silent_between(url: String, limit: Duration) -> Trouble {
-        Trouble::Silent { url, limit, variable: "JACKFIELD_AGENT_IDLE_SECS" }
+        Trouble::Silent { url, limit, variable: "OPENAI_IDLE_SECS" }
     }
 
     /// The status the server answered with, or would have, had it not begun with 200.

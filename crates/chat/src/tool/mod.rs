@@ -83,6 +83,14 @@ pub(crate) struct Job<Work> {
     pub(crate) work: Work,
 }
 
+impl<Work> Job<Work> {
+    /// The same job as one among others.
+    pub(crate) fn map<T>(self, wrap: impl FnOnce(Work) -> T) -> Job<T> {
+        let Job { title, kind, locations, content, grant, work } = self;
+        Job { title, kind, locations, content, grant, work: wrap(work) }
+    }
+}
+
 /// Whether somebody has to allow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Grant {
@@ -146,8 +154,8 @@ pub(crate) async fn prepare(call: &Call, site: &Site) -> Result<Job<Work>, Strin
 }
 
 /// Does what was prepared.
-pub(crate) async fn run(job: Job<Work>, site: &Site, show: Show<'_>) -> Outcome {
-    match job.work {
+pub(crate) async fn run(work: Work, site: &Site, show: Show<'_>) -> Outcome {
+    match work {
         Work::Read(work) => work.run(site).await,
         Work::List(work) => work.run().await,
         Work::Glob(work) => work.run().await,

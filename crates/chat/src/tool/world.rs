@@ -102,7 +102,7 @@ impl World {
         let show = move |fields| {
             shown.lock().unwrap().push(serde_json::to_string(&fields).unwrap());
         };
-        super::run(job, &self.site, &show).await
+        super::run(job.work, &self.site, &show).await
     }
 
     /// Both, and what is wrong with the call is a failed outcome, as the model sees it.

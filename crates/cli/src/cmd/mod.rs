@@ -2,6 +2,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod adapt;
+pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod asks;

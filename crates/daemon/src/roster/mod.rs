@@ -173,16 +173,20 @@ impl Roster {
             set_variable(&mut composed, "PATH", places.wide_path());
         }
         let argv = if chosen.variant.speaks_acp() {
+            if chosen.found.path == self.program {
+                self.lead(spec, &places, &mut composed);
+            }
             native(&chosen, &launch.cwd)?
         } else {
-            self.lead_adapter(spec, &places, &mut composed);
+            self.lead(spec, &places, &mut composed);
             vec![shown(&self.program), ADAPT.to_owned(), name.to_owned()]
         };
         Ok(Start { argv, env: composed })
     }
 
-    /// The adapter reads the same files and finds the same program as we did.
-    fn lead_adapter(&self, spec: &Spec, places: &Places, env: &mut Vec<(String, String)>) {
+    /// An adapter reads the same files and finds the same program as we did; our own agent keeps its
+    /// sessions where we keep ours.
+    fn lead(&self, spec: &Spec, places: &Places, env: &mut Vec<(String, String)>) {
         set_variable(env, "JACKFIELD_CONFIG_DIR", shown(&self.paths.config));
         set_variable(env, "JACKFIELD_STATE_DIR", shown(&self.paths.state));
         set_variable(env, "JACKFIELD_RUNTIME_DIR", shown(&self.paths.runtime));

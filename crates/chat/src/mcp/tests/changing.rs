@@ -50,7 +50,7 @@ async fn a_call_that_is_dropped_is_cancelled_at_the_server() {
     let job = prepare(&servers, "script_first", &json!({ "do": "hang" })).unwrap();
     let (hanging, cancelled) = (rig.dir.path().join("hanging"), rig.dir.path().join("cancelled"));
     tokio::select! {
-        outcome = servers.run(job) => panic!("{outcome:?}"),
+        outcome = servers.run(job.work) => panic!("{outcome:?}"),
         () = rig.wait_until("it works", |_| hanging.exists()) => {}
     }
     rig.wait_until("it was told", |_| cancelled.exists()).await;
@@ -81,7 +81,7 @@ async fn servers_are_used_from_a_task_as_well() {
         servers.settled().await;
         servers.offered();
         let job = prepare(&servers, "script_first", &json!({ "do": "change" })).unwrap();
-        (servers.run(job).await, servers)
+        (servers.run(job.work).await, servers)
     });
     let (changed, servers) = timeout(BOUND, task).await.unwrap().unwrap();
     assert_eq!(changed.text, "changed");

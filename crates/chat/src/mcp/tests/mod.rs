@@ -114,7 +114,7 @@ fn prepare(servers: &Servers, name: &str, arguments: &Value) -> Result<Job<Work>
 
 async fn call(servers: &Servers, name: &str, arguments: &Value) -> Outcome {
     let job = prepare(servers, name, arguments).unwrap();
-    timeout(BOUND, servers.run(job)).await.expect("an answer")
+    timeout(BOUND, servers.run(job.work)).await.expect("an answer")
 }
 
 fn content(outcome: &Outcome) -> Value {

@@ -72,7 +72,7 @@ async fn use_it(servers: &Servers) {
     let job = prepare(servers, "ev_echo", &json!({ "message": "hello" })).unwrap();
     assert_eq!(job.grant, Grant::Ask("mcp ev.echo".to_owned()));
     assert_eq!(job.title, "ev.echo");
-    let echo = servers.run(job).await;
+    let echo = servers.run(job.work).await;
     assert!(!echo.failed && echo.text.contains("hello"), "{echo:?}");
 
     let image = call(servers, "ev_get-tiny-image", &json!({})).await;

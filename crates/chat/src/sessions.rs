@@ -1,0 +1,303 @@
+//! All sessions of this process: opened, found again, copied, closed.
+
+use crate::{
+    Host,
+    commands::{self, Command},
+    history::{Entry, replay},
+    mcp::{Ground, Servers},
+    model::{Listed, Model, Tokens},
+    options::{Choices, Mode},
+    session::{Session, lock},
+    store::{Page, Record, Store, StoreError, now},
+    tool::{Offers, Site},
+    turn::{Hears, Turn, usage_of},
+};
+use agent_client_protocol::{
+    Client, Error,
+    v1::{
+        ConnectionTo,
+        schema::{
+            self, ClientCapabilities, ConfigOptionUpdate, ContentBlock, ContentChunk,
+            CurrentModeUpdate, McpServer, PromptResponse, SessionConfigOption, SessionId,
+            SessionUpdate, StopReason,
+        },
+    },
+};
+use std::{
+    collections::HashMap,
+    error::Error as _,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+/// How long one MCP server may take to start.
+const SERVER_START_MAX: Duration = Duration::from_secs(15);
+/// A session does not wait longer than this to know which models there are.
+const MODELS_MAX: Duration = Duration::from_millis(1500);
+
+/// All that handlers share.
+pub(crate) struct Sessions {
+    pub(crate) host: Host,
+    model: Model,
+    store: Arc<Mutex<Store>>,
+    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    /// What the server serves; asked once it is needed, and again if it did not answer.
+    listed: OnceCell<Vec<Listed>>,
+    client: Mutex<ClientCapabilities>,
+}
+
+/// Where a client wants a session to work.
+pub(crate) struct Wish {
+    pub(crate) cwd: PathBuf,
+    pub(crate) more: Vec<PathBuf>,
+    pub(crate) servers: Vec<McpServer>,
+}
+
+impl Sessions {
+    pub(crate) fn new(host: Host, model: Model, store: Store) -> Sessions {
+        Sessions {
+            host,
+            model,
+            store: Arc::new(Mutex::new(store)),
+            open: Mutex::default(),
+            listed: OnceCell::new(),
+            client: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn on_introduced(&self, client: ClientCapabilities) {
+        *lock(&self.client) = client;
+    }
+
+    /// A new session.
+    pub(crate) fn create(
+        &self,
+        wish: Wish,
+        client: &ConnectionTo<Client>,
+    ) -> Result<Arc<Session>, Error> {
+        let record = Record {
+            id: fresh_id()?,
+            dirs: Vec::new(),
+            title: None,
+            choices: Choices {
+                mode: Mode::default(),
+                model: self.host.settings.model.clone(),
+                effort: None,
+            },
+            allowed: Vec::new(),
+            updated: now(),
+        };
+        self.enter(record, Vec::new(), wish, client)
+    }
+
+    /// A session of the store, opened as the client wishes.
+    pub(crate) fn reopen(
+        &self,
+        id: &SessionId,
+        wish: Wish,
+        client: &ConnectionTo<Client>,
+    ) -> Result<(Arc<Session>, Vec<Entry>), Error> {
+        let store = lock(&self.store);
+        let record = store.get(&id.0).map_err(told)?.ok_or_else(|| no_session(id))?;
+        let history = store.entries(&id.0).map_err(told)?;
+        drop(store);
+        if let Some(open) = lock(&self.open).remove(id) {
+            open.cancel();
+        }
+        let session = self.enter(record, history.clone(), wish, client)?;
+        Ok((session, history))
+    }
+
+    /// A copy of a session, from which both go on by themselves.
+    pub(crate) fn fork(
+        &self,
+        id: &SessionId,
+        wish: Wish,
+        client: &ConnectionTo<Client>,
+    ) -> Result<Arc<Session>, Error> {
+        let store = lock(&self.store);
+        let record = store.get(&id.0).map_err(told)?.ok_or_else(|| no_session(id))?;
+        let record = Record { id: fresh_id()?, ..record };
+        store.copy(&id.0, &record.id).map_err(told)?;
+        let history = store.entries(&record.id).map_err(told)?;
+        drop(store);
+        self.enter(record, history, wish, client)
+    }
+
+    fn enter(
+        &self,
+        record: Record,
+        history: Vec<Entry>,
+        wish: Wish,
+        client: &ConnectionTo<Client>,
+    ) -> Result<Arc<Session>, Error> {
+        if !wish.cwd.is_absolute() {
+            let why = format!("`{}` is no absolute path", wish.cwd.display());
+            return Err(Error::invalid_params().data(why));
+        }
+        let dirs: Vec<PathBuf> = std::iter::once(wish.cwd).chain(wish.more).collect();
+        let record = Record { dirs: dirs.clone(), ..record };
+        lock(&self.store).put(&record).map_err(told)?;
+        let id = SessionId::new(record.id.clone());
+        let can = lock(&self.client).clone();
+        let offers = Offers {
+            read: can.fs.read_text_file,
+            write: can.fs.write_text_file,
+            terminal: can.terminal,
+        };
+        let site = Site {
+            session: id.clone(),
+            dirs,
+            client: client.clone(),
+            offers,
+            guard: self.host.guard.clone(),
+            ledger: self.host.ledger.clone(),
+            fetch: self.host.settings.fetch,
+        };
+        let ground = Ground::of(&site);
+        let servers = Servers::start(wish.servers, &ground, SERVER_START_MAX);
+        let session = Session::new(site, servers, Arc::clone(&self.store), record, history);
+        let session = Arc::new(session);
+        lock(&self.open).insert(id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    pub(crate) fn find(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
+        lock(&self.open).get(id).cloned().ok_or_else(|| no_session(id))
+    }
+
+    /// Ends what runs in a session and forgets it here; the store keeps it.
+    pub(crate) fn close(&self, id: &SessionId) -> Result<(), Error> {
+        let session = lock(&self.open).remove(id).ok_or_else(|| no_session(id))?;
+        session.cancel();
+        Ok(())
+    }
+
+    pub(crate) fn delete(&self, id: &SessionId) -> Result<(), Error> {
+        // It may be open or not, and who deletes twice wants it gone.
+        let _closed = self.close(id);
+        lock(&self.store).delete(&id.0).map_err(told)
+    }
+
+    pub(crate) fn list(&self, cwd: Option<PathBuf>, cursor: Option<&str>) -> Result<Page, Error> {
+        lock(&self.store).list(cwd.as_deref(), cursor).map_err(told)
+    }
+
+    /// The options of a session. Waits a little for the server to say which models it has.
+    pub(crate) async fn options(&self, session: &Session) -> Vec<SessionConfigOption> {
+        let _late = tokio::time::timeout(MODELS_MAX, self.listed()).await;
+        session.choices().options(self.listed.get().map_or(&[], Vec::as_slice))
+    }
+
+    /// Chooses, and tells clients that know only modes.
+    pub(crate) fn choose(&self, session: &Session, option: &str, value: &str) -> Result<(), Error> {
+        let mut choices = session.choices();
+        let before = choices.mode;
+        choices
+            .set(option, value)
+            .map_err(|error| Error::invalid_params().data(error.to_string()))?;
+        if choices.mode != before {
+            let update = CurrentModeUpdate::new(choices.mode.id());
+            session.tell(SessionUpdate::CurrentModeUpdate(update));
+        }
+        session.change(|record| record.choices = choices).map_err(told)?;
+        Ok(())
+    }
+
+    pub(crate) fn replay(session: &Session, history: &[Entry]) {
+        replay(history).into_iter().for_each(|it| session.tell(it));
+    }
+
+    /// One prompt, which has begun.
+    pub(crate) async fn prompt(
+        &self,
+        session: &Session,
+        content: Vec<ContentBlock>,
+        cancelled: CancellationToken,
+    ) -> Result<PromptResponse, Error> {
+        let mut tokens = Tokens::default();
+        let stop = cancelled.run_until_cancelled(self.answer(session, content, &mut tokens)).await;
+        session.end();
+        let stop = stop.unwrap_or(Ok(StopReason::Cancelled)).map_err(told)?;
+        Ok(PromptResponse::new(stop).usage(usage_of(tokens)))
+    }
+
+    async fn answer(
+        &self,
+        session: &Session,
+        content: Vec<ContentBlock>,
+        tokens: &mut Tokens,
+    ) -> Result<StopReason, StoreError> {
+        let mut talk = session.talk.lock().await;
+        let choices = session.choices();
+        let can = lock(&self.client).session.clone().unwrap_or_default();
+        let hears = Hears { notices: can.notices.is_some(), compaction: can.compaction.is_some() };
+        let about = self.listed.get().and_then(|it| it.iter().find(|it| it.id == choices.model));
+        let mut turn = Turn {
+            session,
+            talk: &mut talk,
+            model: &self.model,
+            settings: &self.host.settings,
+            about: about.cloned(),
+            choices,
+            hears,
+            tokens,
+        };
+        let Some(command) = Command::read(&content) else { return turn.run(content).await };
+        let said = match command {
+            Command::Help => commands::help(),
+            Command::Compact => match turn.compact().await? {
+                Ok(()) => "The conversation is summed up.".to_owned(),
+                Err(trouble) => trouble.to_string(),
+            },
+            Command::Model(None) => format!("The model is `{}`.", turn.choices.model),
+            Command::Model(Some(model)) => {
+                let record = session.change(|it| model.clone_into(&mut it.choices.model))?;
+                let options = record.choices.options(self.listed.get().map_or(&[], Vec::as_slice));
+                session.tell(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
+                format!("The model is `{model}` from now on.")
+            }
+        };
+        session.tell(SessionUpdate::AgentMessageChunk(ContentChunk::new(said.as_str().into())));
+        Ok(StopReason::EndTurn)
+    }
+
+    /// The models of the server, asked for once.
+    async fn listed(&self) {
+        let listed = self.listed.get_or_try_init(|| self.model.models()).await;
+        if let Err(trouble) = listed {
+            tracing::info!("the server does not say which models it has: {trouble}");
+        }
+    }
+}
+
+fn no_session(id: &SessionId) -> Error {
+    schema::Error::session_not_found(id.clone()).into()
+}
+
+/// An error with all its causes, for a client.
+fn told(error: StoreError) -> Error {
+    let mut why = error.to_string();
+    let mut cause = error.source();
+    while let Some(it) = cause {
+        why.push_str(": ");
+        why.push_str(&it.to_string());
+        cause = it.source();
+    }
+    match error {
+        StoreError::Cursor(_) => Error::invalid_params().data(why),
+        _ => Error::internal_error().data(why),
+    }
+}
+
+/// 16 random letters: unique among all processes that share the store.
+fn fresh_id() -> Result<String, Error> {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(Error::into_internal_error)?;
+    let letters = bytes.iter().map(|it| char::from(LETTERS[usize::from(it % 32)]));
+    Ok(format!("c-{}", letters.collect::<String>()))
+}

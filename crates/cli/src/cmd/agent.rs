@@ -1,0 +1,43 @@
+//! `jackfield agent`: our own agent on stdin and stdout, with or without a daemon.
+
+use crate::{app::Desk, hub::guard, out::Volume, report::Failure};
+use agent_client_protocol::Stdio;
+use clap::Args;
+use jackfield_chat::{Host, Settings, serve};
+use jackfield_daemon::LogTarget;
+
+/// Speak ACP on stdin and stdout as an agent: any Chat Completions model, with tools
+///
+/// Where the model is and how it is asked is said by the environment: `OPENAI_BASE_URL`,
+/// `OPENAI_API_KEY`, `OPENAI_MODEL` and more; docs/local-models.md has them all. In the catalogue it
+/// is the agent `chat`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3 jackfield agent
+  $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"")]
+pub(crate) struct Agent {}
+
+impl Agent {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        let level = match desk.out.volume() {
+            Volume::Low => "error",
+            Volume::Normal => "warn",
+            Volume::High => "info",
+            Volume::Full => "debug",
+        };
+        let failed = |error| Failure::local("the agent cannot be started", error);
+        jackfield_daemon::start_log(&LogTarget::Stderr, level).map_err(failed)?;
+        let (settings, wrong) = Settings::read(|name| std::env::var(name).ok());
+        wrong.iter().for_each(|it| desk.out.note(it));
+        let paths = desk.dial.paths();
+        let host = Host {
+            settings,
+            guard: guard()?,
+            store: paths.state.join("agent.db"),
+            ledger: paths.state.join("agent-ledger"),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let served = runtime.map_err(failed)?.block_on(serve(host, Stdio::new()));
+        served.map_err(|error| Failure::local("the agent has ended", std::io::Error::other(error)))
+    }
+}
