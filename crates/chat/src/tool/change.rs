@@ -43,7 +43,10 @@ impl Changes {
     }
 
     pub(super) async fn run(self, site: &Site) -> Outcome {
-        Outcome::or_failed(self.make(site).await)
+        // In a task of its own: half of a change is worse than one that a cancel came too late for.
+        let site = site.clone();
+        let made = tokio::spawn(async move { self.make(&site).await });
+        Outcome::or_failed(made.await.expect("nobody aborts it, and it does not panic"))
     }
 
     async fn make(&self, site: &Site) -> Result<Outcome, String> {

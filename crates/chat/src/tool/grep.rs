@@ -10,11 +10,16 @@ use super::{
 };
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
-use std::io;
+use std::{
+    fs::File,
+    io::{self, Read},
+};
 
 const LINES_MAX: usize = 200;
 /// A longer line is of a file that nobody wrote by hand.
 const LINE_CHARS_MAX: usize = 400;
+/// A file with a longer line is passed over.
+const HEAP_BYTES_MAX: usize = 16 << 20;
 const NARROWER: &str = "use a narrower pattern, `path` or `glob`";
 
 #[derive(Debug)]
@@ -64,7 +69,9 @@ impl Grep {
     fn find(&self, flag: &Flag) -> String {
         let mut found = Found { lines: Vec::new(), shown: String::new(), flag };
         let detection = BinaryDetection::quit(0);
-        let mut searcher = SearcherBuilder::new().binary_detection(detection).build();
+        let mut builder = SearcherBuilder::new();
+        builder.binary_detection(detection).heap_limit(Some(HEAP_BYTES_MAX));
+        let mut searcher = builder.build();
         'all: for root in &self.roots {
             for entry in walk::entries(&root.real, None) {
                 if found.is_enough() {
@@ -80,7 +87,9 @@ impl Grep {
                 }
                 found.shown = walk::shown(entry.path(), root);
                 // A file that cannot be read has nothing to find.
-                let _unread = searcher.search_path(&self.matcher, entry.path(), &mut found);
+                let Ok(file) = File::open(entry.path()) else { continue };
+                let file = Watched { file, flag };
+                let _unread = searcher.search_reader(&self.matcher, file, &mut found);
             }
         }
         self.tell(found.lines)
@@ -100,6 +109,18 @@ impl Grep {
             lines.push(format!("[… more than {LINES_MAX} lines match: {NARROWER} …]"));
         }
         cut(&format!("{note}{}", lines.join("\n")), OUTPUT_CHARS_MAX, NARROWER)
+    }
+}
+
+/// A file that ends when nobody waits for it any more.
+struct Watched<'a> {
+    file: File,
+    flag: &'a Flag,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.flag.is_up() { Ok(0) } else { self.file.read(buffer) }
     }
 }
 

@@ -190,3 +190,72 @@ pub(crate) fn fenced(text: &str) -> ToolCallContent {
     let block = format!("{fence}\n{text}{end}{fence}");
     ToolCallContent::Content(Content::new(block))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        table::TOOLS,
+        world::{World, in_world},
+        *,
+    };
+
+    fn names(world: &World, may_change: bool) -> Vec<String> {
+        let name = |it: &Value| it["function"]["name"].as_str().unwrap().to_owned();
+        offered(&world.site, may_change).iter().map(name).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_offered_depends_on_what_is_wanted() {
+        in_world(Offers::default(), async |mut world| {
+            let quiet = ["read", "list", "glob", "grep", "todo", "web_fetch"];
+            assert_eq!(names(&world, false), quiet);
+            assert_eq!(names(&world, true).len(), TOOLS.len());
+            world.site.fetch = false;
+            assert_eq!(names(&world, false), &quiet[..5]);
+            let why = world.prepare("web_fetch", serde_json::json!({})).await.unwrap_err();
+            assert!(
+                why.starts_with("There is no tool `web_fetch`. The tools are `read`,"),
+                "{why}"
+            );
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn every_tool_of_the_table_is_prepared_and_has_its_kind() {
+        in_world(Offers::default(), async |world| {
+            std::fs::create_dir(world.at("src")).unwrap();
+            for name in ["src/main.rs", "a.py"] {
+                std::fs::write(world.at(name), "x = 1\n").unwrap();
+            }
+            for tool in TOOLS {
+                let args = serde_json::from_str(tool.example).unwrap();
+                let job = world.prepare(tool.name, args).await.unwrap();
+                assert_eq!(job.kind, tool.kind);
+                assert_eq!(job.grant == Grant::Free, !tool.changes && !tool.web, "{}", tool.name);
+            }
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn calls_can_run_in_a_task_of_the_connection() {
+        fn is_send<T: Send>(it: T) -> T {
+            it
+        }
+        in_world(Offers::default(), async |world| {
+            let arguments = r#"{"command": "true"}"#.to_owned();
+            let call = Call { id: "c".into(), name: "shell".into(), arguments };
+            let job = is_send(prepare(&call, &world.site)).await.unwrap();
+            assert!(!is_send(run(job, &world.site, &|_| {})).await.failed);
+        })
+        .await;
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_inside() {
+        let ToolCallContent::Content(content) = fenced("a\n````\nb") else { panic!() };
+        let text = serde_json::to_value(content).unwrap()["content"]["text"].clone();
+        assert_eq!(text, "`````\na\n````\nb\n`````");
+    }
+}

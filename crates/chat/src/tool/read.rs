@@ -81,7 +81,7 @@ impl Read {
                 next - 1
             );
         }
-        Outcome { content: vec![fenced(&kept)], text: told, ..Outcome::default() }
+        Outcome { content: vec![fenced(&told)], text: told, ..Outcome::default() }
     }
 }
 

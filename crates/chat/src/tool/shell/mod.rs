@@ -60,9 +60,15 @@ pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, Strin
         kind: args.tool().kind,
         locations: vec![cwd.location(None)],
         content: Vec::new(),
-        grant: Grant::Ask(format!("shell {}", cover::cover(&line))),
+        grant: Grant::Ask(name(&line, &cwd.shown)),
         work: Work::Shell(Shell { line, cwd, limit: Duration::from_secs(secs) }),
     })
+}
+
+/// The same words may run another program elsewhere.
+fn name(line: &str, cwd: &str) -> String {
+    let covered = cover::cover(line);
+    if cwd == "." { format!("shell {covered}") } else { format!("shell in {cwd}: {covered}") }
 }
 
 impl Shell {

@@ -17,9 +17,9 @@ async fn a_command_tells_what_it_printed_and_how_it_ended() {
             fs::create_dir(world.at("sub")).unwrap();
             let args = json!({ "cmd": "echo out; echo err >&2; pwd; exit 3", "cwd": "sub" });
             let job = world.prepare("shell", args).await.unwrap();
-            assert_eq!((job.title.as_str(), job.kind), (job.title.as_str(), ToolKind::Execute));
-            let grant = "shell echo out; echo err >&2; pwd; exit 3".to_owned();
-            assert_eq!(job.grant, Grant::Ask(grant));
+            let line = "echo out; echo err >&2; pwd; exit 3";
+            assert_eq!((job.title.as_str(), job.kind), (line, ToolKind::Execute));
+            assert_eq!(job.grant, Grant::Ask(format!("shell in sub: {line}")));
             let outcome = world.run(job).await;
             let sub = fs::canonicalize(world.at("sub")).unwrap();
             assert!(outcome.failed);
@@ -91,7 +91,6 @@ async fn what_is_printed_is_shown_while_it_runs() {
             fs::write(world.at("go"), "").unwrap();
         });
         assert_eq!(outcome.text, "one\ntwo\n[exit status 0]");
-        assert!(world.shown().iter().all(|it| !it.contains("two")) || shown("one"));
     })
     .await;
 }
