@@ -247,7 +247,7 @@ mod tests {
             let arguments = r#"{"command": "true"}"#.to_owned();
             let call = Call { id: "c".into(), name: "shell".into(), arguments };
             let job = is_send(prepare(&call, &world.site)).await.unwrap();
-            assert!(!is_send(run(job, &world.site, &|_| {})).await.failed);
+            assert!(!is_send(run(job.work, &world.site, &|_| {})).await.failed);
         })
         .await;
     }
