@@ -3,5 +3,6 @@
 
 pub mod fake_agent;
 pub mod fake_model;
+pub mod scripted_model;
 pub mod sim;
 pub mod spec;

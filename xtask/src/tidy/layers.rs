@@ -14,7 +14,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("agents", &["wire", "catalogue"]),
     ("clients", &["wire"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
-    ("chat", &["wire", "agents", "inside"]),
+    ("testkit", &["wire", "policy", "core"]),
+    // Its tests are asked by the scripted model.
+    ("chat", &["wire", "agents", "inside", "testkit"]),
     ("api", &["wire", "views", "catalogue", "agents", "clients"]),
     ("daemon", &["wire", "policy", "core", "inside", "journal", "catalogue", "agents", "clients"]),
     (
@@ -33,7 +35,6 @@ const LAYERS: &[(&str, &[&str])] = &[
             "journal",
         ],
     ),
-    ("testkit", &["wire", "policy", "core"]),
     ("e2e", &["wire", "journal", "catalogue", "testkit"]),
 ];
 

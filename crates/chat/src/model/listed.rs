@@ -1,14 +1,7 @@
 //! What a server says about its models.
 
+use super::Listed;
 use serde_json::Value;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) id: String,
-    /// How many tokens it sees at once, if the server tells.
-    pub(crate) window: Option<u64>,
-    pub(crate) takes_images: Option<bool>,
-}
 
 /// Where servers tell the window: the one that is in force before the one the model could have.
 const WINDOWS: [&str; 9] = [

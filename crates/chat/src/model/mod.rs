@@ -14,7 +14,6 @@ mod thinking;
 mod trouble;
 mod written;
 
-pub(crate) use listed::Listed;
 pub(crate) use talk::Model;
 pub(crate) use trouble::Trouble;
 

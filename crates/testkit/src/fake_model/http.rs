@@ -16,7 +16,7 @@ pub(crate) struct HttpRequest {
     /// Without the query.
     pub(crate) path: String,
     pub(crate) query: String,
-    headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 

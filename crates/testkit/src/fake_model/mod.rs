@@ -52,7 +52,7 @@
 mod chat;
 mod dialect;
 mod gemini;
-mod http;
+pub(crate) mod http;
 mod messages;
 mod models;
 mod problem;

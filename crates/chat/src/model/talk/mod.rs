@@ -2,12 +2,15 @@
 //!
 //! Dropping a future of this file closes the connection it uses: that is how a request is cancelled.
 
+#[cfg(test)]
+mod tests;
+
 use super::{
-    Answer, Ask, Delta,
+    Answer, Ask, Delta, Listed,
     ask::{Refused, body},
     endpoint::{Endpoint, shown},
     fold::{Complaint, Fold},
-    listed::{Listed, listed},
+    listed::listed,
     retry::{Patience, may_pass, retry_after},
     secrets::Secrets,
     stream::Stream,
@@ -21,7 +24,7 @@ use reqwest::{
 };
 use serde_json::Value;
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, SystemTime},
 };
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -36,7 +39,8 @@ const LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
 const REDIRECTS_MAX: usize = 5;
 
 pub(crate) struct Model {
-    client: Client,
+    /// Made at the first use: it reads the machine's certificates. Or why there is none.
+    client: OnceLock<Result<Client, String>>,
     endpoint: Endpoint,
     settings: Settings,
     secrets: Secrets,
@@ -45,11 +49,8 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn new(settings: &Settings) -> Result<Model, Trouble> {
-        let client = client().map_err(|error| {
-            Trouble::Settings(format!("There is no TLS on this machine: {}.", chain(&error)))
-        })?;
         Ok(Model {
-            client,
+            client: OnceLock::new(),
             endpoint: Endpoint::new(settings)?,
             settings: settings.clone(),
             secrets: Secrets::of(&settings.api_key),
@@ -78,7 +79,7 @@ impl Model {
     pub(crate) async fn models(&self) -> Result<Vec<Listed>, Trouble> {
         let url = &self.endpoint.models;
         let read = async {
-            let response = self.send(self.client.get(url.clone()), url).await?;
+            let response = self.send(self.client()?.get(url.clone()), url).await?;
             let (status, said) =
                 (response.status().as_u16(), self.rest(response, LIST_BYTES_MAX).await);
             if status != 200 {
@@ -104,7 +105,7 @@ impl Model {
         let (url, mut patience) = (&self.endpoint.chat, Patience::default());
         loop {
             let body = body(ask, &self.settings, &self.refused());
-            let request = self.client.post(url.clone()).header(CONTENT_TYPE, "application/json");
+            let request = self.client()?.post(url.clone()).header(CONTENT_TYPE, "application/json");
             let request = request.header(ACCEPT, "text/event-stream").body(body.to_string());
             let deadline = Instant::now() + self.settings.first_token_max;
             let sent = timeout_at(deadline, self.send(request, url)).await;
@@ -172,6 +173,13 @@ impl Model {
             }
         }
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn client(&self) -> Result<&Client, Trouble> {
+        let client = self.client.get_or_init(|| client().map_err(|error| chain(&error)));
+        client
+            .as_ref()
+            .map_err(|why| Trouble::Settings(format!("There is no TLS on this machine: {why}.")))
     }
 
     fn status(&self, status: u16, url: &Url, words: &str) -> Trouble {
