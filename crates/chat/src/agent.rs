@@ -9,7 +9,7 @@ use crate::{
     model::Model,
     options::MODE,
     session::Session,
-    sessions::{Sessions, Wish},
+    sessions::{Sessions, Wish, choose, tell_history},
     store::{Page, Store},
 };
 use agent_client_protocol::{
@@ -20,7 +20,7 @@ use agent_client_protocol::{
             AgentCapabilities, AgentResponse, AuthenticateResponse, CancelNotification,
             ClientRequest, CloseSessionResponse, DeleteSessionResponse, ForkSessionResponse,
             Implementation, InitializeResponse, ListSessionsResponse, LoadSessionResponse,
-            McpCapabilities, McpServer, NewSessionResponse, PromptCapabilities,
+            McpCapabilities, McpServer, NewSessionResponse, PromptCapabilities, PromptRequest,
             ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
             SessionCloseCapabilities, SessionConfigOption, SessionConfigOptionValue,
             SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo,
@@ -89,6 +89,51 @@ impl Desk<'_> {
             ClientRequest::AuthenticateRequest(_) => {
                 self.answer(Ok(AgentResponse::AuthenticateResponse(AuthenticateResponse::new())))
             }
+            ClientRequest::ListSessionsRequest(it) => {
+                let page = all.list(it.cwd.as_deref(), it.cursor.as_deref());
+                self.answer(page.map(|it| AgentResponse::ListSessionsResponse(listed(it))))
+            }
+            ClientRequest::CloseSessionRequest(it) => {
+                let answer = AgentResponse::CloseSessionResponse(CloseSessionResponse::new());
+                let closed = all.close(&it.session_id);
+                self.answer(closed.map(|()| answer))
+            }
+            ClientRequest::DeleteSessionRequest(it) => {
+                let answer = AgentResponse::DeleteSessionResponse(DeleteSessionResponse::new());
+                let deleted = all.delete(&it.session_id);
+                self.answer(deleted.map(|()| answer))
+            }
+            ClientRequest::SetSessionModeRequest(it) => {
+                let session = all.find(&it.session_id);
+                let session = session.and_then(|session| {
+                    choose(&session, MODE, &it.mode_id.0)?;
+                    Ok(AgentResponse::SetSessionModeResponse(SetSessionModeResponse::new()))
+                });
+                self.answer(session)
+            }
+            ClientRequest::SetSessionConfigOptionRequest(it) => {
+                let value = match &it.value {
+                    SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
+                    _ => String::new(),
+                };
+                let chosen = all.find(&it.session_id).and_then(|session| {
+                    choose(&session, &it.config_id.0, &value)?;
+                    Ok(session)
+                });
+                self.answer_opened(chosen, |_, _, options| {
+                    let answer = SetSessionConfigOptionResponse::new(options);
+                    AgentResponse::SetSessionConfigOptionResponse(answer)
+                })
+            }
+            ClientRequest::PromptRequest(it) => self.prompt(it),
+            other => self.open(other),
+        }
+    }
+
+    /// The four ways to open a session.
+    fn open(self, request: ClientRequest) -> Result<(), Error> {
+        let all = self.sessions;
+        match request {
             ClientRequest::NewSessionRequest(it) => {
                 let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
                 let session = all.create(wish, &self.client);
@@ -102,7 +147,7 @@ impl Desk<'_> {
                 let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
                 let session = all.reopen(&it.session_id, wish, &self.client);
                 let session = session.map(|(session, history)| {
-                    Sessions::replay(&session, &history);
+                    tell_history(&session, &history);
                     session
                 });
                 self.answer_opened(session, |_, modes, options| {
@@ -127,59 +172,26 @@ impl Desk<'_> {
                     AgentResponse::ForkSessionResponse(answer)
                 })
             }
-            ClientRequest::ListSessionsRequest(it) => {
-                let page = all.list(it.cwd, it.cursor.as_deref());
-                self.answer(page.map(|it| AgentResponse::ListSessionsResponse(listed(it))))
-            }
-            ClientRequest::CloseSessionRequest(it) => {
-                let answer = AgentResponse::CloseSessionResponse(CloseSessionResponse::new());
-                let closed = all.close(&it.session_id);
-                self.answer(closed.map(|()| answer))
-            }
-            ClientRequest::DeleteSessionRequest(it) => {
-                let answer = AgentResponse::DeleteSessionResponse(DeleteSessionResponse::new());
-                let deleted = all.delete(&it.session_id);
-                self.answer(deleted.map(|()| answer))
-            }
-            ClientRequest::SetSessionModeRequest(it) => {
-                let session = all.find(&it.session_id);
-                let session = session.and_then(|session| {
-                    all.choose(&session, MODE, &it.mode_id.0)?;
-                    Ok(AgentResponse::SetSessionModeResponse(SetSessionModeResponse::new()))
-                });
-                self.answer(session)
-            }
-            ClientRequest::SetSessionConfigOptionRequest(it) => {
-                let value = match &it.value {
-                    SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
-                    _ => String::new(),
-                };
-                let chosen = all.find(&it.session_id).and_then(|session| {
-                    all.choose(&session, &it.config_id.0, &value)?;
-                    Ok(session)
-                });
-                self.answer_opened(chosen, |_, _, options| {
-                    let answer = SetSessionConfigOptionResponse::new(options);
-                    AgentResponse::SetSessionConfigOptionResponse(answer)
-                })
-            }
-            ClientRequest::PromptRequest(it) => {
-                let begun = all.find(&it.session_id).and_then(|session| {
-                    let cancelled = session.begin().ok_or_else(is_busy)?;
-                    Ok((session, cancelled))
-                });
-                let (session, cancelled) = match begun {
-                    Ok(begun) => begun,
-                    Err(error) => return self.answer(Err(error)),
-                };
-                let (sessions, responder) = (Arc::clone(all), self.responder);
-                self.client.spawn(async move {
-                    let answer = sessions.prompt(&session, it.prompt, cancelled).await;
-                    respond(responder, answer.map(AgentResponse::PromptResponse))
-                })
-            }
             _ => self.answer(Err(Error::method_not_found())),
         }
+    }
+
+    /// The turn begins here and not in its task, so that a cancel right behind it finds it.
+    fn prompt(self, it: PromptRequest) -> Result<(), Error> {
+        let all = self.sessions;
+        let begun = all.find(&it.session_id).and_then(|session| {
+            let cancelled = session.begin().ok_or_else(is_busy)?;
+            Ok((session, cancelled))
+        });
+        let (session, cancelled) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return self.answer(Err(error)),
+        };
+        let (sessions, responder) = (Arc::clone(all), self.responder);
+        self.client.spawn(async move {
+            let answer = sessions.prompt(&session, it.prompt, cancelled).await;
+            respond(responder, answer.map(AgentResponse::PromptResponse))
+        })
     }
 
     fn answer(self, answer: Result<AgentResponse, Error>) -> Result<(), Error> {

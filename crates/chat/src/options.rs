@@ -62,11 +62,11 @@ pub(crate) struct Choices {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("there is no option `{0}`: the options are `mode`, `model` and `effort`")]
-    NoOption(String),
+    Option(String),
     #[error("`{value}` is no {option}: choose one of {choices}")]
-    NoValue { option: &'static str, value: String, choices: String },
+    Value { option: &'static str, value: String, choices: String },
     #[error("a model has a name")]
-    NoModel,
+    Nameless,
 }
 
 impl Choices {
@@ -77,20 +77,20 @@ impl Choices {
                 let ids = || Mode::ALL.map(|it| it.1).join(", ");
                 self.mode = Mode::from_id(value).ok_or_else(|| no_value(MODE, value, ids()))?;
             }
-            MODEL if value.is_empty() => return Err(Refused::NoModel),
+            MODEL if value.is_empty() => return Err(Refused::Nameless),
             MODEL => value.clone_into(&mut self.model),
             EFFORT if !EFFORTS.iter().any(|it| it.0 == value) => {
                 return Err(no_value(EFFORT, value, EFFORTS.map(|it| it.0).join(", ")));
             }
             EFFORT => self.effort = (value != DEFAULT_EFFORT).then(|| value.to_owned()),
-            _ => return Err(Refused::NoOption(option.to_owned())),
+            _ => return Err(Refused::Option(option.to_owned())),
         }
         Ok(())
     }
 
     /// The options for a client, with what is chosen.
     pub(crate) fn options(&self, listed: &[Listed]) -> Vec<SessionConfigOption> {
-        let modes = Mode::ALL.map(|(_, id, name, about)| {
+        let ways = Mode::ALL.map(|(_, id, name, about)| {
             SessionConfigSelectOption::new(id, name).description(about.to_owned())
         });
         let mut models: Vec<&str> = listed.iter().map(|it| it.id.as_str()).collect();
@@ -104,7 +104,7 @@ impl Choices {
         let efforts = EFFORTS.map(|(id, name)| SessionConfigSelectOption::new(id, name));
         let effort = self.effort.clone().unwrap_or_else(|| DEFAULT_EFFORT.to_owned());
         vec![
-            SessionConfigOption::select(MODE, "Mode", self.mode.id(), modes.to_vec())
+            SessionConfigOption::select(MODE, "Mode", self.mode.id(), ways.to_vec())
                 .category(SessionConfigOptionCategory::Mode),
             SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
                 .category(SessionConfigOptionCategory::Model),
@@ -122,7 +122,7 @@ impl Choices {
 }
 
 fn no_value(option: &'static str, value: &str, choices: String) -> Refused {
-    Refused::NoValue { option, value: value.to_owned(), choices }
+    Refused::Value { option, value: value.to_owned(), choices }
 }
 
 #[cfg(test)]
@@ -152,6 +152,6 @@ mod tests {
     fn what_is_not_offered_is_refused_with_what_is() {
         let error = choices().set(MODE, "yolo").unwrap_err().to_string();
         assert_eq!(error, "`yolo` is no mode: choose one of ask, edit, read-only");
-        assert_eq!(choices().set("x", "y"), Err(Refused::NoOption("x".to_owned())));
+        assert_eq!(choices().set("x", "y"), Err(Refused::Option("x".to_owned())));
     }
 }

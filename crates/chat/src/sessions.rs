@@ -26,7 +26,7 @@ use agent_client_protocol::{
 use std::{
     collections::HashMap,
     error::Error as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -182,33 +182,14 @@ impl Sessions {
         lock(&self.store).delete(&id.0).map_err(told)
     }
 
-    pub(crate) fn list(&self, cwd: Option<PathBuf>, cursor: Option<&str>) -> Result<Page, Error> {
-        lock(&self.store).list(cwd.as_deref(), cursor).map_err(told)
+    pub(crate) fn list(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Result<Page, Error> {
+        lock(&self.store).list(cwd, cursor).map_err(told)
     }
 
     /// The options of a session. Waits a little for the server to say which models it has.
     pub(crate) async fn options(&self, session: &Session) -> Vec<SessionConfigOption> {
         let _late = tokio::time::timeout(MODELS_MAX, self.listed()).await;
         session.choices().options(self.listed.get().map_or(&[], Vec::as_slice))
-    }
-
-    /// Chooses, and tells clients that know only modes.
-    pub(crate) fn choose(&self, session: &Session, option: &str, value: &str) -> Result<(), Error> {
-        let mut choices = session.choices();
-        let before = choices.mode;
-        choices
-            .set(option, value)
-            .map_err(|error| Error::invalid_params().data(error.to_string()))?;
-        if choices.mode != before {
-            let update = CurrentModeUpdate::new(choices.mode.id());
-            session.tell(SessionUpdate::CurrentModeUpdate(update));
-        }
-        session.change(|record| record.choices = choices).map_err(told)?;
-        Ok(())
-    }
-
-    pub(crate) fn replay(session: &Session, history: &[Entry]) {
-        replay(history).into_iter().for_each(|it| session.tell(it));
     }
 
     /// One prompt, which has begun.
@@ -274,11 +255,33 @@ impl Sessions {
     }
 }
 
+/// Chooses, and tells clients that know only modes.
+pub(crate) fn choose(session: &Session, option: &str, value: &str) -> Result<(), Error> {
+    let mut choices = session.choices();
+    let before = choices.mode;
+    let refused = |error: crate::options::Refused| Error::invalid_params().data(error.to_string());
+    choices.set(option, value).map_err(refused)?;
+    if choices.mode != before {
+        let update = CurrentModeUpdate::new(choices.mode.id());
+        session.tell(SessionUpdate::CurrentModeUpdate(update));
+    }
+    session.change(|record| record.choices = choices).map_err(told)?;
+    Ok(())
+}
+
+/// Tells a client all that was said before.
+pub(crate) fn tell_history(session: &Session, history: &[Entry]) {
+    for update in replay(history) {
+        session.tell(update);
+    }
+}
+
 fn no_session(id: &SessionId) -> Error {
     schema::Error::session_not_found(id.clone()).into()
 }
 
 /// An error with all its causes, for a client.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 fn told(error: StoreError) -> Error {
     let mut why = error.to_string();
     let mut cause = error.source();

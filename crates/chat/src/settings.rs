@@ -94,3 +94,75 @@ impl std::fmt::Debug for Settings {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(variables: &[(&str, &str)]) -> (Settings, Vec<String>) {
+        Settings::read(|name| {
+            let found = variables.iter().find(|it| it.0 == name);
+            found.map(|it| it.1.to_owned())
+        })
+    }
+
+    #[test]
+    fn without_any_variable_it_is_the_server_that_everybody_means() {
+        let (settings, wrong) = read(&[]);
+        assert_eq!(settings.base_url, "https://api.openai.com/v1");
+        assert_eq!(settings.model, "gpt-4o");
+        assert_eq!((settings.api_key.as_str(), settings.system_prompt.as_deref()), ("", None));
+        assert_eq!((settings.max_tokens, settings.temperature), (None, None));
+        assert!(settings.tools && !settings.fetch && wrong.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_and_ignored() {
+        let (settings, wrong) =
+            read(&[("OPENAI_MAX_TOKENS", "many"), ("OPENAI_TEMPERATURE", "0.5")]);
+        assert_eq!((settings.max_tokens, settings.temperature), (None, Some(0.5)));
+        assert_eq!(wrong, ["OPENAI_MAX_TOKENS is no number: `many` is ignored"]);
+        let (settings, _) = read(&[("OPENAI_IDLE_SECS", "1e300")]);
+        assert_eq!(settings.idle_max, IDLE_MAX);
+    }
+
+    #[test]
+    fn the_key_is_never_shown() {
+        let (settings, _) = read(&[("OPENAI_API_KEY", "hunter2")]);
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn what_is_set_is_what_is_read(
+            host in "[a-z]{1,8}",
+            slashes in "/{0,3}",
+            key in "[!-~]{1,20}",
+            model in "[a-z0-9:/.-]{1,20}",
+            max in 1..1_000_000_u64,
+            temperature in 0.0..2.0_f64,
+        ) {
+            let url = format!("http://{host}/v1");
+            let (settings, wrong) = read(&[
+                ("OPENAI_BASE_URL", &format!("{url}{slashes}")),
+                ("OPENAI_API_KEY", &key),
+                ("OPENAI_MODEL", &model),
+                ("OPENAI_MAX_TOKENS", &max.to_string()),
+                ("OPENAI_TEMPERATURE", &temperature.to_string()),
+            ]);
+            prop_assert!(wrong.is_empty());
+            prop_assert_eq!((settings.base_url, settings.api_key), (url, key));
+            prop_assert_eq!((settings.model, settings.max_tokens), (model, Some(max)));
+            prop_assert_eq!(settings.temperature, Some(temperature));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".*") {
+            let names = ["OPENAI_MAX_TOKENS", "OPENAI_TEMPERATURE", "OPENAI_FIRST_TOKEN_SECS"];
+            read(&names.map(|name| (name, text.as_str())));
+        }
+    }
+}

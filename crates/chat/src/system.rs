@@ -20,13 +20,20 @@ pub(crate) fn system(settings: &Settings, dirs: &[PathBuf], acts: Option<Mode>) 
          - When a tool fails, read why, and try something else rather than the same again.\n\
          - When you are done, say in a few sentences what you did and what you checked.\n",
     );
-    match mode {
+    text.push_str(match mode {
         Mode::Ask => {
-            text.push_str("The user is asked before you change a file or run a command.\n")
+            "The user is asked before you change a file or run a command.
+"
         }
-        Mode::Edit => text.push_str("You may change files; the user is asked about commands.\n"),
-        Mode::ReadOnly => text.push_str("You may look and not change anything.\n"),
-    }
+        Mode::Edit => {
+            "You may change files; the user is asked about commands.
+"
+        }
+        Mode::ReadOnly => {
+            "You may look and not change anything.
+"
+        }
+    });
     if let Some((cwd, more)) = dirs.split_first() {
         let _ = writeln!(text, "The working directory is {}.", cwd.display());
         for dir in more {

@@ -28,7 +28,7 @@ pub(crate) fn replay(history: &[Entry]) -> Vec<SessionUpdate> {
                 updates.extend(calls.iter().map(|call| tool_call(at, call, rest)));
             }
             Entry::Plan { entries } => {
-                updates.push(SessionUpdate::Plan(Plan::new(entries.clone())))
+                updates.push(SessionUpdate::Plan(Plan::new(entries.clone())));
             }
             Entry::Failed { message } => {
                 updates.push(SessionUpdate::AgentMessageChunk(chunk(message)));

@@ -78,9 +78,10 @@ fn answer(text: &str, calls: &[Call], rest: &[Entry]) -> Vec<Value> {
 fn tool_call(call: &Call) -> Value {
     // Servers that fill a template with the arguments fail on anything but an object.
     let is_object = serde_json::from_str::<serde_json::Map<String, Value>>(&call.arguments).is_ok();
-    let arguments = match is_object {
-        true => call.arguments.clone(),
-        false => json!({ "unreadable": call.arguments }).to_string(),
+    let arguments = if is_object {
+        call.arguments.clone()
+    } else {
+        json!({ "unreadable": call.arguments }).to_string()
     };
     let function = json!({ "name": call.name, "arguments": arguments });
     json!({ "id": call.id, "type": "function", "function": function })

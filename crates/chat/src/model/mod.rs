@@ -84,3 +84,12 @@ pub(crate) struct Tokens {
     /// Part of `input`.
     pub(crate) cached: u64,
 }
+
+/// A model that the server has, with what it says of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) id: String,
+    /// How many tokens it sees at once, if the server tells.
+    pub(crate) window: Option<u64>,
+    pub(crate) takes_images: Option<bool>,
+}

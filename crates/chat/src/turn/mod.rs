@@ -99,7 +99,7 @@ impl Turn<'_> {
                 if SLIPS_MAX < slips {
                     return self.fail(slip_told(garbled.as_deref())).map(Ok);
                 }
-                self.hint_at_slip(text, thought, garbled)?;
+                self.hint_at_slip(&text, thought, garbled)?;
                 continue;
             }
             let answer = Entry::Answer { text, thought, calls: calls.clone(), tokens };
@@ -107,9 +107,8 @@ impl Turn<'_> {
             if calls.is_empty() {
                 return Ok(Ok(stop_of(finish)));
             }
-            let done = match self.call(calls, &announced).await? {
-                Some(done) => done,
-                None => return Ok(Ok(StopReason::Cancelled)),
+            let Some(done) = self.call(calls, &announced).await? else {
+                return Ok(Ok(StopReason::Cancelled));
             };
             let round = done
                 .iter()
@@ -225,7 +224,7 @@ impl Turn<'_> {
     /// A model that said nothing, or garbled a call, is told so.
     fn hint_at_slip(
         &mut self,
-        text: String,
+        text: &str,
         thought: String,
         garbled: Option<String>,
     ) -> Result<(), StoreError> {

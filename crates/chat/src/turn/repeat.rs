@@ -48,10 +48,10 @@ mod tests {
 
     #[test]
     fn the_same_call_with_the_same_result_is_told_and_then_stopped() {
+        use Circle::{None, Stopped, Told};
         let mut repeats = Repeats::default();
         let mut round = |result| repeats.on_round([("read", "{}", result)].into_iter());
         let circles: Vec<Circle> = (0..5).map(|_| round("same")).collect();
-        use Circle::{None, Stopped, Told};
         assert_eq!(circles, [None, None, Told, Told, Stopped]);
         assert_eq!(round("new"), None);
         assert_eq!(round("same"), None);
