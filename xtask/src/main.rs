@@ -24,7 +24,7 @@ const USAGE: &str = "usage: cargo xtask <chore>
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
   load [--sessions N] [--readers N] [--seconds N] [--requests N] [--p99-ms N]
                   many readers of many sessions over HTTP and WebSocket (100, 1000 each, 20 s)
-  bench           measure a direct pipe and the same through Jackfield";
+  bench [agent]   measure a direct pipe and the same through Jackfield; or our own agent only";
 
 fn main() -> ExitCode {
     // Chores name files from the root of the checkout, wherever they were called.
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         ["chaos", rest @ ..] => chaos::run(rest).map_or_else(usage, report),
         ["load", rest @ ..] => load::run(rest).map_or_else(usage, report),
         ["bench"] => report(bench::run()),
+        ["bench", "agent"] => report(bench::run_agent()),
         // What the bench adapts.
         ["foreign", ..] => report(bench::foreign::speak()),
         ["fuzz"] => fuzz::run(15),

@@ -5,6 +5,7 @@
 
 mod adapter;
 pub(crate) mod foreign;
+mod own_agent;
 mod talk;
 mod way;
 
@@ -36,9 +37,16 @@ pub(crate) fn run() -> Result<()> {
     bursts(&bench)?;
     starts(&bench)?;
     adapter::run(&bench)?;
+    own_agent::run(&bench)?;
     let after = way::resident_mb(bench.daemon_pid())?;
     println!("\ndaemon: resident at the end {after:.1} MB");
     Ok(())
+}
+
+/// Only what our own agent costs.
+pub(crate) fn run_agent() -> Result<()> {
+    let (jackfield, agent) = build()?;
+    own_agent::run(&Bench::new(jackfield, agent)?)
 }
 
 /// Builds what is measured, as users run it.
