@@ -29,6 +29,7 @@ mod history;
 mod mcp;
 mod model;
 mod options;
+mod probe;
 mod process;
 mod session;
 mod sessions;
@@ -39,6 +40,7 @@ mod tool;
 mod turn;
 
 pub use agent::serve;
+pub use probe::{Calls, Fitness, Flaw, Probed, probe};
 pub use settings::Settings;
 
 use jackfield_agents::GuardCommand;

@@ -55,6 +55,8 @@ pub(crate) struct Answer {
     pub(crate) tokens: Option<Tokens>,
     /// What looks like a call, written as text, and could not be read as one.
     pub(crate) garbled: Option<String>,
+    /// The calls stood in the text: the server has no parser for this model.
+    pub(crate) written: bool,
 }
 
 /// What the model wants done.

@@ -110,6 +110,7 @@ impl Fold {
         });
         // A server that reads calls out of the text may leave them there too.
         if drafts.is_empty() {
+            answer.written = !written.calls.is_empty();
             written.calls.iter().for_each(|it| drafts.push(it, heard));
         }
         let calls = drafts.finish(heard);

@@ -173,10 +173,12 @@ fn calls_in_the_text_count_unless_the_server_read_them_itself() {
     let (answer, heard) = folded(&[text("Now. "), text(written)]).unwrap();
     assert_eq!((answer.text.as_str(), answer.garbled), ("Now. ", None));
     assert_eq!(answer.calls, [call("call_x_0", "read", "{\"p\":1}")]);
+    assert!(answer.written);
     assert_eq!(heard, ["text Now. ", "0 call_x_0 read {\"p\":1}"]);
     let entry =
         json!({"index": 0, "id": "a", "function": {"name": "read", "arguments": "{\"p\":1}"}});
     let read = self::answer(&[text(written), chunk(&json!({"tool_calls": [entry]}))]);
+    assert!(!read.written);
     assert_eq!(read.calls, [call("a", "read", "{\"p\":1}")]);
 }
 

@@ -33,6 +33,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 const CONNECT_MAX: Duration = Duration::from_secs(15);
 /// A list of models is no answer of a model.
 const LIST_MAX: Duration = Duration::from_secs(20);
+const PAGE_MAX: Duration = Duration::from_secs(5);
 /// What a server says in an error.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 const LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -93,6 +94,26 @@ impl Model {
             let why = format!("no answer within {} s", LIST_MAX.as_secs());
             Err(Trouble::Network { url: self.shown(url), why })
         })
+    }
+
+    /// A page of the server's own, beside the common interface: `/props`, `/api/ps`. None if it has
+    /// no such page.
+    pub(crate) async fn page(&self, path: &str, body: Option<&Value>) -> Option<Value> {
+        let mut url = self.endpoint.models.clone();
+        let base = url.path().trim_end_matches("/models").trim_end_matches("/v1").to_owned();
+        url.set_path(&format!("{base}{path}"));
+        let client = self.client().ok()?;
+        let request = match body {
+            None => client.get(url.clone()),
+            Some(body) => client.post(url.clone()).body(body.to_string()),
+        };
+        let read = async {
+            let response = self.send(request, &url).await.ok()?;
+            let is_there = response.status().is_success();
+            let text = self.rest(response, LIST_BYTES_MAX).await;
+            serde_json::from_str(&text).ok().filter(|_| is_there)
+        };
+        timeout(PAGE_MAX, read).await.ok().flatten()
     }
 
     /// Whether this model was offered tools and its server would not have them.
