@@ -32,6 +32,7 @@ const COMMANDS: &[&str] = &[
     "agents show",
     "agents import",
     "models",
+    "models probe",
     "policy",
     "policy check",
     "policy explain",

@@ -1,5 +1,7 @@
 //! `jackfield models`: what an agent can be told to think with.
 
+mod probe;
+
 use super::agents::{Survey, diagnostics_json};
 use crate::{
     app::Desk,
@@ -7,23 +9,29 @@ use crate::{
     out::{Cell, Format, NAME, Table, document},
     report::Failure,
 };
-use clap::Args;
+use clap::{Args, Subcommand};
 use jackfield_agents::probe::{Reason, Source, Standing};
 use jackfield_catalogue::{DEFAULT, Spec};
 use serde_json::{Value, json};
 
-/// List the models of an agent, and who told them
+/// List the models of an agent, or probe a model server
 ///
 /// `default` lets the program decide. Without `--probe` the list is the one it told last, or else our
 /// own, which may be old.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
   $ jackfield models codex
+  $ jackfield models probe http://localhost:11434
   $ jackfield models gemini --probe
   $ jackfield models codex --format json | jq -r '.models[].id'")]
 pub(crate) struct Models {
+    #[command(subcommand)]
+    command: Option<Command>,
+
     /// The agent's name in the catalogue
-    agent: String,
+    #[arg(required = true)]
+    agent: Option<String>,
 
     /// Ask the program; some open a session for it, which takes seconds
     #[arg(long, env = env::PROBE, hide_env_values = true, value_parser = env::flag())]
@@ -34,10 +42,18 @@ pub(crate) struct Models {
     format: Format,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    Probe(probe::Probe),
+}
+
 impl Models {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        if let Some(Command::Probe(it)) = self.command {
+            return it.run(desk);
+        }
         let mut survey = Survey::new(desk)?;
-        let spec = survey.spec(&self.agent)?.clone();
+        let spec = survey.spec(&self.agent.unwrap_or_default())?.clone();
         if self.probe {
             survey.probe(desk, vec![spec.clone()], None)?;
         }

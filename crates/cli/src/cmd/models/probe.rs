@@ -1,0 +1,94 @@
+//! `jackfield models probe`: whether a model server will do for our agent.
+
+use crate::{
+    app::Desk,
+    env,
+    exit::Exit,
+    out::{Cell, Format, NAME, Table, document},
+    report::Failure,
+};
+use clap::Args;
+use jackfield_chat::{Calls, Fitness, Probed, Settings};
+use serde_json::{Value, json};
+
+/// Ask a Chat Completions server what it can do
+///
+/// Two short questions are put to the model: whether words and calls are streamed, how fast, and
+/// how many tokens it really sees at once. The last line says whether it will do for `jackfield
+/// agent`, and how to fix what will not. The key is `OPENAI_API_KEY`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield models probe http://localhost:11434
+  $ jackfield models probe https://api.openai.com/v1 --model gpt-4o
+  $ jackfield models probe http://localhost:8000/v1 --format json | jq .window")]
+pub(crate) struct Probe {
+    /// Where the server is; `/v1` is added where there is no path
+    url: String,
+
+    /// Which of its models; the first of its list if it does not have `OPENAI_MODEL`
+    #[arg(long, env = env::MODEL, hide_env_values = true)]
+    model: Option<String>,
+
+    /// How to print what was found; `quiet` prints the verdict
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Probe {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        let (mut settings, _) = Settings::read(|name| std::env::var(name).ok());
+        settings.base_url = self.url;
+        let what = "the model server cannot be used";
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::local(what, error))?;
+        let probed = runtime.block_on(jackfield_chat::probe(&settings, self.model.as_deref()));
+        let probed = probed.map_err(|why| Failure::local(what, why))?;
+        match self.format {
+            Format::Json => document(&desk.out, &to_json(&probed))?,
+            Format::Quiet => desk.out.line(&probed.verdict())?,
+            Format::Text => print(desk, &probed)?,
+        }
+        if probed.fitness == Fitness::Unfit { Err(Failure::Told(Exit::Failed)) } else { Ok(()) }
+    }
+}
+
+fn print(desk: &Desk, probed: &Probed) -> Result<(), Failure> {
+    let mut table = Table::new(&["PROBE", "FOUND"]);
+    let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
+    let window = match (probed.window, probed.window_from) {
+        (Some(tokens), Some(from)) => format!("{tokens} tokens (told by {from})"),
+        _ => "nobody tells".to_owned(),
+    };
+    let calls = match probed.calls {
+        Calls::Native => "yes",
+        Calls::Text => "as text, which is read",
+        Calls::Garbled => "as text that cannot be read",
+        Calls::Refused => "refused by the server",
+        Calls::None => "none, though it was asked to",
+    };
+    let rate = probed.tokens_per_second.map(|it| format!("{it:.1} tokens a second"));
+    for (name, found) in [
+        ("server", probed.url.clone()),
+        ("model", probed.model.clone()),
+        ("window", window),
+        ("streaming", yes(probed.streams)),
+        ("tool calls", calls.to_owned()),
+        ("streamed calls", yes(probed.streams_calls)),
+        ("parallel calls", yes(probed.parallel_calls)),
+        ("thoughts apart", yes(probed.thinks)),
+        ("first token", format!("{} ms", probed.first_token_ms)),
+        ("speed", rate.unwrap_or_else(|| "cannot be told".to_owned())),
+    ] {
+        table.row(vec![Cell::styled(name, NAME), Cell::new(found)]);
+    }
+    table.print(&desk.out)?;
+    desk.out.line("")?;
+    desk.out.line(&probed.verdict())?;
+    probed.flaws.iter().try_for_each(|it| desk.out.line(&format!("  fix: {}", it.fix)))
+}
+
+fn to_json(probed: &Probed) -> Value {
+    let mut json = json!(probed);
+    json["verdict"] = json!(probed.verdict());
+    json
+}
