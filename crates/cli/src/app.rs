@@ -107,7 +107,7 @@ fn dispatch(verb: Option<Verb>, desk: &Desk) -> Result<(), Failure> {
         Some(Verb::Daemon(it)) => it.run(desk),
         Some(Verb::Token(_)) => cmd::token::run(desk),
         Some(Verb::Agents(it)) => it.run(desk),
-        Some(Verb::Agent(it)) => it.run(desk),
+        Some(Verb::Agent(_)) => cmd::agent::run(desk),
         Some(Verb::Adapt(it)) => it.run(desk),
         Some(Verb::Models(it)) => it.run(desk),
         Some(Verb::Policy(it)) => it.run(desk),

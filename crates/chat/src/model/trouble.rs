@@ -49,11 +49,6 @@ impl Trouble {
     pub(super) fn silent_between(url: String, limit: Duration) -> Trouble {
         Trouble::Silent { url, limit, variable: "OPENAI_IDLE_SECS" }
     }
-
-    /// The status the server answered with, or would have, had it not begun with 200.
-    pub(crate) fn status(&self) -> Option<u16> {
-        if let Trouble::Status { status, .. } = self { Some(*status) } else { None }
-    }
 }
 
 fn sentence(status: u16, url: &str) -> String {

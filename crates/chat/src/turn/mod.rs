@@ -90,7 +90,7 @@ impl Turn<'_> {
                 Err(trouble) => return Ok(Err(trouble)),
             };
             self.count(&answer);
-            let Answer { text, thought, calls, finish, tokens, garbled } = answer;
+            let Answer { text, thought, calls, finish, tokens, garbled, .. } = answer;
             if calls.is_empty()
                 && (text.trim().is_empty() || garbled.is_some())
                 && finish == Finish::Stop

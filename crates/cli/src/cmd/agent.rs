@@ -17,27 +17,27 @@ use jackfield_daemon::LogTarget;
   $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"")]
 pub(crate) struct Agent {}
 
-impl Agent {
-    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let level = match desk.out.volume() {
-            Volume::Low => "error",
-            Volume::Normal => "warn",
-            Volume::High => "info",
-            Volume::Full => "debug",
-        };
-        let failed = |error| Failure::local("the agent cannot be started", error);
-        jackfield_daemon::start_log(&LogTarget::Stderr, level).map_err(failed)?;
-        let (settings, wrong) = Settings::read(|name| std::env::var(name).ok());
-        wrong.iter().for_each(|it| desk.out.note(it));
-        let paths = desk.dial.paths();
-        let host = Host {
-            settings,
-            guard: guard()?,
-            store: paths.state.join("agent.db"),
-            ledger: paths.state.join("agent-ledger"),
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let served = runtime.map_err(failed)?.block_on(serve(host, Stdio::new()));
-        served.map_err(|error| Failure::local("the agent has ended", std::io::Error::other(error)))
+pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
+    let level = match desk.out.volume() {
+        Volume::Low => "error",
+        Volume::Normal => "warn",
+        Volume::High => "info",
+        Volume::Full => "debug",
+    };
+    let failed = |error| Failure::local("the agent cannot be started", error);
+    jackfield_daemon::start_log(&LogTarget::Stderr, level).map_err(failed)?;
+    let (settings, wrong) = Settings::read(|name| std::env::var(name).ok());
+    for it in &wrong {
+        desk.out.note(it);
     }
+    let paths = desk.dial.paths();
+    let host = Host {
+        settings,
+        guard: guard()?,
+        store: paths.state.join("agent.db"),
+        ledger: paths.state.join("agent-ledger"),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let served = runtime.map_err(failed)?.block_on(serve(host, Stdio::new()));
+    served.map_err(|error| Failure::local("the agent has ended", std::io::Error::other(error)))
 }
