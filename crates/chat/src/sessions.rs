@@ -33,8 +33,6 @@ use std::{
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-/// How long one MCP server may take to start.
-const SERVER_START_MAX: Duration = Duration::from_secs(15);
 /// A session does not wait longer than this to know which models there are.
 const MODELS_MAX: Duration = Duration::from_millis(1500);
 
@@ -158,7 +156,8 @@ impl Sessions {
             fetch: self.host.settings.fetch,
         };
         let ground = Ground::of(&site);
-        let servers = Servers::start(wish.servers, &ground, SERVER_START_MAX);
+        let limit = self.host.settings.mcp_start_max;
+        let servers = Servers::start(wish.servers, &ground, limit);
         let session = Session::new(site, servers, Arc::clone(&self.store), record, history);
         let session = Arc::new(session);
         lock(&self.open).insert(id, Arc::clone(&session));

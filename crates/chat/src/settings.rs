@@ -30,6 +30,8 @@ pub struct Settings {
     pub first_token_max: Duration,
     /// `OPENAI_IDLE_SECS`: between two tokens.
     pub idle_max: Duration,
+    /// `OPENAI_MCP_START_SECS`: how long one MCP server may take to start.
+    pub mcp_start_max: Duration,
 }
 
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -38,6 +40,8 @@ const MODEL: &str = "gpt-4o";
 const FIRST_TOKEN_MAX: Duration = Duration::from_mins(10);
 /// A swapped-out model wakes within it.
 const IDLE_MAX: Duration = Duration::from_mins(2);
+/// A package that is fetched first takes longer, and is there the next time.
+const MCP_START_MAX: Duration = Duration::from_secs(15);
 
 impl Settings {
     /// Reads variables; what is wrong with one is told, and its default is used.
@@ -59,6 +63,7 @@ impl Settings {
         let window = number("OPENAI_CONTEXT_WINDOW").map(whole).filter(|it| 0 < *it);
         let first_token = number("OPENAI_FIRST_TOKEN_SECS");
         let idle = number("OPENAI_IDLE_SECS");
+        let mcp_start = number("OPENAI_MCP_START_SECS");
         let seconds = |it: Option<f64>, default| {
             it.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(default)
         };
@@ -79,6 +84,7 @@ impl Settings {
             tools: is_on("OPENAI_TOOLS", true),
             first_token_max: seconds(first_token, FIRST_TOKEN_MAX),
             idle_max: seconds(idle, IDLE_MAX),
+            mcp_start_max: seconds(mcp_start, MCP_START_MAX),
         };
         (settings, wrong)
     }
