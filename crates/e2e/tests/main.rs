@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod adapt;
+mod agent;
 mod api;
 mod asks;
 mod attacker;
