@@ -13,6 +13,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "antigravity",
     "atomcode",
     "auggie",
+    "chat",
     "claude",
     "cline",
     "codebuddy",
