@@ -94,7 +94,7 @@ fn a_server_that_refuses_tools_is_unfit() {
     server.serve_models(&json!({"data": [{"id": "m", "context_length": 65_536}]}));
     let probed = ask(&server, None).unwrap();
     assert_eq!((probed.calls, probed.fitness), (Calls::Refused, Fitness::Unfit));
-    assert!(probed.flaws[0].fix.ends_with("JACKFIELD_AGENT_TOOLS=0"));
+    assert!(probed.flaws[0].fix.ends_with("OPENAI_TOOLS=0"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_model_is_the_one_named_or_the_first_of_the_list() {
     let server = ScriptedModel::start([words(), Reply::calls(&CALLS)]);
     let probed = ask(&server, Some("mine")).unwrap();
     assert_eq!((probed.model.as_str(), probed.window), ("mine", None));
-    assert_eq!(flaw(&probed).2, "JACKFIELD_AGENT_WINDOW=TOKENS jackfield agent");
+    assert_eq!(flaw(&probed).2, "OPENAI_CONTEXT_WINDOW=TOKENS jackfield agent");
     assert_eq!(server.asked()[0].body["model"], "mine");
 }
 

@@ -57,7 +57,7 @@ pub(super) fn judge(probed: &mut Probed, server: Server) {
 
 fn judge_window(probed: &mut Probed, server: Server) {
     let Some(tokens) = probed.window else {
-        let fix = "JACKFIELD_AGENT_WINDOW=TOKENS jackfield agent".to_owned();
+        let fix = "OPENAI_CONTEXT_WINDOW=TOKENS jackfield agent".to_owned();
         add(
             probed,
             Fitness::Usable,
@@ -97,8 +97,7 @@ fn judge_calls(probed: &mut Probed, server: Server) {
         Server::Ollama => {
             "ollama pull qwen3, or another model of https://ollama.com/search?c=tools".to_owned()
         }
-        _ => "use a model that was trained to call tools; without them: JACKFIELD_AGENT_TOOLS=0"
-            .to_owned(),
+        _ => "use a model that was trained to call tools; without them: OPENAI_TOOLS=0".to_owned(),
     };
     add(probed, fitness, what.to_owned(), fix);
 }
