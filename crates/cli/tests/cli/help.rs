@@ -27,6 +27,7 @@ const COMMANDS: &[&str] = &[
     "daemon stop",
     "daemon status",
     "token",
+    "agent",
     "adapt",
     "agents",
     "agents show",
