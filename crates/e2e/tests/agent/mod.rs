@@ -1,5 +1,10 @@
 //! Our own agent as editors meet it: `jackfield agent` on pipes, and a model server on loopback.
 
+mod coding;
+mod editor;
+mod limits;
+mod script;
+
 use jackfield_e2e::{Client, Home, RealModel, wait_for};
 use jackfield_testkit::{fake_model::FakeModel, scripted_model::ScriptedModel};
 use rustix::process::{Pid, Signal, kill_process};
