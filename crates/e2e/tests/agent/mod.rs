@@ -3,6 +3,7 @@
 mod coding;
 mod editor;
 mod limits;
+mod mcp;
 mod script;
 
 use jackfield_e2e::{Client, Home, RealModel, wait_for};

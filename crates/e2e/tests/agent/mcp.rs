@@ -1,0 +1,145 @@
+//! MCP servers that an editor names when it opens a session: the reference server of MCP's makers, and
+//! one that never answers.
+
+use super::{
+    Desk,
+    script::{asks, choose, offered, results},
+};
+use jackfield_e2e::{cli::installed, wait_for};
+use jackfield_testkit::scripted_model::{Reply, ScriptedModel};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+fn on_stdio() -> Value {
+    let program = installed("bin/mcp-server-everything");
+    json!({ "name": "ev", "command": program, "args": ["stdio"], "env": [] })
+}
+
+/// The server behind an address. It ends with the test.
+struct Listening {
+    child: Child,
+    port: u16,
+}
+
+/// It listens to the whole world, on a port of its own choice, and does not tell which: this makes it
+/// listen to this machine alone, on any port, and say so.
+const ON_LOOPBACK: &str = "data:text/javascript,
+    import net from 'node:net';
+    const listen = net.Server.prototype.listen;
+    net.Server.prototype.listen = function (_, ...rest) {
+        this.once('listening', () => console.error('at ' + this.address().port));
+        return listen.call(this, 0, '127.0.0.1', ...rest);
+    };";
+
+impl Listening {
+    fn start() -> Listening {
+        let mut command = Command::new("node");
+        command.arg("--import").arg(ON_LOOPBACK.replace('\n', " "));
+        command.arg(installed("bin/mcp-server-everything")).arg("streamableHttp");
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("node");
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = stderr.lines().map_while(Result::ok);
+        let port = lines.find_map(|it| it.strip_prefix("at ")?.parse().ok()).expect("a port");
+        // It goes on writing, and must not find the pipe closed.
+        std::thread::spawn(move || lines.for_each(drop));
+        Listening { child, port }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn open(desk: &mut Desk<ScriptedModel>, servers: &Value) -> String {
+    let new = json!({ "cwd": desk.home.path(), "mcpServers": servers });
+    let new = desk.client.result("session/new", &new);
+    new["sessionId"].as_str().unwrap().to_owned()
+}
+
+/// The model calls a tool of the server twice; the user allows it for good when asked the first time.
+fn use_it(server: &Value) {
+    let echo = |text: &str| Reply::call("ev_echo", &json!({ "message": text }).to_string());
+    let model = ScriptedModel::start([echo("one"), echo("two"), Reply::say("Heard.")]);
+    let mut desk = Desk::new(model, &[]);
+    let session = open(&mut desk, &json!([server]));
+    let turn = desk.client.send_prompt(&session, "Say something.");
+    let ask = choose(&mut desk, "always");
+    let call = &ask["toolCall"];
+    assert_eq!((&call["title"], &call["kind"]), (&json!("ev.echo"), &json!("other")));
+    assert_eq!(call["rawInput"], json!({ "message": "one" }));
+    assert_eq!(ask["options"][1]["name"], "Always allow `mcp ev.echo` in this session");
+    assert_eq!(desk.client.answer(turn)["result"]["stopReason"], "end_turn");
+    assert_eq!(asks(&desk), 1);
+    assert_eq!(desk.client.text(), "Heard.");
+
+    let offered = offered(&desk.model);
+    for name in ["read", "ev_echo", "mcp_read_resource"] {
+        assert!(offered.iter().any(|it| it == name), "{name} is missing in {offered:?}");
+    }
+    assert_eq!(results(&desk.model), ["Echo: one", "Echo: two"]);
+    let ends = desk.updates(&session).into_iter().filter(|it| it["status"] == "completed");
+    let shown: Vec<Value> = ends.map(|it| it["content"][0]["content"]["text"].clone()).collect();
+    assert_eq!(shown, ["Echo: one", "Echo: two"]);
+    // Whoever leaves takes the servers along.
+    desk.leave();
+    wait_for("the server to be gone", Duration::from_secs(5), || {
+        desk.home.alive(&[]).is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_tool_of_a_server_on_stdio_is_called_when_the_user_allows_it() {
+    use_it(&on_stdio());
+}
+
+#[test]
+fn a_tool_of_a_server_over_http_is_called_when_the_user_allows_it() {
+    let listening = Listening::start();
+    let url = format!("http://127.0.0.1:{}/mcp", listening.port);
+    use_it(&json!({ "type": "http", "name": "ev", "url": url, "headers": [] }));
+}
+
+#[test]
+fn a_server_that_never_answers_costs_the_first_prompt_its_limit_and_nothing_more() {
+    const LIMIT: Duration = Duration::from_secs(3);
+    let model = ScriptedModel::start(["One.", "Two."].map(Reply::say));
+    let limit = LIMIT.as_secs().to_string();
+    let mut desk = Desk::new(model, &[("OPENAI_MCP_START_SECS", &limit)]);
+    let capabilities = json!({ "session": { "notices": {} } });
+    let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+    desk.client.result("initialize", &hello);
+    let stuck = json!({ "name": "stuck", "command": "/bin/sleep", "args": ["1000"], "env": [] });
+
+    let begin = Instant::now();
+    let session = open(&mut desk, &json!([stuck, on_stdio()]));
+    assert!(begin.elapsed() < LIMIT, "the session waited for its servers");
+    assert_eq!(desk.client.prompt(&session, "Hello."), "end_turn");
+    let took = begin.elapsed();
+    assert!(LIMIT <= took && took < LIMIT + Duration::from_secs(3), "{took:?}");
+    let updates = desk.updates(&session);
+    let notices = updates.iter().filter(|it| it["sessionUpdate"] == "notice");
+    let notices: Vec<&str> = notices.map(|it| it["title"].as_str().unwrap()).collect();
+    let why = "The MCP server `stuck` did not answer within 3 s and was ended. The session goes on \
+               without its tools; to try again, start a new one.";
+    assert_eq!(notices, [why]);
+    assert!(offered(&desk.model).iter().any(|it| it == "ev_echo"), "the other server is there");
+
+    let begin = Instant::now();
+    assert_eq!(desk.client.prompt(&session, "Again."), "end_turn");
+    assert!(begin.elapsed() < LIMIT, "the second prompt does not wait");
+    assert_eq!(desk.updates(&session).iter().filter(|it| it["title"] == why).count(), 1);
+    desk.client.result("session/close", &json!({ "sessionId": session }));
+    let agent = desk.child.id();
+    wait_for("the servers to be gone", Duration::from_secs(10), || {
+        desk.home.alive(&[agent]).is_empty().then_some(())
+    });
+}
