@@ -79,7 +79,13 @@ impl Home {
 
     /// Starts `jackfield serve` and waits until it answers.
     pub fn serve(&self, args: &[&str]) -> Daemon {
+        self.serve_in(args, &[])
+    }
+
+    /// The same with more in its environment.
+    pub fn serve_in(&self, args: &[&str], env: &[(&str, &str)]) -> Daemon {
         let mut command = self.command(&["serve"]);
+        command.envs(env.iter().copied());
         let said = File::options().create(true).append(true).open(self.path().join(SAID));
         let child = command
             .args(args)

@@ -1,6 +1,7 @@
 //! Our own agent as editors meet it: `jackfield agent` on pipes, and a model server on loopback.
 
 mod coding;
+mod daemon;
 mod editor;
 mod limits;
 mod mcp;
