@@ -2,6 +2,7 @@
 
 mod coding;
 mod daemon;
+mod docs;
 mod editor;
 mod limits;
 mod mcp;
