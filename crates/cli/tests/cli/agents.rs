@@ -93,19 +93,20 @@ fn rows(told: &str, ids: &[&str]) -> String {
 }
 
 #[test]
-fn on_a_machine_with_none_every_agent_is_missing_with_a_way_to_get_it() {
+fn on_a_machine_with_none_every_agent_but_our_own_is_missing_with_a_way_to_get_it() {
     let home = Home::new();
     fs::remove_file(home.path().join("bin/goose")).unwrap();
     let list = list(&home, &["--probe"]);
     let all = list["agents"].as_array().unwrap();
     assert!(30 < all.len());
-    for it in all {
+    assert_eq!(agent(&list, "chat")["state"], "found");
+    for it in all.iter().filter(|it| it["id"] != "chat") {
         assert_eq!(it["state"], "missing", "{it}");
         assert_eq!(it["diagnostics"][0]["reason"], "not-on-path");
         assert!(it["diagnostics"][0]["message"].as_str().unwrap().contains("/bin"), "{it}");
         assert!(!it["diagnostics"][0]["fix"].as_str().unwrap().is_empty());
     }
-    assert_eq!(home.run(&["agents", "--format", "quiet"]).stdout, "");
+    assert_eq!(home.run(&["agents", "--format", "quiet"]).stdout, "chat\n");
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn found_missing_broken_and_wrong_stand_in_one_list() {
     assert_eq!(agent(&list, "own")["starts"]["command"], serde_json::json!(["goose", "acp"]));
     assert_eq!(list["flaws"][0]["line"], 3);
     let quiet = home.run(&["agents", "--format", "quiet"]);
-    assert_eq!(quiet.stdout, "full\ngoose\nown\n");
+    assert_eq!(quiet.stdout, "chat\nfull\ngoose\nown\n");
 }
 
 #[test]

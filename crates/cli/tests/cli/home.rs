@@ -76,6 +76,8 @@ impl Home {
             .env("HOME", self.path())
             // Nothing that the person who runs the tests has installed is found.
             .env("JACKFIELD_PROGRAM_DIRS", "")
+            // Our own agent is always found, and asks nobody outside.
+            .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
             .env("XDG_CONFIG_HOME", self.path().join("config"))
             .env("XDG_STATE_HOME", self.path().join("state"))
             .env("XDG_RUNTIME_DIR", self.path().join("run"))
