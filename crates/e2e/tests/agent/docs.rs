@@ -141,7 +141,14 @@ fn the_table_of_variables_has_those_that_are_read_and_no_others() {
     });
     let read: BTreeSet<String> = read.map(str::to_owned).collect();
     assert!(12 < read.len(), "{read:?}");
-    assert_eq!(column(&page(), "| variable | default | |"), read);
+    let page = page();
+    assert_eq!(column(&page, "| variable | default | |"), read);
+    for default in ["https://api.openai.com/v1", "gpt-4o"] {
+        assert!(
+            source.contains(&format!("\"{default}\""))
+                && page.contains(&format!("| `{default}` |"))
+        );
+    }
 }
 
 #[test]
@@ -169,4 +176,27 @@ fn the_page_names_the_modes_tools_and_commands_that_there_are() {
         assert!(page.contains(&format!("`{tool}`")), "the page does not name `{tool}`");
     }
     assert!(tools.contains(&json!("web_fetch")) && page.contains("`OPENAI_WEB_FETCH=1`"));
+}
+
+#[test]
+fn what_the_page_says_one_sees_is_what_one_sees() {
+    let seen = column(&page(), "| what you see | what it means |");
+    let seen: Vec<&str> = seen.iter().filter_map(|it| it.strip_suffix('…')).collect();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    let mut desk = Desk::new(ScriptedModel::start([]), &[]);
+    let session = desk.open();
+    let mut nowhere =
+        Desk::new(FakeModel::start(), &[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")]);
+    let session_nowhere = nowhere.open();
+    for words in seen {
+        let status = words.split_once("(HTTP ").and_then(|it| it.1.get(..3)?.parse().ok());
+        let (said, _) = match status {
+            Some(status) => {
+                desk.model.then(Reply::status(status).header("retry-after", "60"));
+                desk.turn(&session, "hello")
+            }
+            None => nowhere.turn(&session_nowhere, "hello"),
+        };
+        assert!(said.starts_with(words), "the page has `{words}`, and what is said is `{said}`");
+    }
 }
