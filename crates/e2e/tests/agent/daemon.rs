@@ -55,13 +55,21 @@ fn two_clients_share_a_session_that_sleeps_and_wakes_and_knows_everything() {
     one.until("the words of the other", |it| it.to_string().contains("\"two\""));
     assert_eq!((one.text(), two.text()), ("onetwo".to_owned(), "onetwo".to_owned()));
 
+    let turn = one.send_prompt(&session, "TOUCH it");
+    let ask = two.until("the question", |it| it["method"] == "session/request_permission");
+    one.until("the same question", |it| it["method"] == "session/request_permission");
+    let outcome = json!({ "outcome": "selected", "optionId": "once" });
+    two.respond(&ask, &json!({ "outcome": outcome }));
+    assert_eq!(one.answer(turn)["result"]["stopReason"], "end_turn");
+    assert!(home.path().join("touched-by-tool.txt").exists());
+
     let asleep = wait_for_state(&mut one, &session, "asleep");
     assert_eq!(asleep["pid"], Value::Null);
     wait_for("its processes to be gone", BOUND, || {
         home.alive(&[daemon.pid()]).is_empty().then_some(())
     });
     assert_eq!(one.prompt(&session, "COUNT"), "end_turn");
-    assert!(one.text().ends_with("I see 3 user messages."), "{}", one.text());
+    assert!(one.text().ends_with("I see 4 user messages."), "{}", one.text());
     assert!(model.log().iter().all(|it| it["testKey"] != false), "the key reaches the model");
     drop((one, two));
     daemon.stop();
@@ -130,6 +138,7 @@ fn a_daemon_that_is_killed_in_mid_turn_goes_on_with_the_session() {
     client.until("half of an answer", |it| it.to_string().contains("Half an"));
     daemon.kill_9();
     wait_for("the agent to go, too", BOUND, || home.alive(&[]).is_empty().then_some(()));
+    assert!(home.path().join("state/agent.db").exists(), "it keeps its sessions beside ours");
 
     let daemon = serve(&home, &model.url());
     let mut client = attach(&home, &session);

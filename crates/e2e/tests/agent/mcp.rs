@@ -143,3 +143,17 @@ fn a_server_that_never_answers_costs_the_first_prompt_its_limit_and_nothing_more
         desk.home.alive(&[agent]).is_empty().then_some(())
     });
 }
+
+#[test]
+fn a_server_that_ends_at_once_is_told_also_to_a_client_that_knows_no_notices() {
+    let mut desk = Desk::new(ScriptedModel::start([Reply::say("Hello.")]), &[]);
+    let script = "echo no token >&2; exit 3";
+    let broken = json!({ "name": "gone", "command": "/bin/sh", "args": ["-c", script], "env": [] });
+    let session = open(&mut desk, &json!([broken]));
+    assert_eq!(desk.turn(&session, "Hello."), ("Hello.".to_owned(), "end_turn".to_owned()));
+    let updates = desk.updates(&session);
+    let thoughts = updates.iter().filter(|it| it["sessionUpdate"] == "agent_thought_chunk");
+    let told: String = thoughts.filter_map(|it| it["content"]["text"].as_str()).collect();
+    let why = "The MCP server `gone` could not be started: it ended while it was starting";
+    assert!(told.starts_with(why) && told.contains("no token"), "{told}");
+}
