@@ -185,10 +185,29 @@ impl Sessions {
         lock(&self.store).list(cwd, cursor).map_err(told)
     }
 
-    /// The options of a session. Waits a little for the server to say which models it has.
-    pub(crate) async fn options(&self, session: &Session) -> Vec<SessionConfigOption> {
-        let _late = tokio::time::timeout(MODELS_MAX, self.listed()).await;
-        session.choices().options(self.listed.get().map_or(&[], Vec::as_slice))
+    /// The options of a session. Waits a little for the server to say which models it has; if that
+    /// takes longer, they are told when it has.
+    pub(crate) async fn options(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+    ) -> Vec<SessionConfigOption> {
+        let all = Arc::clone(self);
+        let mut asking = tokio::spawn(async move { all.listed().await });
+        if tokio::time::timeout(MODELS_MAX, &mut asking).await.is_err() {
+            let (all, session) = (Arc::clone(self), Arc::clone(session));
+            tokio::spawn(async move {
+                if asking.await.is_ok() && all.listed.initialized() {
+                    let options = all.known_options(&session.choices());
+                    session
+                        .tell(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
+                }
+            });
+        }
+        self.known_options(&session.choices())
+    }
+
+    fn known_options(&self, choices: &Choices) -> Vec<SessionConfigOption> {
+        choices.options(self.listed.get().map_or(&[], Vec::as_slice))
     }
 
     /// One prompt, which has begun.
@@ -236,7 +255,7 @@ impl Sessions {
             Command::Model(None) => format!("The model is `{}`.", turn.choices.model),
             Command::Model(Some(model)) => {
                 let record = session.change(|it| model.clone_into(&mut it.choices.model))?;
-                let options = record.choices.options(self.listed.get().map_or(&[], Vec::as_slice));
+                let options = self.known_options(&record.choices);
                 session.tell(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
                 format!("The model is `{model}` from now on.")
             }
