@@ -73,7 +73,7 @@ impl Session {
     /// Tells the client. If it is gone, so is the turn soon.
     pub(crate) fn tell(&self, update: SessionUpdate) {
         match &update {
-            SessionUpdate::ToolCall(call) => {
+            SessionUpdate::ToolCall(call) if !is_end(call.status) => {
                 lock(&self.open).insert(call.tool_call_id.clone());
             }
             SessionUpdate::ToolCallUpdate(update) if update.fields.status.is_some_and(is_end) => {
@@ -96,7 +96,9 @@ impl Session {
 
     /// The turn is over, and whatever it left open.
     pub(crate) fn end(&self) {
-        for id in std::mem::take(&mut *lock(&self.open)) {
+        // Not in the head of the loop: there it would stay locked, and `tell` locks it too.
+        let left = std::mem::take(&mut *lock(&self.open));
+        for id in left {
             let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
             self.tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
         }
