@@ -54,6 +54,17 @@ pub(crate) struct Wish {
     pub(crate) servers: Vec<McpServer>,
 }
 
+impl Wish {
+    /// Asked before anything is changed, so that a wrong wish changes nothing.
+    fn must_be_possible(&self) -> Result<(), Error> {
+        if self.cwd.is_absolute() {
+            return Ok(());
+        }
+        let why = format!("`{}` is no absolute path", self.cwd.display());
+        Err(Error::invalid_params().data(why))
+    }
+}
+
 impl Sessions {
     pub(crate) fn new(host: Host, model: Model, store: Store) -> Sessions {
         Sessions {
@@ -76,6 +87,7 @@ impl Sessions {
         wish: Wish,
         client: &ConnectionTo<Client>,
     ) -> Result<Arc<Session>, Error> {
+        wish.must_be_possible()?;
         let record = Record {
             id: fresh_id()?,
             dirs: Vec::new(),
@@ -98,6 +110,7 @@ impl Sessions {
         wish: Wish,
         client: &ConnectionTo<Client>,
     ) -> Result<(Arc<Session>, Vec<Entry>), Error> {
+        wish.must_be_possible()?;
         let store = lock(&self.store);
         let record = store.get(&id.0).map_err(told)?.ok_or_else(|| no_session(id))?;
         let history = store.entries(&id.0).map_err(told)?;
@@ -116,6 +129,7 @@ impl Sessions {
         wish: Wish,
         client: &ConnectionTo<Client>,
     ) -> Result<Arc<Session>, Error> {
+        wish.must_be_possible()?;
         let store = lock(&self.store);
         let record = store.get(&id.0).map_err(told)?.ok_or_else(|| no_session(id))?;
         let record = Record { id: fresh_id()?, ..record };
@@ -132,10 +146,6 @@ impl Sessions {
         wish: Wish,
         client: &ConnectionTo<Client>,
     ) -> Result<Arc<Session>, Error> {
-        if !wish.cwd.is_absolute() {
-            let why = format!("`{}` is no absolute path", wish.cwd.display());
-            return Err(Error::invalid_params().data(why));
-        }
         let dirs: Vec<PathBuf> = std::iter::once(wish.cwd).chain(wish.more).collect();
         let record = Record { dirs: dirs.clone(), ..record };
         lock(&self.store).put(&record).map_err(told)?;

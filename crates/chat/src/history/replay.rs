@@ -1,7 +1,10 @@
 //! A history as the updates a client would have seen.
 
 use super::{Done, Entry, done_of};
-use crate::{model::Call, turn::shown_id};
+use crate::{
+    model::Call,
+    turn::{message_id, shown_id},
+};
 use agent_client_protocol::v1::schema::{
     ContentChunk, Plan, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,
 };
@@ -14,10 +17,13 @@ pub(crate) fn replay(history: &[Entry]) -> Vec<SessionUpdate> {
         let chunk = |text: &str| ContentChunk::new(text.into());
         match entry {
             Entry::Prompt { content } => {
-                let chunks = content.iter().cloned().map(ContentChunk::new);
+                // Without an id, two prompts of which the first was never answered look like one.
+                let chunk = |it| ContentChunk::new(it).message_id(message_id(at));
+                let chunks = content.iter().cloned().map(chunk);
                 updates.extend(chunks.map(SessionUpdate::UserMessageChunk));
             }
             Entry::Answer { text, thought, calls, .. } => {
+                let chunk = |text: &str| chunk(text).message_id(message_id(at));
                 if !thought.is_empty() {
                     updates.push(SessionUpdate::AgentThoughtChunk(chunk(thought)));
                 }
@@ -100,9 +106,9 @@ mod tests {
         let text = |it: &str| json!({ "type": "text", "text": it });
         let input = json!({ "path": "a" });
         let expected = json!([
-            { "sessionUpdate": "user_message_chunk", "content": text("look") },
-            { "sessionUpdate": "agent_thought_chunk", "content": text("hm") },
-            { "sessionUpdate": "agent_message_chunk", "content": text("I look.") },
+            { "sessionUpdate": "user_message_chunk", "content": text("look"), "messageId": "m-0" },
+            { "sessionUpdate": "agent_thought_chunk", "content": text("hm"), "messageId": "m-1" },
+            { "sessionUpdate": "agent_message_chunk", "content": text("I look."), "messageId": "m-1" },
             {
                 "sessionUpdate": "tool_call", "toolCallId": "1-1", "title": "a", "name": "read",
                 "kind": "read", "status": "completed", "rawInput": input,

@@ -36,6 +36,8 @@ struct Planned {
     /// For the client.
     id: String,
     job: Result<Job<Work>, String>,
+    /// Why it may not be done.
+    refused: Option<String>,
 }
 
 enum Verdict {
@@ -59,7 +61,7 @@ impl Turn<'_> {
             let id = shown_id(answer, &call.id);
             let job = self.plan(&call).await;
             self.show(&call, &id, &job, announced.contains(&call.id));
-            planned.push(Planned { call, id, job });
+            planned.push(Planned { call, id, job, refused: None });
         }
         let mut results = Vec::new();
         let mut planned = planned.into_iter().peekable();
@@ -73,7 +75,7 @@ impl Turn<'_> {
             for it in &mut group {
                 match self.permit(it).await? {
                     Verdict::Yes => {}
-                    Verdict::No(why) => it.job = Err(why),
+                    Verdict::No(why) => it.refused = Some(why),
                     Verdict::Cancelled => return Ok(None),
                 }
             }
@@ -191,14 +193,15 @@ impl Turn<'_> {
         &self,
         planned: Planned,
     ) -> (Call, Done, Option<Vec<agent_client_protocol::v1::schema::PlanEntry>>) {
-        let Planned { call, id, job } = planned;
+        let Planned { call, id, job, refused } = planned;
         let session = self.session;
         let tell = |fields| {
             session.tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.clone(), fields)));
         };
-        let (title, kind, locations, outcome) = match job {
-            Err(why) => (call.name.clone(), ToolKind::Other, Vec::new(), Outcome::failed(why)),
-            Ok(job) => {
+        let (title, kind, locations, outcome) = match (job, refused) {
+            (Err(why), _) => (call.name.clone(), ToolKind::Other, Vec::new(), Outcome::failed(why)),
+            (Ok(job), Some(why)) => (job.title, job.kind, job.locations, Outcome::failed(why)),
+            (Ok(job), None) => {
                 tell(ToolCallUpdateFields::new().status(ToolCallStatus::InProgress));
                 let outcome = match job.work {
                     Work::Ours(work) => tool::run(work, &session.site, &tell).await,

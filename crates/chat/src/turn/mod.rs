@@ -135,7 +135,7 @@ impl Turn<'_> {
     async fn ask(&self) -> Result<(Answer, BTreeSet<String>), Trouble> {
         let had_tools = self.has_tools();
         let session = self.session;
-        let message = MessageId::new(format!("m-{}", self.talk.len()));
+        let message = message_id(self.talk.len());
         let mut announced = BTreeSet::new();
         let request = self.request(self.talk);
         let answer = self.model.ask(&request, |delta| {
@@ -282,6 +282,11 @@ impl Turn<'_> {
             self.session.tell(SessionUpdate::AgentThoughtChunk(chunk));
         }
     }
+}
+
+/// The id of a message for the client, by its place: the same live and when it is loaded.
+pub(crate) fn message_id(place: usize) -> MessageId {
+    MessageId::new(format!("m-{place}"))
 }
 
 /// A call's id for the client. Models number their calls anew in every answer, or not at all, and a
