@@ -1,9 +1,13 @@
 //! Our own agent as editors meet it: `jackfield agent` on pipes, and a model server on loopback.
 
+mod bridge;
+mod cancel;
 mod coding;
 mod daemon;
 mod docs;
 mod editor;
+mod ends;
+mod errors;
 mod limits;
 mod mcp;
 mod script;
@@ -25,7 +29,7 @@ const SAID: &str = "agent.stderr";
 const END_MAX: Duration = Duration::from_secs(5);
 
 /// A server that can be asked over Chat Completions.
-pub trait Serves {
+trait Serves {
     /// For `OPENAI_BASE_URL`.
     fn base_url(&self) -> String;
 }
@@ -50,17 +54,17 @@ impl Serves for RealModel {
 
 /// A model, an agent that asks it, and an editor that talks to the agent and has said hello. In the end
 /// the editor leaves, and the agent must end by itself.
-pub struct Desk<M> {
-    pub client: Client,
-    pub child: Child,
-    pub model: M,
+struct Desk<M> {
+    client: Client,
+    child: Child,
+    model: M,
     variables: Vec<(String, String)>,
-    pub home: Home,
+    home: Home,
 }
 
 impl<M: Serves> Desk<M> {
     /// With these variables of the environment besides those that say where the model is.
-    pub fn new(model: M, variables: &[(&str, &str)]) -> Desk<M> {
+    fn new(model: M, variables: &[(&str, &str)]) -> Desk<M> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut desk = Desk::silent(Home::new(), model, variables.iter().map(own).collect());
         desk.client.hello();
@@ -68,25 +72,19 @@ impl<M: Serves> Desk<M> {
     }
 
     /// A client that has said nothing yet.
-    pub fn silent(home: Home, model: M, variables: Vec<(String, String)>) -> Desk<M> {
+    fn silent(home: Home, model: M, variables: Vec<(String, String)>) -> Desk<M> {
         let (child, client) = start(&home, &model.base_url(), &variables);
         Desk { client, child, model, variables, home }
     }
 
     /// The next process, in the same home, after this one was told to end and did.
-    pub fn restart(&mut self) {
+    fn restart(&mut self) {
         self.leave();
-        self.next();
+        self.begin();
     }
 
-    /// SIGKILL, and the next process in the same home.
-    pub fn kill_9(&mut self) {
-        self.child.kill().expect("it is ours");
-        self.child.wait().expect("it was killed");
-        self.next();
-    }
-
-    fn next(&mut self) {
+    /// The next process, when this one has ended.
+    fn begin(&mut self) {
         (self.child, self.client) = start(&self.home, &self.model.base_url(), &self.variables);
         self.client.hello();
     }
@@ -94,28 +92,28 @@ impl<M: Serves> Desk<M> {
 
 impl<M> Desk<M> {
     /// A new session in the home.
-    pub fn open(&mut self) -> String {
+    fn open(&mut self) -> String {
         self.client.open(self.home.path())
     }
 
     /// One whole turn: what the agent said in it, and why it stopped.
-    pub fn turn(&mut self, session: &str, text: &str) -> (String, String) {
+    fn turn(&mut self, session: &str, text: &str) -> (String, String) {
         let before = self.client.text().len();
         let stop = self.client.prompt(session, text);
         (self.client.text()[before..].to_owned(), stop)
     }
 
-    pub fn cancel(&mut self, session: &str) {
+    fn cancel(&mut self, session: &str) {
         self.client.notify("session/cancel", &json!({ "sessionId": session }));
     }
 
     /// What every method that opens a session takes besides its id.
-    pub fn place(&self, session: &str) -> Value {
+    fn place(&self, session: &str) -> Value {
         json!({ "sessionId": session, "cwd": self.home.path(), "mcpServers": [] })
     }
 
     /// All updates heard in a session so far, in order, with what they say.
-    pub fn updates(&self, session: &str) -> Vec<Value> {
+    fn updates(&self, session: &str) -> Vec<Value> {
         let of = |it: &&Value| {
             it["method"] == "session/update"
                 && it.pointer("/params/sessionId") == Some(&session.into())
@@ -124,17 +122,17 @@ impl<M> Desk<M> {
     }
 
     /// What the agent's processes said on stderr so far.
-    pub fn said(&self) -> String {
+    fn said(&self) -> String {
         std::fs::read_to_string(self.home.path().join(SAID)).unwrap()
     }
 
     /// The editor closes the agent's input and waits for its end.
-    pub fn leave(&mut self) -> ExitStatus {
+    fn leave(&mut self) -> ExitStatus {
         self.client = Client::new(Box::new(empty()), Box::new(sink()));
         self.ended()
     }
 
-    pub fn terminate(&mut self) -> ExitStatus {
+    fn terminate(&mut self) -> ExitStatus {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
         kill_process(pid, Signal::TERM).expect("it is ours");
         self.ended()
@@ -169,7 +167,7 @@ fn start(home: &Home, url: &str, variables: &[(String, String)]) -> (Child, Clie
 
 /// Fails unless every server would accept these messages: one of the system at most and it is the first,
 /// never two of the user in a row, every call followed by its result.
-pub fn must_be_sound(messages: &Value) {
+fn must_be_sound(messages: &Value) {
     let messages = messages.as_array().expect("a list of messages");
     let mut last = "";
     let mut waiting: Vec<&str> = Vec::new();

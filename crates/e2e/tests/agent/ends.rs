@@ -1,0 +1,113 @@
+//! The end of the agent: whenever its editor leaves or a signal tells it to, with all it started. And
+//! what it writes where, until then.
+
+use super::Desk;
+use jackfield_e2e::{Home, wait_for};
+use jackfield_testkit::{
+    fake_model::FakeModel,
+    scripted_model::{Reply, ScriptedModel},
+};
+use serde_json::{Value, json};
+use std::{
+    io::Write as _,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+const SOON: Duration = Duration::from_secs(1);
+
+/// How an agent is told to end.
+type End<M> = fn(&mut Desk<M>) -> std::process::ExitStatus;
+
+#[test]
+fn an_agent_ends_when_its_editor_leaves_or_a_signal_says_so() {
+    for (end, is_clean) in [(Desk::leave as End<FakeModel>, true), (Desk::terminate, false)] {
+        let mut desk = Desk::new(FakeModel::start(), &[]);
+        let session = desk.open();
+        desk.turn(&session, "Hello");
+        let begin = Instant::now();
+        let status = end(&mut desk);
+        assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+        assert!(status.success() || !is_clean, "{status}: {}", desk.said());
+        assert!(desk.home.alive(&[]).is_empty(), "nothing is left");
+    }
+}
+
+#[test]
+fn an_agent_ends_in_the_middle_of_an_answer() {
+    for end in [Desk::leave as End<ScriptedModel>, Desk::terminate] {
+        let half = Reply::stream().delta(&json!({ "content": "Half" })).hang();
+        let mut desk = Desk::new(ScriptedModel::start([half]), &[]);
+        let session = desk.open();
+        desk.client.send_prompt(&session, "Hello");
+        desk.client.until("half an answer", |it| {
+            it.pointer("/params/update/content/text") == Some(&json!("Half"))
+        });
+        let begin = Instant::now();
+        end(&mut desk);
+        assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+        assert!(desk.model.wait_gone(1, SOON), "the request was aborted");
+    }
+}
+
+#[test]
+fn an_agent_ends_with_the_command_that_it_runs() {
+    for end in [Desk::leave as End<FakeModel>, Desk::terminate] {
+        let mut desk = Desk::new(FakeModel::start(), &[]);
+        let session = desk.open();
+        desk.client.send_prompt(&session, "SLEEP");
+        let ask =
+            desk.client.until("a question", |it| it["method"] == "session/request_permission");
+        let once = json!({ "outcome": { "outcome": "selected", "optionId": "once" } });
+        desk.client.respond(&ask, &once);
+        let is_tail = |pid: &u32| jackfield_e2e::procs::words(*pid).iter().any(|it| it == "tail");
+        let agent = desk.child.id();
+        let home = &desk.home;
+        wait_for("the command", Duration::from_secs(10), || {
+            home.alive(&[agent]).iter().any(is_tail).then_some(())
+        });
+        let begin = Instant::now();
+        end(&mut desk);
+        assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+        wait_for("the command's end", SOON, || desk.home.alive(&[]).is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn stdout_is_the_protocol_and_nothing_else_and_stderr_the_log() {
+    let home = Home::new();
+    let model = ScriptedModel::start([]);
+    let mut command = home.command(&["agent", "-v"]);
+    command.env("OPENAI_BASE_URL", model.url()).env("OPENAI_MAX_TOKENS", "many");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+    let unknown = json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such/method", "params": {} });
+    let new = json!({ "cwd": home.path(), "mcpServers": [] });
+    let new = json!({ "jsonrpc": "2.0", "id": 3, "method": "session/new", "params": new });
+    for line in
+        [hello.to_string(), "this is no JSON".to_owned(), unknown.to_string(), new.to_string()]
+    {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    let output = {
+        // It answers what it was asked before it ends.
+        let waits = std::thread::spawn(move || child.wait_with_output().unwrap());
+        wait_for("the session in the store", Duration::from_secs(10), || {
+            home.path().join("state/agent.db").exists().then_some(())
+        });
+        drop(stdin);
+        waits.join().unwrap()
+    };
+    let lines: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap_or_else(|_| panic!("no JSON: {it}")))
+        .collect();
+    assert!(lines.iter().all(|it| it["jsonrpc"] == "2.0"), "{lines:?}");
+    assert!(lines.iter().any(|it| it["id"] == 2 && it["error"]["code"] == -32601), "{lines:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("OPENAI_MAX_TOKENS is no number: `many` is ignored"), "{said}");
+}
