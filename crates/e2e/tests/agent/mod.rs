@@ -10,7 +10,10 @@ mod ends;
 mod errors;
 mod limits;
 mod mcp;
+mod options;
 mod script;
+mod seen;
+mod sessions;
 
 use jackfield_e2e::{Client, Home, RealModel, wait_for};
 use jackfield_testkit::{fake_model::FakeModel, scripted_model::ScriptedModel};
