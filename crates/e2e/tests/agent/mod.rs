@@ -8,6 +8,7 @@ mod docs;
 mod editor;
 mod ends;
 mod errors;
+mod kill;
 mod limits;
 mod mcp;
 mod options;
