@@ -12,6 +12,7 @@ mod kill;
 mod limits;
 mod mcp;
 mod options;
+mod real;
 mod script;
 mod seen;
 mod sessions;
