@@ -1,10 +1,12 @@
 //! `jackfield agent`: our own agent on stdin and stdout, with or without a daemon.
 
 use crate::{app::Desk, hub::guard, out::Volume, report::Failure};
-use agent_client_protocol::Stdio;
+use agent_client_protocol::{Agent as Role, ConnectTo, Lines};
 use clap::Args;
+use futures_util::{sink, stream};
 use jackfield_chat::{Host, Settings, serve};
 use jackfield_daemon::LogTarget;
+use std::io;
 
 /// Speak ACP on stdin and stdout as an agent: any Chat Completions model, with tools
 ///
@@ -16,6 +18,9 @@ use jackfield_daemon::LogTarget;
   $ OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3 jackfield agent
   $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"")]
 pub(crate) struct Agent {}
+
+/// What the HTTP transport of the protocol accepts.
+const FRAME_BYTES_MAX: usize = 16 << 20;
 
 pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
     let level = match desk.out.volume() {
@@ -38,6 +43,26 @@ pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
         ledger: paths.state.join("agent-ledger"),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let served = runtime.map_err(failed)?.block_on(serve(host, Stdio::new()));
-    served.map_err(|error| Failure::local("the agent has ended", std::io::Error::other(error)))
+    runtime.map_err(failed)?.block_on(async {
+        let served = serve(host, transport().map_err(failed)?).await;
+        served.map_err(|error| Failure::local("the agent has ended", io::Error::other(error)))
+    })
+}
+
+/// Our own pipes as the SDK wants them. Its own way hands every line to another thread and back.
+fn transport() -> io::Result<impl ConnectTo<Role>> {
+    let (hearing, speaking) = jackfield_clients::stdio()?.talk(FRAME_BYTES_MAX);
+    let incoming = stream::unfold(hearing, async |mut hearing| {
+        let line = match hearing.next().await {
+            Ok(None) => return None,
+            Ok(Some(line)) => String::from_utf8(line.into()).map_err(io::Error::other),
+            Err(error) => Err(error),
+        };
+        Some((line, hearing))
+    });
+    let outgoing = sink::unfold(speaking, async |mut speaking, line: String| {
+        speaking.say(line.as_bytes()).await?;
+        Ok(speaking)
+    });
+    Ok(Lines::new(outgoing, incoming))
 }
