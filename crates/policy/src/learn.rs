@@ -1,7 +1,7 @@
 //! What an Always means: a rule that is narrow, and ours.
 
 use crate::{
-    Call, Effect, Rule,
+    Call, Effect, Rule, Shell,
     glob::exactly,
     shell::{Simple, WordKind, base, interpreter, runs_others},
 };
@@ -110,6 +110,16 @@ pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
     }
     rule.tool = tool;
     (call.mcp.is_some() && !rule.tool.is_empty()).then_some(rule)
+}
+
+/// The fewest words that say what a command line does, if it is one command and they can be told:
+/// `cargo test` of `cargo test -p wire`.
+pub fn gist(line: &str) -> Option<String> {
+    let shell = Shell::of_line(line);
+    match shell.commands() {
+        [command] if shell.opaque().is_none() => pattern(command),
+        _ => None,
+    }
 }
 
 fn runs(call: &Call, effect: Effect) -> Option<Vec<String>> {

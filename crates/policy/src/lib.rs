@@ -28,7 +28,7 @@ mod shell;
 pub use call::Call;
 pub use decide::{Decision, decide};
 pub use flaw::Flaw;
-pub use learn::learn;
+pub use learn::{gist, learn};
 pub use offer::option;
 pub use parse::{KINDS, parse, parse_project};
 pub use policies::Policies;

@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
     ("testkit", &["wire", "policy", "core"]),
     // Its tests are asked by the scripted model.
-    ("chat", &["wire", "agents", "inside", "testkit"]),
+    ("chat", &["wire", "policy", "agents", "inside", "testkit"]),
     ("api", &["wire", "views", "catalogue", "agents", "clients"]),
     ("daemon", &["wire", "policy", "core", "inside", "journal", "catalogue", "agents", "clients"]),
     (
