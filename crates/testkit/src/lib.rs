@@ -3,6 +3,7 @@
 
 pub mod fake_agent;
 pub mod fake_model;
+mod loopback;
 pub mod scripted_model;
 pub mod sim;
 pub mod spec;

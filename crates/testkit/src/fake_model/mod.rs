@@ -63,15 +63,9 @@ mod serve;
 mod talk;
 mod tools;
 
-use std::{
-    io,
-    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
-    path::PathBuf,
-    sync::Arc,
-    thread,
-    thread::JoinHandle,
-};
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc};
 
+use crate::loopback::Loopback;
 use serde_json::Value;
 use serve::Server;
 
@@ -81,7 +75,8 @@ pub struct FakeModel {
     /// Where it listens, on 127.0.0.1.
     pub addr: SocketAddr,
     server: Arc<Server>,
-    acceptor: Option<JoinHandle<()>>,
+    /// `None` when somebody waits for its end.
+    loopback: Option<Loopback>,
 }
 
 impl FakeModel {
@@ -92,14 +87,10 @@ impl FakeModel {
 
     /// On this port (0: a free one); files without a path in the prompt go into `files`.
     pub fn start_on(port: u16, files: PathBuf) -> io::Result<FakeModel> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-        let addr = listener.local_addr()?;
         let server = Arc::new(Server::new(files));
-        let acceptor = {
-            let server = Arc::clone(&server);
-            thread::spawn(move || accept(&listener, &server))
-        };
-        Ok(FakeModel { addr, server, acceptor: Some(acceptor) })
+        let serving = Arc::clone(&server);
+        let loopback = Loopback::start(port, move |stream| serving.converse(stream))?;
+        Ok(FakeModel { addr: loopback.addr, server, loopback: Some(loopback) })
     }
 
     /// `http://127.0.0.1:PORT`, without a path.
@@ -119,9 +110,8 @@ impl FakeModel {
 
     /// Waits until the server ends, which it does by itself only if its socket breaks.
     pub fn wait(mut self) {
-        if let Some(acceptor) = self.acceptor.take() {
-            // A panic there was printed there.
-            let _ = acceptor.join();
+        if let Some(loopback) = self.loopback.take() {
+            loopback.wait();
         }
     }
 }
@@ -129,27 +119,5 @@ impl FakeModel {
 impl Drop for FakeModel {
     fn drop(&mut self) {
         self.server.stop();
-        // Wakes the acceptor, which sees the flag.
-        let _ = TcpStream::connect(self.addr).and_then(|it| it.shutdown(Shutdown::Both));
-        if let Some(acceptor) = self.acceptor.take() {
-            let _ = acceptor.join();
-        }
-    }
-}
-
-/// Takes connections until the server stops, then waits for their threads.
-fn accept(listener: &TcpListener, server: &Arc<Server>) {
-    let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    for stream in listener.incoming() {
-        if server.is_stopping() {
-            break;
-        }
-        let Ok(stream) = stream else { break };
-        threads.retain(|it| !it.is_finished());
-        let server = Arc::clone(server);
-        threads.push(thread::spawn(move || server.converse(stream)));
-    }
-    for thread in threads {
-        let _ = thread.join();
     }
 }

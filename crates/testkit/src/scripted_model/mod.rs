@@ -23,43 +23,33 @@ mod serve;
 pub use reply::Reply;
 pub use serve::Asked;
 
+use crate::loopback::Loopback;
 use serde_json::Value;
 use serve::Server;
-use std::{
-    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::Arc,
-    thread,
-    thread::JoinHandle,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 /// A running server; it stops, and ends every connection, when it is dropped.
 #[derive(Debug)]
 pub struct ScriptedModel {
-    addr: SocketAddr,
     server: Arc<Server>,
-    acceptor: Option<JoinHandle<()>>,
+    loopback: Loopback,
 }
 
 impl ScriptedModel {
     /// On a free port, with these steps.
     pub fn start(steps: impl IntoIterator<Item = Reply>) -> ScriptedModel {
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
-        let addr = listener.local_addr().expect("a bound socket has an address");
         let server = Arc::new(Server::default());
-        let acceptor = {
-            let server = Arc::clone(&server);
-            thread::spawn(move || accept(&listener, &server))
-        };
-        let model = ScriptedModel { addr, server, acceptor: Some(acceptor) };
+        let serving = Arc::clone(&server);
+        let loopback = Loopback::start(0, move |stream| serving.converse(stream));
+        let loopback = loopback.expect("loopback has a free port");
+        let model = ScriptedModel { server, loopback };
         steps.into_iter().for_each(|step| model.then(step));
         model
     }
 
     /// `http://127.0.0.1:PORT/v1`: what `OPENAI_BASE_URL` takes.
     pub fn url(&self) -> String {
-        format!("http://{}/v1", self.addr)
+        format!("http://{}/v1", self.loopback.addr)
     }
 
     /// Adds a step at the end of the script.
@@ -106,27 +96,5 @@ impl ScriptedModel {
 impl Drop for ScriptedModel {
     fn drop(&mut self) {
         self.server.stop();
-        // Wakes the acceptor, which sees the flag.
-        let _ = TcpStream::connect(self.addr).and_then(|it| it.shutdown(Shutdown::Both));
-        if let Some(acceptor) = self.acceptor.take() {
-            let _ = acceptor.join();
-        }
-    }
-}
-
-/// Takes connections until the server stops, then waits for their threads.
-fn accept(listener: &TcpListener, server: &Arc<Server>) {
-    let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    for stream in listener.incoming() {
-        if server.state().stopping {
-            break;
-        }
-        let Ok(stream) = stream else { break };
-        threads.retain(|it| !it.is_finished());
-        let server = Arc::clone(server);
-        threads.push(thread::spawn(move || server.converse(stream)));
-    }
-    for thread in threads {
-        let _ = thread.join();
     }
 }
