@@ -1,6 +1,6 @@
 //! Delivery: events that left the gate, and events read back from the journal, reach subscribers.
 
-use super::{Phase, render};
+use super::{Phase, render::Rendering};
 use crate::peer::error_frame;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
@@ -59,7 +59,8 @@ impl Hub {
     }
 
     fn publish(&mut self, id: &SessionId, event: &Event) {
-        self.for_live(id, |hub, conn| hub.deliver(id, conn, event));
+        let rendering = Rendering::new(id, event);
+        self.for_live(id, |hub, conn| hub.deliver(conn, &rendering));
     }
 
     /// Does something for each live subscriber that has room; the others fall behind.
@@ -91,7 +92,7 @@ impl Hub {
         // The journal may have more than it has said: the rest is heard when it leaves the gate.
         let durable = session.gate.durable();
         for event in events.iter().take_while(|it| it.seq <= durable) {
-            self.deliver(id, conn, event);
+            self.deliver(conn, &Rendering::new(id, event));
         }
         if self.is_full(conn) {
             self.fall_behind(id, conn);
@@ -146,16 +147,17 @@ impl Hub {
     }
 
     /// One event to one subscriber, in its words, and whatever waited for it.
-    fn deliver(&mut self, id: &SessionId, conn: ConnId, event: &Event) {
+    fn deliver(&mut self, conn: ConnId, rendering: &Rendering<'_>) {
+        let (id, event) = (rendering.session, rendering.event);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(subscriber) = session.subscribers.get_mut(&conn) else { return };
         assert_eq!(event.seq, subscriber.heard.next(), "each event once, in order");
         subscriber.heard = event.seq;
         let (observer, facts) = (subscriber.observer, subscriber.facts);
         if facts {
-            self.send(conn, render::fact(id, event));
+            self.send(conn, rendering.fact());
         } else {
-            self.tell(id, conn, event, observer);
+            self.tell(conn, rendering, observer);
         }
         match &event.body {
             Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
@@ -166,19 +168,20 @@ impl Hub {
     }
 
     /// One event as ACP has it, and for those who know of the hub also what ACP has no words for.
-    fn tell(&mut self, id: &SessionId, conn: ConnId, event: &Event, observer: bool) {
+    fn tell(&mut self, conn: ConnId, rendering: &Rendering<'_>, observer: bool) {
+        let (id, event) = (rendering.session, rendering.event);
         let it = self.conns.get(&conn);
         let (aware, notices) = it.map_or((false, false), |it| (it.aware, it.notices));
-        if notices && let Some(text) = render::notice(id, event) {
+        if notices && let Some(text) = rendering.notice() {
             self.send(conn, text);
         }
         match &event.body {
             Body::Said { frame, .. } => {
-                self.send(conn, render::said(event, frame.bytes(), aware));
+                self.send(conn, rendering.said(frame.bytes(), aware));
             }
             Body::Prompted { turn, frame, .. } if !self.owes(id, conn, *turn) => {
-                for text in render::user_chunks(id, event, frame.bytes(), aware) {
-                    self.send(conn, text);
+                for text in rendering.user_chunks(frame.bytes(), aware) {
+                    self.send(conn, text.clone());
                 }
             }
             Body::Asked { ask, frame, .. } if !observer => {

@@ -9,16 +9,59 @@ use crate::{
 use bytes::Bytes;
 use jackfield_wire::Frame;
 use serde_json::{Value, json, value::RawValue};
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 
-/// The agent's own words, as they were said.
-pub(crate) fn said(event: &Event, frame: &Bytes, aware: bool) -> Bytes {
-    if !aware {
-        return frame.clone();
+/// One event as its subscribers hear it. Each form is made when the first of them needs it, and
+/// shared with the others.
+pub(crate) struct Rendering<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) event: &'a Event,
+    said: OnceCell<Bytes>,
+    plain_chunks: OnceCell<Vec<Bytes>>,
+    aware_chunks: OnceCell<Vec<Bytes>>,
+    notice: OnceCell<Option<Bytes>>,
+    fact: OnceCell<Bytes>,
+}
+
+impl<'a> Rendering<'a> {
+    pub(crate) fn new(session: &'a SessionId, event: &'a Event) -> Rendering<'a> {
+        Rendering {
+            session,
+            event,
+            said: OnceCell::new(),
+            plain_chunks: OnceCell::new(),
+            aware_chunks: OnceCell::new(),
+            notice: OnceCell::new(),
+            fact: OnceCell::new(),
+        }
     }
-    match Frame::parse(frame.clone()) {
-        Ok(parsed) => with_seq(&parsed, event),
-        Err(_) => frame.clone(),
+
+    /// The agent's own words, as they were said.
+    pub(crate) fn said(&self, frame: &Bytes, aware: bool) -> Bytes {
+        if !aware {
+            return frame.clone();
+        }
+        let render = || match Frame::parse(frame.clone()) {
+            Ok(parsed) => with_seq(&parsed, self.event),
+            Err(_) => frame.clone(),
+        };
+        self.said.get_or_init(render).clone()
+    }
+
+    /// Another client's prompt, as ACP shows a user's words: one chunk a content block.
+    pub(crate) fn user_chunks(&self, prompt: &Bytes, aware: bool) -> &[Bytes] {
+        let chunks = if aware { &self.aware_chunks } else { &self.plain_chunks };
+        chunks.get_or_init(|| user_chunks(self.session, self.event, prompt, aware))
+    }
+
+    /// The fact itself, for clients that know of the hub. `None` for what they hear as an update.
+    pub(crate) fn notice(&self) -> Option<Bytes> {
+        self.notice.get_or_init(|| notice(self.session, self.event)).clone()
+    }
+
+    /// Any event, as it stands in the log.
+    pub(crate) fn fact(&self) -> Bytes {
+        self.fact.get_or_init(|| addressed("_jackfield/event", self.session, self.event)).clone()
     }
 }
 
@@ -36,13 +79,7 @@ fn with_seq(frame: &Frame, event: &Event) -> Bytes {
     frame.with_meta(&meta).bytes().clone()
 }
 
-/// Another client's prompt, as ACP shows a user's words: one chunk a content block.
-pub(crate) fn user_chunks(
-    session: &SessionId,
-    event: &Event,
-    prompt: &Bytes,
-    aware: bool,
-) -> Vec<Bytes> {
+fn user_chunks(session: &SessionId, event: &Event, prompt: &Bytes, aware: bool) -> Vec<Bytes> {
     let Ok(frame) = Frame::parse(prompt.clone()) else { return Vec::new() };
     let params: BTreeMap<String, &RawValue> =
         serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
@@ -60,8 +97,7 @@ pub(crate) fn user_chunks(
     blocks.into_iter().flatten().map(chunk).collect()
 }
 
-/// The fact itself, for clients that know of the hub. `None` for what they hear as an update.
-pub(crate) fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
+fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
     let method = match &event.body {
         Body::Said { .. } => return None,
         Body::Queued { .. }
@@ -82,11 +118,6 @@ pub(crate) fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
         | Body::Closed => "_jackfield/session",
     };
     Some(addressed(method, session, event))
-}
-
-/// Any event, as it stands in the log.
-pub(crate) fn fact(session: &SessionId, event: &Event) -> Bytes {
-    addressed("_jackfield/event", session, event)
 }
 
 fn addressed(method: &str, session: &SessionId, event: &Event) -> Bytes {
@@ -115,6 +146,20 @@ pub(crate) fn attach_notice(session: &SessionId, head: u64) -> String {
 mod tests {
     use super::*;
     use crate::{Seq, Time, log::Json};
+
+    #[test]
+    fn all_who_hear_an_event_share_one_rendering_of_it() {
+        let frame = r#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#;
+        let frame = Bytes::from_static(frame.as_bytes());
+        let body = Body::Said { turn: 1, late: false, frame: Json::trusted(frame.clone()) };
+        let (session, event) = ("s-1".into(), Event { seq: Seq(2), at: Time(3), body });
+        let rendering = Rendering::new(&session, &event);
+        let same = |one: Bytes, other: Bytes| assert_eq!(one.as_ptr(), other.as_ptr());
+        same(rendering.fact(), rendering.fact());
+        same(rendering.said(&frame, true), rendering.said(&frame, true));
+        same(rendering.said(&frame, false), frame.clone());
+        assert_ne!(rendering.said(&frame, true), frame);
+    }
 
     #[test]
     fn a_fact_around_a_frame_as_deep_as_frames_may_be_is_still_told() {
