@@ -193,7 +193,8 @@ pub(super) const BUGS: &[Bug] = &[
             "let Some(ask) = session.asks.remove(&number) else { return };",
             "let Some(it) = session.asks.get(&number) else { return };
         let (seq, at, agent, theirs) = (it.seq, it.at, it.agent, it.theirs.clone());
-        let ask = Ask { seq, at, agent, theirs, frame: it.frame.clone() };",
+        let (asked, decision) = (it.frame.clone(), it.decision.clone());
+        let ask = Ask { seq, at, agent, theirs, frame: asked, decision };",
         )],
     },
     Bug {
@@ -273,11 +274,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "keep-the-replay-of-a-load",
         breaks: "a reloaded session says everything twice",
-        edits: &[edit(
-            HEARD,
-            "                    return; // It tells what was said before, and the journal has that.",
-            "                    // It tells what was said before, and the journal has that.",
-        )],
+        edits: &[edit(LADDER, "(!past).then_some(frame)", "(!past || journaled).then_some(frame)")],
     },
     Bug {
         name: "count-half-of-what-was-written",
