@@ -9,8 +9,9 @@ use tokio::{
     time::timeout,
 };
 
-/// Without a word for so long, the rest is lost.
-const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// Without a word for so long, the rest is lost. The first reader is silent until all others are
+/// attached and its agent was told to begin, which takes half a minute on a busy machine.
+const SILENCE_MAX: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carrier {
@@ -108,13 +109,19 @@ impl Reader {
 
 /// The number and the time of the next tick, and where it ends: `tick 7 1794744000000000 `.
 fn tick(text: &[u8]) -> Option<(u64, u64, usize)> {
-    let begin = find(text, b"tick ")? + 5;
-    let mut words = text[begin..].split(|it| *it == b' ');
-    let (number, at) = (words.next()?, words.next()?);
-    // The space after the time has come too.
-    words.next()?;
     let value = |it: &[u8]| std::str::from_utf8(it).ok()?.parse::<u64>().ok();
-    Some((value(number)?, value(at)?, begin + number.len() + at.len() + 2))
+    let mut begin = 0;
+    loop {
+        begin += find(&text[begin..], b"tick ")? + 5;
+        let mut words = text[begin..].split(|it| *it == b' ');
+        let (number, at) = (words.next()?, words.next()?);
+        // The space after the time has come too.
+        words.next()?;
+        // The prompt says `tick` as well, and may come together with the first ones.
+        if let (Some(value), Some(time)) = (value(number), value(at)) {
+            return Some((value, time, begin + number.len() + at.len() + 2));
+        }
+    }
 }
 
 fn find(text: &[u8], mark: &[u8]) -> Option<usize> {
