@@ -15,6 +15,10 @@ pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// Frames that are handed to a WebSocket before it is flushed: what arrived together leaves together.
 pub(super) const BATCH_MAX: usize = 64;
 
+/// What a WebSocket reads at once. Each has a buffer of this size, and clears all of it whenever its
+/// task looks for more, which is with every message we send.
+pub(super) const WS_READ_BYTES: usize = 8 << 10;
+
 /// Connections over HTTP. Each is a socket to the hub; idle ones are ended, so that this many are in
 /// use, or somebody forgets to use those it has.
 pub(super) const CONNECTIONS_MAX: usize = 1024;

@@ -25,6 +25,7 @@ mod stream;
 mod switchboard;
 mod ws;
 
+use self::limits::WS_READ_BYTES;
 use super::limits::ACP_BODY_BYTES_MAX;
 use crate::address::Address;
 use crate::dial::{DialError, dial};
@@ -76,7 +77,7 @@ async fn upgrade(shared: &Shared, upgrade: WebSocketUpgrade) -> Response {
         Err(error) => return unreachable_hub(&error),
     };
     let upgrade = upgrade.max_message_size(ACP_BODY_BYTES_MAX).max_frame_size(ACP_BODY_BYTES_MAX);
-    let upgrade = upgrade.protocols(["acp"]);
+    let upgrade = upgrade.read_buffer_size(WS_READ_BYTES).protocols(["acp"]);
     let mut response = upgrade.on_upgrade(move |socket| ws::carry(socket, hub));
     response.headers_mut().insert(CONNECTION_ID, random_id());
     response
