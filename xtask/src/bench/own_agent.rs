@@ -32,15 +32,15 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         }
     });
     let base_url = format!("http://{address}/v1");
-    let mut starts = Vec::new();
+    let (mut starts, mut idle) = (Vec::new(), 0.0);
     for _ in 0..STARTS {
         let begin = Instant::now();
         let mut line = Bench::child(command(bench, &base_url).stderr(Stdio::null()))?;
         line.talk.initialize()?;
         starts.push(begin.elapsed());
+        idle = way::resident_mb(line.pid().context("it has a process")?)?;
     }
     let mut agent = Agent::start(bench, &base_url)?;
-    let idle = way::resident_mb(agent.child.id())?;
     let (mut raw, mut heard) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let (plain, through) = (listen(&base_url, address, begin)?, agent.listen(begin)?);
@@ -50,7 +50,8 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
             heard.extend(through);
         }
     }
-    let busy = way::resident_mb(agent.child.id())?;
+    let pid = agent.child.id();
+    let (busy, own) = (way::resident_mb(pid)?, way::memory_mb(pid, "RssAnon:")?);
     agent.child.kill()?;
     agent.child.wait()?;
     let (plain, through) = (percentile(&mut raw, 50), percentile(&mut heard, 50));
@@ -58,8 +59,8 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     println!("{:<34} {:>9}", "OUR OWN AGENT", "");
     let start = ms(percentile(&mut starts, 50));
     println!("{:<34} {start:>9.1} ms  (target 20)", "exec to first initialize, p50");
-    println!("{:<34} {idle:>9.1} MB  (target 15)", "resident, session open");
-    println!("{:<34} {busy:>9.1} MB", "resident, after some turns");
+    println!("{:<34} {idle:>9.1} MB  (target 15)", "resident, idle");
+    println!("{:<34} {busy:>9.1} MB  ({own:.1} its own)", "resident, after some turns");
     let added = us(through) - us(plain);
     println!("{:<34} {added:>+9.1} µs  (target 100)", "added p50 per token");
     println!("{:<34} {tail:>+9.1} µs\n", "added p99 per token");

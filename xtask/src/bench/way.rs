@@ -178,8 +178,13 @@ pub(crate) fn cpu_us(pid: u32) -> Result<f64> {
 
 /// Resident memory of a process in megabytes.
 pub(crate) fn resident_mb(pid: u32) -> Result<f64> {
+    memory_mb(pid, "VmRSS:")
+}
+
+/// One of the kernel's figures about a process, in megabytes.
+pub(crate) fn memory_mb(pid: u32, field: &'static str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).context("VmRSS")?;
-    let kb: f64 = line.split_whitespace().next().context("VmRSS")?.parse()?;
+    let line = status.lines().find_map(|it| it.strip_prefix(field)).context(field)?;
+    let kb: f64 = line.split_whitespace().next().context(field)?.parse()?;
     Ok(kb / 1024.0)
 }
