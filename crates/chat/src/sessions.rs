@@ -258,6 +258,7 @@ impl Sessions {
         let Some(command) = Command::read(&content) else { return turn.run(content).await };
         let said = match command {
             Command::Help => commands::help(),
+            Command::Compact if turn.talk.is_empty() => "Nothing was said yet.".to_owned(),
             Command::Compact => match turn.compact().await? {
                 Ok(()) => "The conversation is summed up.".to_owned(),
                 Err(trouble) => trouble.to_string(),
@@ -331,4 +332,17 @@ fn fresh_id() -> Result<String, Error> {
     getrandom::fill(&mut bytes).map_err(Error::into_internal_error)?;
     let letters = bytes.iter().map(|it| char::from(LETTERS[usize::from(it % 32)]));
     Ok(format!("c-{}", letters.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_sessions_have_one_name() {
+        let ids: BTreeSet<String> = (0..1000).map(|_| fresh_id().unwrap()).collect();
+        assert_eq!(ids.len(), 1000);
+        assert!(ids.iter().all(|it| it.len() == 18 && it.starts_with("c-")));
+    }
 }

@@ -239,6 +239,8 @@ pub(crate) fn now() -> i64 {
 mod tests {
     use super::*;
     use crate::options::Mode;
+    use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
+    use std::cell::{Cell, RefCell};
 
     fn record(id: &str, cwd: &str) -> Record {
         let choices = Choices { mode: Mode::Edit, model: "m".to_owned(), effort: None };
@@ -327,5 +329,28 @@ mod tests {
         assert_eq!(store.get("a").unwrap(), None);
         assert_eq!(store.entries("a").unwrap(), []);
         assert_eq!(store.entries("b").unwrap(), [hint("1"), hint("2")]);
+    }
+
+    #[test]
+    fn whatever_is_appended_in_whatever_pieces_is_read_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = RefCell::new(Store::open(&dir.path().join("agent.db")).unwrap());
+        let pieces = vec(vec(".*", 0..4), 0..6);
+        let mut runner = TestRunner::new(ProptestConfig::with_cases(256));
+        let count = Cell::new(0);
+        runner
+            .run(&pieces, |pieces| {
+                count.set(count.get() + 1);
+                let (id, mut store) = (format!("s-{}", count.get()), store.borrow_mut());
+                let mut all = Vec::new();
+                for piece in pieces {
+                    let new: Vec<Entry> = piece.iter().map(|it| hint(it)).collect();
+                    store.append(&id, i64::try_from(all.len()).unwrap(), &new).unwrap();
+                    all.extend(new);
+                }
+                prop_assert_eq!(store.entries(&id).unwrap(), all);
+                Ok(())
+            })
+            .unwrap();
     }
 }

@@ -27,6 +27,8 @@ use std::collections::BTreeSet;
 
 /// So many requests in one turn are not work any more.
 const STEPS_MAX: usize = 200;
+/// With fewer tokens than this, what we say and two files fill the window.
+const WINDOW_MIN: u64 = 8192;
 /// How often a model may say nothing, or write a call as text that nobody can read, in one turn.
 const SLIPS_MAX: usize = 2;
 
@@ -62,6 +64,15 @@ impl Turn<'_> {
         self.session.append(self.talk, vec![Entry::Prompt { content }])?;
         for notice in self.session.servers.settled().await {
             self.notice(&notice);
+        }
+        if self.talk.len() == 1
+            && self.has_tools()
+            && let Some(window) = self.window().filter(|it| *it < WINDOW_MIN)
+        {
+            self.notice(&format!(
+                "The model sees {window} tokens at once, which is too few for an agent: give it \
+                 {WINDOW_MIN} or more, or let it only talk with OPENAI_TOOLS=0."
+            ));
         }
         match self.converse().await? {
             Ok(stop) => Ok(stop),

@@ -110,9 +110,10 @@ fn agents_are_listed_with_what_can_be_chosen_and_streamed_one_by_one() {
     let (daemon, web) = serve(&home, &[]);
     let agents = web.get("/api/agents").good();
     let agents = agents["agents"].as_array().unwrap();
-    let fake = &agents[0];
-    assert_eq!((&fake["id"], &fake["available"]), (&json!("fake"), &json!(true)));
-    let codex = agents.iter().find(|it| it["id"] == "codex").unwrap();
+    let agent = |id: &str| agents.iter().find(|it| it["id"] == id).unwrap();
+    // Our own agent is wherever we are.
+    assert_eq!([&agent("fake")["available"], &agent("chat")["available"]], [true, true]);
+    let codex = agent("codex");
     assert_eq!(codex["available"], false);
     assert!(codex["installHint"].is_string() && 1 < codex["models"].as_array().unwrap().len());
     let mut events = web.stream("GET", "/api/agents?stream=1", &[], None);
