@@ -6,57 +6,16 @@ use super::{
     script::{asks, choose, offered, results},
 };
 use jackfield_e2e::{cli::installed, wait_for};
-use jackfield_testkit::scripted_model::{Reply, ScriptedModel};
-use serde_json::{Value, json};
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+use jackfield_testkit::{
+    everything::Everything,
+    scripted_model::{Reply, ScriptedModel},
 };
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 fn on_stdio() -> Value {
     let program = installed("bin/mcp-server-everything");
     json!({ "name": "ev", "command": program, "args": ["stdio"], "env": [] })
-}
-
-/// The server behind an address. It ends with the test.
-struct Listening {
-    child: Child,
-    port: u16,
-}
-
-/// It listens to the whole world, on a port of its own choice, and does not tell which: this makes it
-/// listen to this machine alone, on any port, and say so.
-const ON_LOOPBACK: &str = "data:text/javascript,
-    import net from 'node:net';
-    const listen = net.Server.prototype.listen;
-    net.Server.prototype.listen = function (_, ...rest) {
-        this.once('listening', () => console.error('at ' + this.address().port));
-        return listen.call(this, 0, '127.0.0.1', ...rest);
-    };";
-
-impl Listening {
-    fn start() -> Listening {
-        let mut command = Command::new("node");
-        command.arg("--import").arg(ON_LOOPBACK.replace('\n', " "));
-        command.arg(installed("bin/mcp-server-everything")).arg("streamableHttp");
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("node");
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut lines = stderr.lines().map_while(Result::ok);
-        let port = lines.find_map(|it| it.strip_prefix("at ")?.parse().ok()).expect("a port");
-        // It goes on writing, and must not find the pipe closed.
-        std::thread::spawn(move || lines.for_each(drop));
-        Listening { child, port }
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
 }
 
 fn open(desk: &mut Desk<ScriptedModel>, servers: &Value) -> String {
@@ -103,7 +62,9 @@ fn a_tool_of_a_server_on_stdio_is_called_when_the_user_allows_it() {
 
 #[test]
 fn a_tool_of_a_server_over_http_is_called_when_the_user_allows_it() {
-    let listening = Listening::start();
+    let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
+    let program = installed("bin/mcp-server-everything");
+    let listening = Everything::start(&program, "streamableHttp", env);
     let url = format!("http://127.0.0.1:{}/mcp", listening.port);
     use_it(&json!({ "type": "http", "name": "ev", "url": url, "headers": [] }));
 }

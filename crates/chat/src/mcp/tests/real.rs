@@ -3,10 +3,7 @@
 use super::*;
 use crate::tool::Grant;
 use agent_client_protocol::v1::schema::{EnvVariable, McpServerHttp, McpServerSse};
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
-};
+use jackfield_testkit::everything::Everything;
 
 /// Where `scripts/install-agents.sh` put it.
 fn everything() -> PathBuf {
@@ -15,45 +12,6 @@ fn everything() -> PathBuf {
     let path = chosen.unwrap_or_else(in_tree).join("bin/mcp-server-everything");
     assert!(path.exists(), "the MCP server is missing: run scripts/install-agents.sh");
     std::path::absolute(path).unwrap()
-}
-
-/// The server behind an address. It ends with the test.
-struct Listening {
-    child: Child,
-    port: u16,
-}
-
-/// It listens to the whole world, on a port of its own choice, and does not tell which: this makes it
-/// listen to this machine alone, on any port, and say so.
-const ON_LOOPBACK: &str = "data:text/javascript,
-    import net from 'node:net';
-    const listen = net.Server.prototype.listen;
-    net.Server.prototype.listen = function (_, ...rest) {
-        this.once('listening', () => console.error('at ' + this.address().port));
-        return listen.call(this, 0, '127.0.0.1', ...rest);
-    };";
-
-impl Listening {
-    fn start(mode: &str, rig: &Rig) -> Listening {
-        let mut command = Command::new("node");
-        command.arg("--import").arg(ON_LOOPBACK.replace('\n', " ")).arg(everything()).arg(mode);
-        command.env_clear().envs(rig.ground.env.clone());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("node");
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut lines = stderr.lines().map_while(Result::ok);
-        let port = lines.find_map(|it| it.strip_prefix("at ")?.parse().ok()).expect("a port");
-        // It goes on writing, and must not find the pipe closed.
-        std::thread::spawn(move || lines.for_each(drop));
-        Listening { child, port }
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
 }
 
 fn on_stdio(name: &str) -> McpServer {
@@ -104,7 +62,7 @@ async fn a_server_on_stdio_is_used() {
 #[tokio::test]
 async fn a_server_over_streamable_http_is_used() {
     let rig = Rig::new();
-    let listening = Listening::start("streamableHttp", &rig);
+    let listening = Everything::start(&everything(), "streamableHttp", rig.ground.env.clone());
     let url = format!("http://127.0.0.1:{}/mcp", listening.port);
     let servers = rig.start([McpServer::Http(McpServerHttp::new("ev", url))], BOUND);
     use_it(&servers).await;
@@ -117,7 +75,7 @@ async fn a_server_over_streamable_http_is_used() {
 #[tokio::test]
 async fn a_server_over_the_older_sse_is_used() {
     let rig = Rig::new();
-    let listening = Listening::start("sse", &rig);
+    let listening = Everything::start(&everything(), "sse", rig.ground.env.clone());
     let url = format!("http://127.0.0.1:{}/sse", listening.port);
     let servers = rig.start([McpServer::Sse(McpServerSse::new("ev", url))], BOUND);
     use_it(&servers).await;
