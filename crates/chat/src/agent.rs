@@ -34,10 +34,12 @@ use serde_json::Value;
 use std::{path::PathBuf, sync::Arc};
 
 /// Serves one client until it is gone.
-pub async fn serve(host: Host, transport: impl ConnectTo<Agent> + 'static) -> Result<(), Error> {
-    let failed = |error: &dyn std::error::Error| Error::internal_error().data(error.to_string());
-    let model = Model::new(&host.settings).map_err(|it| failed(&it))?;
-    let store = Store::open(&host.store).map_err(|it| failed(&it))?;
+pub async fn serve(
+    host: Host,
+    transport: impl ConnectTo<Agent> + 'static,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let model = Model::new(&host.settings)?;
+    let store = Store::open(&host.store)?;
     let sessions = Arc::new(Sessions::new(host, model, store));
     let stopper = Arc::clone(&sessions);
     Agent
@@ -60,7 +62,8 @@ pub async fn serve(host: Host, transport: impl ConnectTo<Agent> + 'static) -> Re
             on_receive_notification!(),
         )
         .connect_to(transport)
-        .await
+        .await?;
+    Ok(())
 }
 
 /// One request, and who waits for its answer.
@@ -146,10 +149,7 @@ impl Desk<'_> {
             ClientRequest::LoadSessionRequest(it) => {
                 let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
                 let session = all.reopen(&it.session_id, wish, &self.client);
-                let session = session.map(|(session, history)| {
-                    tell_history(&session, &history);
-                    session
-                });
+                let session = session.inspect(|it| tell_history(it));
                 self.answer_opened(session, |_, modes, options| {
                     let answer = LoadSessionResponse::new().modes(modes).config_options(options);
                     AgentResponse::LoadSessionResponse(answer)
@@ -158,7 +158,7 @@ impl Desk<'_> {
             ClientRequest::ResumeSessionRequest(it) => {
                 let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
                 let session = all.reopen(&it.session_id, wish, &self.client);
-                self.answer_opened(session.map(|it| it.0), |_, modes, options| {
+                self.answer_opened(session, |_, modes, options| {
                     let answer = ResumeSessionResponse::new().modes(modes).config_options(options);
                     AgentResponse::ResumeSessionResponse(answer)
                 })

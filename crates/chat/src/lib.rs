@@ -26,6 +26,7 @@ mod agent;
 mod commands;
 mod content;
 mod history;
+mod http;
 mod mcp;
 mod model;
 mod options;

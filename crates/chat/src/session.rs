@@ -45,8 +45,13 @@ impl Session {
         Session { site, servers, store, record, talk, running, open }
     }
 
-    pub(crate) fn record(&self) -> Record {
-        lock(&self.record).clone()
+    pub(crate) fn has_title(&self) -> bool {
+        lock(&self.record).title.is_some()
+    }
+
+    /// Whether the user has allowed this for good.
+    pub(crate) fn allows(&self, grant: &str) -> bool {
+        lock(&self.record).allowed.iter().any(|it| it == grant)
     }
 
     pub(crate) fn choices(&self) -> Choices {
@@ -65,7 +70,7 @@ impl Session {
     /// next process would not know.
     pub(crate) fn append(&self, talk: &mut Vec<Entry>, new: Vec<Entry>) -> Result<(), StoreError> {
         let count = i64::try_from(talk.len()).unwrap_or(i64::MAX);
-        lock(&self.store).append(&lock(&self.record).id, count, &new)?;
+        lock(&self.store).append(&self.site.session.0, count, &new)?;
         talk.extend(new);
         Ok(())
     }

@@ -23,9 +23,9 @@ use agent_client_protocol::{
         },
     },
 };
+use jackfield_wire::chain;
 use std::{
     collections::HashMap,
-    error::Error as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -109,7 +109,7 @@ impl Sessions {
         id: &SessionId,
         wish: Wish,
         client: &ConnectionTo<Client>,
-    ) -> Result<(Arc<Session>, Vec<Entry>), Error> {
+    ) -> Result<Arc<Session>, Error> {
         wish.must_be_possible()?;
         let store = lock(&self.store);
         let record = store.get(&id.0).map_err(told)?.ok_or_else(|| no_session(id))?;
@@ -118,8 +118,7 @@ impl Sessions {
         if let Some(open) = lock(&self.open).remove(id) {
             open.cancel();
         }
-        let session = self.enter(record, history.clone(), wish, client)?;
-        Ok((session, history))
+        self.enter(record, history, wish, client)
     }
 
     /// A copy of a session, from which both go on by themselves.
@@ -298,9 +297,10 @@ pub(crate) fn choose(session: &Session, option: &str, value: &str) -> Result<(),
     Ok(())
 }
 
-/// Tells a client all that was said before.
-pub(crate) fn tell_history(session: &Session, history: &[Entry]) {
-    for update in replay(history) {
+/// Tells a client all that was said before, in a session that it has just opened.
+pub(crate) fn tell_history(session: &Session) {
+    let talk = session.talk.try_lock().expect("no turn has begun");
+    for update in replay(&talk) {
         session.tell(update);
     }
 }
@@ -312,13 +312,7 @@ fn no_session(id: &SessionId) -> Error {
 /// An error with all its causes, for a client.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 fn told(error: StoreError) -> Error {
-    let mut why = error.to_string();
-    let mut cause = error.source();
-    while let Some(it) = cause {
-        why.push_str(": ");
-        why.push_str(&it.to_string());
-        cause = it.source();
-    }
+    let why = chain(&error);
     match error {
         StoreError::Cursor(_) => Error::invalid_params().data(why),
         _ => Error::internal_error().data(why),

@@ -18,6 +18,7 @@ use jackfield_core::{
     AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits, log::State,
 };
 use jackfield_journal::{AppendError, Done, Journal, Port, ReadError};
+use jackfield_wire::chain;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
@@ -319,16 +320,4 @@ fn failure(error: &AppendError) -> AppendFailure {
         // Trying again is safe even where it cannot help: what is there is skipped.
         _ => AppendFailure::Unavailable { why: chain(error) },
     }
-}
-
-/// An error and its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -3,7 +3,7 @@
 use crate::{
     boot, clock,
     config::Settings,
-    effects::{Effects, Ground, chain},
+    effects::{Effects, Ground},
     main_loop::{Mailboxes, MainLoop},
     metrics::{self, Scrape},
     notify::Notify,
@@ -21,6 +21,7 @@ use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
 use jackfield_core::{Config, Hub};
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
+use jackfield_wire::chain;
 use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, time::Duration};
 use tokio::{
     signal::unix::{SignalKind, signal},

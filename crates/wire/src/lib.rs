@@ -4,7 +4,7 @@
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
-//! [`rfc3339`] writes moments.
+//! [`rfc3339`] writes moments, [`chain()`] errors.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -20,6 +20,7 @@
 
 pub mod acp;
 pub mod buffer;
+mod chain;
 pub mod fault;
 pub mod frame;
 pub mod line;
@@ -34,6 +35,7 @@ pub mod sse;
 mod strategy;
 
 pub use buffer::ReadBuffer;
+pub use chain::chain;
 pub use fault::Fault;
 pub use frame::{Frame, Kind};
 pub use line::{LineSplitter, LineTooLong};

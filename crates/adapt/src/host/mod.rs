@@ -11,10 +11,9 @@ use jackfield_agents::{
     AgentEvent, AgentHandle, Exit, GuardCommand, Launch, Ledger, Speaks, Stop, spawn,
 };
 use jackfield_clients::{ClientEvent, ConnHandle, Stream, open};
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{Fault, Frame, chain};
 use notes::Notes;
 use std::collections::BTreeMap;
-use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -215,10 +214,7 @@ impl Desk {
         let mark = format!("adapt-{}-{program}", self.notes.tag());
         let events = self.events.clone();
         let handle = spawn(&self.guard, &launch, &mark, &Ledger::nowhere(), events, program)
-            .map_err(|error| match error.source() {
-                Some(source) => format!("{error}: {source}"),
-                None => error.to_string(),
-            })?;
+            .map_err(|error| chain(&error))?;
         let files = files.into_iter().map(|(path, _)| path).collect();
         self.programs.insert(program, Running { handle, files, began: Instant::now() });
         Ok(())

@@ -45,13 +45,10 @@ pub(super) fn client(headers: &[HttpHeader]) -> Result<Client, String> {
         value.set_sensitive(true);
         map.append(name, value);
     }
-    // Somebody else in this process may have chosen one already.
-    let _chosen = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::builder().default_headers(map).connect_timeout(CONNECT_MAX);
+    let client = crate::http::client().default_headers(map).connect_timeout(CONNECT_MAX);
     let client = client.redirect(Policy::custom(|attempt| {
         if is_home(&attempt) { attempt.follow() } else { attempt.stop() }
     }));
-    let client = client.user_agent(concat!("jackfield/", env!("CARGO_PKG_VERSION")));
     client.build().map_err(|error| chain(&error))
 }
 

@@ -21,6 +21,7 @@ mod tests;
 
 use crate::{
     model::Call,
+    session::lock,
     tool::{Grant, Job, Outcome, args},
 };
 use agent_client_protocol::v1::schema::{McpServer, ToolKind};
@@ -31,7 +32,7 @@ use serde_json::Value;
 use server::Server;
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::task::JoinSet;
@@ -159,8 +160,4 @@ fn arguments_of(call: &Call) -> Result<JsonObject, String> {
             Err(format!("The arguments of `{name}` are no JSON ({error}). Call it again."))
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

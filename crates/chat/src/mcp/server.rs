@@ -282,6 +282,8 @@ fn why_not(error: &ClientInitializeError) -> String {
     }
 }
 
+/// An error of the SDK and its causes. Most of its errors say their causes themselves: what stands
+/// there is not said again.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -4,11 +4,10 @@
 use super::{
     Answer, Delta,
     fold::{Complaint, Fold},
-    talk::chain,
     trouble::Trouble,
 };
 use crate::Settings;
-use jackfield_wire::sse::EventReader;
+use jackfield_wire::{chain, sse::EventReader};
 use reqwest::Response;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -25,7 +24,6 @@ pub(super) struct Stream {
     pub(super) response: Response,
     /// When the first token must have come.
     pub(super) deadline: Instant,
-    pub(super) idle_max: Duration,
     pub(super) fold: Fold,
 }
 
@@ -81,7 +79,7 @@ impl Stream {
                 return Ok(Ok(self.fold.finish(heard)));
             }
             if fed.data && self.fold.has_begun() {
-                self.deadline = Instant::now() + self.idle_max;
+                self.deadline = Instant::now() + settings.idle_max;
             }
         }
         self.end(shape, &held, bytes, url, heard)

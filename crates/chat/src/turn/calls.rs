@@ -134,7 +134,7 @@ impl Turn<'_> {
             }
             _ => {}
         }
-        if self.session.record().allowed.iter().any(|it| it == name) {
+        if self.session.allows(name) {
             return Ok(Verdict::Yes);
         }
         self.ask_user(planned, job, name).await

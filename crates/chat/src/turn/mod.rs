@@ -256,7 +256,7 @@ impl Turn<'_> {
 
     /// The first words are the title.
     fn entitle(&mut self, content: &[ContentBlock]) -> Result<(), StoreError> {
-        if self.session.record().title.is_some() {
+        if self.session.has_title() {
             return Ok(());
         }
         let words = content.iter().find_map(|it| match it {

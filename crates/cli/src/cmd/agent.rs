@@ -45,7 +45,7 @@ pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
         let served = serve(host, transport().map_err(failed)?).await;
-        served.map_err(|error| Failure::local("the agent has ended", io::Error::other(error)))
+        served.map_err(|error| Failure::local("the agent has ended", error))
     })
 }
 

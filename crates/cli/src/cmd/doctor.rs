@@ -12,6 +12,7 @@ use clap::Args;
 use jackfield_agents::find::{Places, choose, find};
 use jackfield_daemon::{Paths, Settings, environment};
 use jackfield_journal::{Durability, Journal};
+use jackfield_wire::chain;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -234,16 +235,4 @@ fn check_agents(paths: &Paths, settings: Option<&Settings>) -> Check {
     } else {
         Check::good("agents", format!("found: {}", found.join(", ")))
     }
-}
-
-/// An error and its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }

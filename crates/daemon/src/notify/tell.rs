@@ -1,12 +1,10 @@
 //! Telling one message: by a command under a guard, and by a web hook.
 
 use super::{message::Message, settings::NotifySettings};
-use crate::{
-    effects::{Ground, chain},
-    environment,
-};
+use crate::{effects::Ground, environment};
 use bytes::Bytes;
 use jackfield_agents::{AgentEvent, Exit, Launch, Speaks, Stop};
+use jackfield_wire::chain;
 use reqwest::{Client, Url, header::CONTENT_TYPE, redirect::Policy};
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
 use tokio::{sync::mpsc, time::timeout};

@@ -1,11 +1,11 @@
 //! Terminals: commands that an agent has us run, each under a guard of its own like the agent itself.
 
 use super::Answer;
-use crate::effects::{Ground, chain};
+use crate::effects::Ground;
 use jackfield_agents::{AgentEvent, AgentHandle, Exit, Launch, Speaks, Stop};
 use jackfield_core::{AgentId, TERMINAL_PREFIX};
 use jackfield_inside::Screen;
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{Fault, Frame, chain};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{

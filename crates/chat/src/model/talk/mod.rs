@@ -16,7 +16,8 @@ use super::{
     stream::Stream,
     trouble::{Trouble, said},
 };
-use crate::Settings;
+use crate::{Settings, http};
+use jackfield_wire::chain;
 use reqwest::{
     Client, RequestBuilder, Response, Url,
     header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER},
@@ -69,7 +70,7 @@ impl Model {
         let url = self.shown(&self.endpoint.chat);
         let names = ask.tools.iter().filter_map(|it| it["function"]["name"].as_str());
         let fold = Fold::new(names.map(str::to_owned).collect(), &fresh_mark());
-        let stream = Stream { response, deadline, idle_max: self.settings.idle_max, fold };
+        let stream = Stream { response, deadline, fold };
         match stream.read(&url, &self.settings, &mut heard).await? {
             Ok(answer) => Ok(answer),
             Err(complaint) => Err(self.complain(url, &complaint)),
@@ -232,8 +233,6 @@ impl Model {
 /// Proxies are those of the environment. A key follows nobody to another server, and a question
 /// stays one: only a redirect that keeps the method is followed.
 fn client(server: &Url) -> Result<Client, reqwest::Error> {
-    // Somebody else in this process may have chosen one already.
-    let _chosen = rustls::crypto::ring::default_provider().install_default();
     let policy = Policy::custom(|attempt| {
         let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
         let stays =
@@ -244,29 +243,18 @@ fn client(server: &Url) -> Result<Client, reqwest::Error> {
             attempt.stop()
         }
     });
-    let mut client = Client::builder().redirect(policy).connect_timeout(CONNECT_MAX);
+    let mut client = http::client().redirect(policy).connect_timeout(CONNECT_MAX);
     let is_here = matches!(server.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     if is_here && server.scheme() == "http" {
         // Nobody shows a certificate there, and those of the machine take megabytes.
         client = client.tls_certs_only([]);
     }
-    client.user_agent(concat!("jackfield/", env!("CARGO_PKG_VERSION"))).build()
+    client.build()
 }
 
 fn asked_wait(response: &Response) -> Option<Duration> {
     let header = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     retry_after(header, SystemTime::now())
-}
-
-/// An error and what caused it, in one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        text = format!("{text}: {error}");
-        next = error.source();
-    }
-    text
 }
 
 /// What the ids of calls begin with whose server gave them none.

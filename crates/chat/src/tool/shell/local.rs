@@ -8,7 +8,8 @@ use crate::{
 use agent_client_protocol::v1::schema::ToolCallUpdateFields;
 use jackfield_agents::{AgentEvent, Exit, Launch, Ledger, Speaks, Stop, spawn};
 use jackfield_inside::Screen;
-use std::{error::Error as _, pin::pin, time::Duration};
+use jackfield_wire::chain;
+use std::{pin::pin, time::Duration};
 use tokio::{
     sync::mpsc,
     time::{MissedTickBehavior, interval, sleep},
@@ -32,10 +33,8 @@ pub(super) async fn run(shell: &Shell, site: &Site, show: Show<'_>) -> Result<En
         speaks: Speaks::Bytes,
     };
     // Dropping it ends the tree: that is how a command is cancelled.
-    let mut handle = spawn(&site.guard, &launch, &mark, &ledger, events, ()).map_err(|it| {
-        let source = it.source().map(|it| format!(": {it}")).unwrap_or_default();
-        format!("The command could not be started: {it}{source}.")
-    })?;
+    let mut handle = spawn(&site.guard, &launch, &mark, &ledger, events, ())
+        .map_err(|it| format!("The command could not be started: {}.", chain(&it)))?;
     handle.close_stdin();
     let mut printed = Printed::new();
     let (mut late, mut news) = (false, false);

@@ -11,8 +11,10 @@ use super::{
     args::Args,
     cut::{OUTPUT_CHARS_MAX, cut},
 };
+use crate::http;
+use jackfield_wire::chain;
 use reqwest::{
-    Client, Response, Url,
+    Response, Url,
     header::{ACCEPT, CONTENT_TYPE, LOCATION},
     redirect::Policy,
 };
@@ -88,14 +90,9 @@ impl Fetch {
     async fn ask(&self, url: &Url) -> Result<Response, String> {
         let addresses = self.find(url).await?;
         let host = url.host_str().unwrap_or_default();
-        // Somebody else in this process may have chosen one already.
-        let _chosen = rustls::crypto::ring::default_provider().install_default();
         // It asks the very addresses that were looked at, and follows nobody by itself.
-        let client = Client::builder()
-            .redirect(Policy::none())
-            .no_proxy()
-            .resolve_to_addrs(host, &addresses)
-            .user_agent(concat!("jackfield/", env!("CARGO_PKG_VERSION")));
+        let client =
+            http::client().redirect(Policy::none()).no_proxy().resolve_to_addrs(host, &addresses);
         let client = client.build().map_err(|error| format!("No page can be fetched: {error}."))?;
         let answer = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
         answer.map_err(|error| why(url, &error))
@@ -174,12 +171,7 @@ fn is_text(kind: &str) -> bool {
 
 /// An error of the HTTP client with its causes: the first words alone say little.
 fn why(url: &Url, error: &reqwest::Error) -> String {
-    let mut why = String::new();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        why = format!("{why}: {cause}");
-        source = cause.source();
-    }
+    let why = error.source().map(|it| format!(": {}", chain(it))).unwrap_or_default();
     format!("`{url}` could not be fetched{why}.")
 }
 
