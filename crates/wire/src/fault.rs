@@ -50,6 +50,12 @@ pub enum Fault {
     AskSettled { session: String, ask: String, how: String },
     #[error("no prompt {prompt} waits in session `{session}`")]
     PromptNotWaiting { session: String, prompt: String },
+    #[error("a worker of pool `{pool}` ended: {status}")]
+    WorkerGone { pool: String, status: String, stderr: String },
+    #[error("no worker for this: {why}")]
+    NoWorker { why: String },
+    #[error("nobody is there to answer `{method}`: {why}")]
+    NoClient { method: String, why: String },
 }
 
 impl Fault {
@@ -74,6 +80,9 @@ impl Fault {
             Fault::AskNotFound { .. } => -31008,
             Fault::AskSettled { .. } => -31009,
             Fault::PromptNotWaiting { .. } => -31010,
+            Fault::WorkerGone { .. } => -31011,
+            Fault::NoWorker { .. } => -31012,
+            Fault::NoClient { .. } => -31013,
         }
     }
 
@@ -100,6 +109,9 @@ impl Fault {
             Fault::AskNotFound { .. } => "ask_not_found",
             Fault::AskSettled { .. } => "ask_settled",
             Fault::PromptNotWaiting { .. } => "prompt_not_waiting",
+            Fault::WorkerGone { .. } => "worker_gone",
+            Fault::NoWorker { .. } => "no_worker",
+            Fault::NoClient { .. } => "no_client",
         }
     }
 
@@ -126,6 +138,7 @@ impl Fault {
             | Fault::InvalidParams { why }
             | Fault::Internal { why }
             | Fault::NoAgent { why }
+            | Fault::NoWorker { why }
             | Fault::Interrupted { why } => vec![("why", why)],
             Fault::MethodNotFound { method } | Fault::NotServed { method } => {
                 vec![("method", method)]
@@ -149,6 +162,10 @@ impl Fault {
             Fault::PromptNotWaiting { session, prompt } => {
                 vec![("session", session), ("prompt", prompt)]
             }
+            Fault::WorkerGone { pool, status, stderr } => {
+                vec![("pool", pool), ("status", status), ("stderr", stderr)]
+            }
+            Fault::NoClient { method, why } => vec![("method", method), ("why", why)],
         }
     }
 }
@@ -183,6 +200,9 @@ mod tests {
             Fault::AskNotFound { session: odd(), ask: odd() },
             Fault::AskSettled { session: odd(), ask: odd(), how: odd() },
             Fault::PromptNotWaiting { session: odd(), prompt: odd() },
+            Fault::WorkerGone { pool: odd(), status: odd(), stderr: odd() },
+            Fault::NoWorker { why: odd() },
+            Fault::NoClient { method: odd(), why: odd() },
         ]
     }
 
@@ -214,7 +234,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 11, "one code each");
+        assert_eq!(codes.len(), 14, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

@@ -52,6 +52,8 @@ fn key() -> impl Strategy<Value = String> {
         "result",
         "error",
         "sessionId",
+        "pool",
+        "agentId",
         "requestId",
         "update",
         "_meta",
@@ -98,15 +100,23 @@ pub(crate) fn message() -> impl Strategy<Value = String> {
         member("id", id()),
         member("method", string()),
         member("params", params),
+        outer(),
         stranger(),
     ]);
     let answer = some_of(vec![
         member("id", id()),
         member("result", prop_oneof![body(), value()]),
         member("error", prop_oneof![2 => Just("null".to_owned()), 1 => value()]),
+        outer(),
         stranger(),
     ]);
     prop_oneof![2 => call, 1 => answer]
+}
+
+/// What clients of a bus put beside params.
+fn outer() -> BoxedStrategy<Member> {
+    let of = |key| member(key, prop_oneof![4 => string(), 1 => value()]);
+    prop_oneof![of("sessionId"), of("pool"), of("agentId"), Just(None)].boxed()
 }
 
 /// What params, or a result, may look like.

@@ -20,6 +20,9 @@ pub(crate) struct Fields {
     pub(crate) request_id: Span,
     pub(crate) update: Span,
     pub(crate) meta: Span,
+    /// Beside `params`, where clients of a bus put it.
+    pub(crate) outer_session_id: Span,
+    pub(crate) pool: Span,
 }
 
 /// [`Kind`], with the two responses told apart.
@@ -63,7 +66,14 @@ impl Fields {
             request_id: Span::default(),
             update: Span::default(),
             meta: Span::default(),
+            outer_session_id: Span::default(),
+            pool: Span::default(),
         };
+        fields.outer_session_id = fields.name(text, found, Slot::OuterSessionId)?;
+        fields.pool = fields.name(text, found, Slot::Pool)?;
+        if !fields.pool.is_some() {
+            fields.pool = fields.name(text, found, Slot::AgentId)?;
+        }
         match shape {
             Shape::Request | Shape::Notification => {
                 fields.method = fields.name(text, found, Slot::Method)?;
@@ -99,7 +109,7 @@ impl Fields {
     }
 
     /// Every span, for those who move text about.
-    pub(crate) fn spans_mut(&mut self) -> [&mut Span; 7] {
+    pub(crate) fn spans_mut(&mut self) -> [&mut Span; 9] {
         [
             &mut self.id,
             &mut self.method,
@@ -108,6 +118,8 @@ impl Fields {
             &mut self.request_id,
             &mut self.update,
             &mut self.meta,
+            &mut self.outer_session_id,
+            &mut self.pool,
         ]
     }
 }

@@ -96,6 +96,16 @@ impl Frame {
         self.name(self.fields.session_id)
     }
 
+    /// `sessionId` beside `params`, if it is a string: how clients of a bus name a conversation.
+    pub fn outer_session_id(&self) -> Option<Cow<'_, str>> {
+        self.name(self.fields.outer_session_id)
+    }
+
+    /// The pool of workers it is for: `pool`, or else `agentId`, beside `params`.
+    pub fn pool(&self) -> Option<Cow<'_, str>> {
+        self.name(self.fields.pool)
+    }
+
     /// `params.requestId` as JSON text.
     pub fn request_id(&self) -> Option<&str> {
         self.json(self.fields.request_id)

@@ -15,6 +15,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D:
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Envelope {
     #[serde(default, deserialize_with = "present")]
     id: Option<Raw>,
@@ -26,6 +27,12 @@ struct Envelope {
     result: Option<Raw>,
     #[serde(default, deserialize_with = "present")]
     error: Option<Raw>,
+    #[serde(default, deserialize_with = "present")]
+    session_id: Option<Raw>,
+    #[serde(default, deserialize_with = "present")]
+    pool: Option<Raw>,
+    #[serde(default, deserialize_with = "present")]
+    agent_id: Option<Raw>,
 }
 
 #[derive(Deserialize, Default)]
@@ -86,6 +93,8 @@ struct Reading {
     session_id: Option<String>,
     request_id: Option<String>,
     update: Option<String>,
+    outer_session_id: Option<String>,
+    pool: Option<String>,
 }
 
 fn read_by_serde(json: &str) -> Option<Reading> {
@@ -130,6 +139,8 @@ fn read_by_serde(json: &str) -> Option<Reading> {
         session_id,
         request_id: raw(params.request_id, is_call),
         update: text(update.session_update.as_ref()).filter(|_| is_call),
+        outer_session_id: text(it.session_id.as_ref()),
+        pool: text(it.pool.as_ref()).or_else(|| text(it.agent_id.as_ref())),
     })
 }
 
@@ -145,6 +156,8 @@ fn read(frame: &Frame) -> Reading {
         session_id: owned(frame.session_id().as_deref()),
         request_id: owned(frame.request_id()),
         update: owned(frame.update().as_deref()),
+        outer_session_id: owned(frame.outer_session_id().as_deref()),
+        pool: owned(frame.pool().as_deref()),
     }
 }
 
@@ -317,8 +330,8 @@ fn our_own_frames_say_what_they_were_given() {
 
 #[test]
 fn a_frame_is_small_and_equal_to_its_text() {
-    assert!(size_of::<Frame>() <= 96);
-    assert!(size_of::<Fields>() <= 64);
+    assert!(size_of::<Frame>() <= 112);
+    assert!(size_of::<Fields>() <= 80);
     let (one, other) = (parse(r#"{"method":"m"}"#), parse(r#"{"method":"m"}"#));
     assert_eq!(one, other);
     assert_eq!(format!("{one:?}"), r#"Frame("{\"method\":\"m\"}")"#);

@@ -37,7 +37,7 @@ impl Span {
     }
 }
 
-/// The fields the hub routes on.
+/// The fields the hub and the bus route on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     Id,
@@ -52,10 +52,13 @@ pub(crate) enum Slot {
     SessionUpdate,
     Jackfield,
     ResultSessionId,
+    OuterSessionId,
+    Pool,
+    AgentId,
 }
 
 impl Slot {
-    const COUNT: usize = Slot::ResultSessionId as usize + 1;
+    const COUNT: usize = Slot::AgentId as usize + 1;
 
     /// How the field is written, for error messages.
     pub(crate) fn name(self) -> &'static str {
@@ -72,6 +75,9 @@ impl Slot {
             Slot::SessionUpdate => "params.update.sessionUpdate",
             Slot::Jackfield => "params._meta.jackfield",
             Slot::ResultSessionId => "result.sessionId",
+            Slot::OuterSessionId => "sessionId",
+            Slot::Pool => "pool",
+            Slot::AgentId => "agentId",
         }
     }
 
@@ -106,6 +112,9 @@ impl Scope {
                 b"params" => Slot::Params,
                 b"result" => Slot::Result,
                 b"error" => Slot::Error,
+                b"sessionId" => Slot::OuterSessionId,
+                b"pool" => Slot::Pool,
+                b"agentId" => Slot::AgentId,
                 _ => return None,
             },
             Scope::Params => match key {
