@@ -12,6 +12,7 @@
 //!   the world got wrong is an input, what we got wrong is an assertion.
 
 mod agent;
+pub mod bus;
 mod fanout;
 mod gauges;
 pub mod hub;
@@ -21,6 +22,7 @@ pub mod limits;
 pub mod log;
 pub mod output;
 mod peer;
+mod restart;
 mod session;
 mod timer;
 

@@ -91,6 +91,8 @@ pub const STOP_GRACE_MS: u64 = 2_000;
 pub const RESTARTS_MAX: usize = 5;
 pub const RESTART_WINDOW_MS: u64 = 60_000;
 pub const RESTART_BACKOFF_MS: u64 = 100;
+/// The pause before a start doubles so often, and no further: to six seconds.
+pub const RESTART_DOUBLINGS_MAX: usize = 6;
 
 /// First pause before an append that failed is tried again; it doubles up to the second figure.
 pub const APPEND_RETRY_MS: u64 = 100;

@@ -30,11 +30,17 @@ pub(crate) enum Timer {
     StopGrace,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Timers(BTreeSet<(Time, Timer)>);
+#[derive(Debug)]
+pub(crate) struct Timers<T = Timer>(BTreeSet<(Time, T)>);
 
-impl Timers {
-    pub(crate) fn set(&mut self, at: Time, timer: Timer) {
+impl<T> Default for Timers<T> {
+    fn default() -> Timers<T> {
+        Timers(BTreeSet::new())
+    }
+}
+
+impl<T: Ord> Timers<T> {
+    pub(crate) fn set(&mut self, at: Time, timer: T) {
         self.0.insert((at, timer));
     }
 
@@ -42,7 +48,7 @@ impl Timers {
         self.0.first().map(|(at, _)| *at)
     }
 
-    pub(crate) fn due(&mut self, now: Time) -> Option<Timer> {
+    pub(crate) fn due(&mut self, now: Time) -> Option<T> {
         let (at, _) = self.0.first()?;
         if now < *at {
             return None;

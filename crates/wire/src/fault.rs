@@ -54,8 +54,8 @@ pub enum Fault {
     WorkerGone { pool: String, status: String, stderr: String },
     #[error("no worker for this: {why}")]
     NoWorker { why: String },
-    #[error("nobody is there to answer `{method}`: {why}")]
-    NoClient { method: String, why: String },
+    #[error("no client to answer this: {why}")]
+    NoClient { why: String },
 }
 
 impl Fault {
@@ -139,6 +139,7 @@ impl Fault {
             | Fault::Internal { why }
             | Fault::NoAgent { why }
             | Fault::NoWorker { why }
+            | Fault::NoClient { why }
             | Fault::Interrupted { why } => vec![("why", why)],
             Fault::MethodNotFound { method } | Fault::NotServed { method } => {
                 vec![("method", method)]
@@ -165,7 +166,6 @@ impl Fault {
             Fault::WorkerGone { pool, status, stderr } => {
                 vec![("pool", pool), ("status", status), ("stderr", stderr)]
             }
-            Fault::NoClient { method, why } => vec![("method", method), ("why", why)],
         }
     }
 }
@@ -202,7 +202,7 @@ mod tests {
             Fault::PromptNotWaiting { session: odd(), prompt: odd() },
             Fault::WorkerGone { pool: odd(), status: odd(), stderr: odd() },
             Fault::NoWorker { why: odd() },
-            Fault::NoClient { method: odd(), why: odd() },
+            Fault::NoClient { why: odd() },
         ]
     }
 

@@ -5,13 +5,11 @@ mod gone;
 mod heard;
 mod places;
 mod pulse;
-mod restart;
 mod warm;
 
 pub(crate) use heard::error_of;
 pub(crate) use places::Start;
 pub(crate) use pulse::Pulse;
-pub(crate) use restart::{Restarts, Verdict};
 pub(crate) use warm::Shape;
 
 use crate::{

@@ -1,8 +1,12 @@
 //! Warm processes: started and introduced before anybody asks, so that the next session of the same
 //! shape begins at once.
 
-use super::{Agent, Purpose, Restarts, Verdict};
-use crate::{AgentId, Hub, Launch, Time, limits, timer::Timer};
+use super::{Agent, Purpose};
+use crate::{
+    AgentId, Hub, Launch, Time, limits,
+    restart::{Restarts, Verdict},
+    timer::Timer,
+};
 
 /// What sessions are opened with: a warm process serves one of exactly its own shape.
 #[derive(Debug)]

@@ -37,9 +37,9 @@ pub(crate) use way::Way;
 
 use crate::{
     AgentId, ConnId, SessionId,
-    agent::Restarts,
     fanout::Subscriber,
     log::{Gate, State},
+    restart::Restarts,
 };
 use ask::Ask;
 use calls::Calls;

@@ -4,8 +4,9 @@
 use super::{Stage, Waking};
 use crate::{
     Hub, Launch, SessionId,
-    agent::{Purpose, Start, Verdict},
+    agent::{Purpose, Start},
     limits,
+    restart::Verdict,
     timer::Timer,
 };
 use jackfield_wire::Fault;

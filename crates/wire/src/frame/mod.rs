@@ -64,6 +64,10 @@ impl Frame {
         &self.text
     }
 
+    pub fn into_bytes(self) -> Bytes {
+        self.text
+    }
+
     /// The id as JSON text: `7` and `"7"` are different ids.
     pub fn id(&self) -> Option<&str> {
         self.json(self.fields.id)

@@ -1,0 +1,158 @@
+//! Who waits for whom. A client that does not read is not read, and the workers that speak to it
+//! wait; a worker that does not read slows those who speak to it. Nobody else waits.
+
+use super::{
+    BACKLOG_BYTES_MAX, Bus, Note, Output, Timer, UNTAKEN_BYTES_MAX, WorkerId, client::Client,
+};
+use crate::ConnId;
+use bytes::Bytes;
+use jackfield_wire::{Fault, Frame};
+
+impl Bus {
+    /// Something of our own.
+    pub(super) fn say(&mut self, conn: ConnId, frame: &Frame) {
+        self.tell_client(conn, frame.bytes().clone(), None);
+    }
+
+    pub(super) fn tell_client(&mut self, conn: ConnId, text: Bytes, from: Option<WorkerId>) {
+        let Some(client) = self.clients.get_mut(&conn).filter(|it| !it.closing) else { return };
+        self.counters.sent(text.len());
+        client.unwritten += text.len();
+        let over = self.limits.outbox_bytes_max < client.unwritten;
+        self.outputs.push_back(Output::ToClient { conn, text });
+        if self.limits.outbox_bytes_max / 2 < client.unwritten {
+            self.pace(conn);
+        }
+        if over {
+            self.hold_back(conn, from);
+        }
+    }
+
+    /// The client is over its bound: whoever speaks to it waits until it has read.
+    fn hold_back(&mut self, conn: ConnId, from: Option<WorkerId>) {
+        let client = self.clients.get_mut(&conn).expect("the caller found it");
+        if client.holds.is_empty() {
+            client.took = self.now;
+            self.timers.set(self.now.plus(self.limits.backpressure_ms), Timer::Slow(conn));
+        }
+        let Some(worker) = from else { return };
+        if client.holds.insert(worker)
+            && let Some(it) = self.workers.get_mut(&worker)
+        {
+            it.held_by += 1;
+            if it.held_by == 1 {
+                self.outputs.push_back(Output::PauseWorker { worker });
+            }
+        }
+    }
+
+    pub(super) fn on_client_wrote(&mut self, conn: ConnId, bytes: usize) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        client.unwritten = client.unwritten.saturating_sub(bytes);
+        client.took = self.now;
+        if client.unwritten < self.limits.outbox_bytes_max / 2 && !client.holds.is_empty() {
+            self.let_go_of(conn);
+        }
+        self.pace(conn);
+    }
+
+    /// No worker waits for this client any more.
+    pub(super) fn let_go_of(&mut self, conn: ConnId) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        for worker in std::mem::take(&mut client.holds) {
+            let Some(it) = self.workers.get_mut(&worker) else { continue };
+            it.held_by -= 1;
+            if it.held_by == 0 {
+                self.outputs.push_back(Output::ResumeWorker { worker });
+            }
+        }
+    }
+
+    /// A client over its bound that takes nothing keeps its workers from everyone else.
+    pub(super) fn on_slow(&mut self, conn: ConnId) {
+        let Some(client) = self.clients.get(&conn) else { return };
+        if client.holds.is_empty() || client.closing {
+            return;
+        }
+        let due = client.took.plus(self.limits.backpressure_ms);
+        if self.now < due {
+            return self.timers.set(due, Timer::Slow(conn));
+        }
+        let unread = client.unwritten;
+        self.note(Note::ClientSlow { conn, unread });
+        self.let_go_of(conn);
+        self.hang_up(conn);
+    }
+
+    pub(super) fn tell_worker(&mut self, worker: WorkerId, text: Bytes, from: Option<ConnId>) {
+        let Some(it) = self.workers.get_mut(&worker).filter(|it| !it.stopping) else { return };
+        self.counters.sent(text.len());
+        let bytes = text.len() + 1;
+        it.unwritten += bytes;
+        match it.sent.back_mut() {
+            Some((conn, sum)) if *conn == from => *sum += bytes,
+            _ => it.sent.push_back((from, bytes)),
+        }
+        self.outputs.push_back(Output::ToWorker { worker, text });
+        let Some(conn) = from else { return };
+        if let Some(client) = self.clients.get_mut(&conn) {
+            client.untaken += bytes;
+            if UNTAKEN_BYTES_MAX < client.untaken {
+                self.pace(conn);
+            }
+        }
+    }
+
+    pub(super) fn on_worker_wrote(&mut self, worker: WorkerId, bytes: usize) {
+        let Some(it) = self.workers.get_mut(&worker) else { return };
+        it.unwritten = it.unwritten.saturating_sub(bytes);
+        let mut left = bytes;
+        while 0 < left
+            && let Some(it) = self.workers.get_mut(&worker)
+            && let Some((conn, sum)) = it.sent.front_mut()
+        {
+            let (conn, taken) = (*conn, left.min(*sum));
+            left -= taken;
+            *sum -= taken;
+            if *sum == 0 {
+                it.sent.pop_front();
+            }
+            if let Some(conn) = conn {
+                self.taken(conn, taken);
+            }
+        }
+    }
+
+    /// So many bytes of this client have left, or never will.
+    pub(super) fn taken(&mut self, conn: ConnId, bytes: usize) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        client.untaken -= bytes;
+        if client.paused {
+            self.pace(conn);
+        }
+    }
+
+    /// Whether this client is read, by what it has not taken and what was not taken of it.
+    fn pace(&mut self, conn: ConnId) {
+        let half = self.limits.outbox_bytes_max / 2;
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        let Client { paused, unwritten, untaken, .. } = client;
+        if !*paused && (half < *unwritten || UNTAKEN_BYTES_MAX < *untaken) {
+            *paused = true;
+            self.outputs.push_back(Output::PauseClient { conn });
+        } else if *paused && *unwritten <= half / 2 && *untaken <= UNTAKEN_BYTES_MAX / 2 {
+            *paused = false;
+            self.outputs.push_back(Output::ResumeClient { conn });
+        }
+    }
+
+    /// All clients together are more than a worker can take.
+    pub(super) fn check_backlog(&self, worker: WorkerId) -> Result<(), Fault> {
+        let waiting = self.workers[&worker].unwritten;
+        if waiting <= BACKLOG_BYTES_MAX {
+            return Ok(());
+        }
+        let what = format!("{waiting} bytes wait for the worker, which does not read");
+        Err(Fault::Overloaded { what })
+    }
+}

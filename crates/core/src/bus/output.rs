@@ -1,0 +1,165 @@
+//! Everything the bus can ask for, and what it has to tell people.
+
+use super::{Command, WorkerId};
+use crate::ConnId;
+use bytes::Bytes;
+use std::{fmt, sync::Arc};
+
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// Start a worker; answer with [`super::Input::WorkerStarted`] or `WorkerGone`.
+    Spawn {
+        worker: WorkerId,
+        pool: Arc<str>,
+        command: Arc<Command>,
+    },
+    /// End a worker's process tree, `now` without asking it first; answer with
+    /// [`super::Input::WorkerGone`].
+    StopWorker {
+        worker: WorkerId,
+        now: bool,
+    },
+    ToWorker {
+        worker: WorkerId,
+        text: Bytes,
+    },
+    ToClient {
+        conn: ConnId,
+        text: Bytes,
+    },
+    /// Stop reading it until [`Output::ResumeWorker`].
+    PauseWorker {
+        worker: WorkerId,
+    },
+    ResumeWorker {
+        worker: WorkerId,
+    },
+    /// Stop reading it until [`Output::ResumeClient`].
+    PauseClient {
+        conn: ConnId,
+    },
+    ResumeClient {
+        conn: ConnId,
+    },
+    /// Send what is queued and hang up; answer with [`super::Input::ClientGone`].
+    CloseClient {
+        conn: ConnId,
+    },
+    /// Something worth a log line or a counter.
+    Note(Note),
+    /// After [`super::Input::Stop`]: no worker is left and nobody waits.
+    Stopped,
+}
+
+/// What people want to know. `Display` is the log line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    WorkerStarted {
+        pool: Arc<str>,
+        worker: WorkerId,
+        pid: u32,
+    },
+    WorkerEnded {
+        pool: Arc<str>,
+        worker: WorkerId,
+        status: String,
+        pending: usize,
+    },
+    /// It is started again after this pause.
+    Restarting {
+        pool: Arc<str>,
+        pause_ms: u64,
+    },
+    /// It ended too often, and is tried again after this pause.
+    GaveUp {
+        pool: Arc<str>,
+        ends: usize,
+        pause_ms: u64,
+    },
+    /// It ended, and its pool does not start it again.
+    LeftEnded {
+        pool: Arc<str>,
+    },
+    Unhealthy {
+        pool: Arc<str>,
+        worker: WorkerId,
+    },
+    /// A message that nobody could be found for; a request was answered with the reason.
+    Unrouted {
+        from: From,
+        method: String,
+        why: String,
+    },
+    /// An answer nobody waits for, or waits for any more.
+    Stray {
+        from: From,
+    },
+    /// It took nothing for too long and is hung up on.
+    ClientSlow {
+        conn: ConnId,
+        unread: usize,
+    },
+    Reloaded {
+        pools: usize,
+        workers: usize,
+    },
+    Draining {
+        pending: usize,
+    },
+}
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    Client(ConnId),
+    Worker(WorkerId),
+}
+
+impl fmt::Display for From {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            From::Client(conn) => write!(f, "client {conn}"),
+            From::Worker(worker) => write!(f, "worker {worker}"),
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::WorkerStarted { pool, worker, pid } => {
+                write!(f, "worker {worker} of pool `{pool}` started as process {pid}")
+            }
+            Note::WorkerEnded { pool, worker, status, pending } => {
+                write!(f, "worker {worker} of pool `{pool}` ended: {status}; ")?;
+                write!(f, "{pending} requests to it were answered with that")
+            }
+            Note::Restarting { pool, pause_ms } => {
+                write!(f, "a worker of pool `{pool}` is started again in {pause_ms} ms")
+            }
+            Note::GaveUp { pool, ends, pause_ms } => {
+                write!(f, "a worker of pool `{pool}` ended {ends} times in its window; ")?;
+                write!(f, "it is tried again in {pause_ms} ms")
+            }
+            Note::LeftEnded { pool } => {
+                write!(f, "a worker of pool `{pool}` is not started again, as configured")
+            }
+            Note::Unhealthy { pool, worker } => {
+                write!(f, "worker {worker} of pool `{pool}` says nothing any more and is ended")
+            }
+            Note::Unrouted { from, method, why } => {
+                write!(f, "`{method}` of {from} goes nowhere: {why}")
+            }
+            Note::Stray { from } => write!(f, "{from} answers what nobody waits for"),
+            Note::ClientSlow { conn, unread } => {
+                write!(f, "client {conn} leaves {unread} bytes unread for too long and is closed")
+            }
+            Note::Reloaded { pools, workers } => {
+                write!(f, "the configuration holds now: {pools} pools, {workers} workers")
+            }
+            Note::Draining { pending } => {
+                write!(f, "stopping when {pending} requests are answered")
+            }
+        }
+    }
+}

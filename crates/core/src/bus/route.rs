@@ -1,0 +1,213 @@
+//! Which worker a client's message goes to.
+//!
+//! A session stays where it is; a new one goes to the worker with the least to do; what names no
+//! session goes to each worker in turn. In a pool with [`Affinity::Connection`] a client stays where
+//! it is, whatever it names.
+
+use super::{
+    Affinity, Bus, Home, IDLE_SESSIONS_MAX, OnDeath, WorkerId,
+    pool::{PoolId, PoolState},
+};
+use crate::ConnId;
+use jackfield_wire::{Fault, Frame};
+use std::sync::Arc;
+
+/// What opens a session that has no name yet.
+pub(super) const OPENS: &str = "session/new";
+/// What takes up a session again that its worker may not know any more.
+const TAKES_UP: [&str; 2] = ["session/load", "session/resume"];
+
+impl Bus {
+    pub(super) fn route(&mut self, conn: ConnId, frame: &Frame) -> Result<WorkerId, Fault> {
+        if self.stopping.is_some() {
+            return Err(Fault::Stopping);
+        }
+        let (outer, inner) = (frame.outer_session_id(), frame.session_id());
+        let ids = [outer.as_deref(), inner.as_deref()];
+        let pool = self.pool_for(conn, frame, ids)?;
+        let (worker, home) = match self.pools[&pool].spec.affinity {
+            Affinity::Connection => {
+                let worker = self.worker_of(conn, pool)?;
+                (worker, Home::Worker(worker))
+            }
+            Affinity::Session => (self.worker_for(pool, frame, ids)?, Home::Pool(pool)),
+        };
+        for id in ids.into_iter().flatten() {
+            self.attach(home, id, worker, conn)?;
+        }
+        Ok(worker)
+    }
+
+    /// The pool that a message names, or the only one, or the one that knows its session.
+    fn pool_for(
+        &self,
+        conn: ConnId,
+        frame: &Frame,
+        ids: [Option<&str>; 2],
+    ) -> Result<PoolId, Fault> {
+        let name = frame.pool();
+        let fits = |it: &&PoolState| name.as_deref().is_none_or(|name| *it.spec.id == *name);
+        let bound = &self.clients[&conn].bound;
+        let knows = |id: PoolId, it: &PoolState| match it.spec.affinity {
+            Affinity::Session => ids.into_iter().flatten().any(|id| it.sessions.get(id).is_some()),
+            Affinity::Connection => bound.contains_key(&id),
+        };
+        let candidates = || self.pools.iter().filter(|(_, it)| fits(it)).map(|(id, it)| (*id, it));
+        if let Some((id, _)) = only(candidates()) {
+            return Ok(id);
+        }
+        // A pool that the configuration no longer has still serves the sessions it has.
+        let found = only(candidates().filter(|(id, it)| knows(*id, it)));
+        if let Some((id, _)) = found.or_else(|| only(candidates().filter(|it| !it.1.removed))) {
+            return Ok(id);
+        }
+        let all = self.pool_names();
+        let why = match name {
+            Some(name) => format!("there is no pool `{name}`, only {all}"),
+            None => format!("there are several pools: say `\"pool\"` with one of {all}"),
+        };
+        Err(Fault::NoWorker { why })
+    }
+
+    fn pool_names(&self) -> String {
+        let pools = self.pools.values().filter(|it| !it.removed);
+        pools.map(|it| format!("`{}`", it.spec.id)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Where all of this client's messages to the pool go.
+    fn worker_of(&mut self, conn: ConnId, pool: PoolId) -> Result<WorkerId, Fault> {
+        let bound = self.clients[&conn].bound.get(&pool).copied();
+        if let Some(worker) = bound.filter(|it| self.is_alive(*it)) {
+            return Ok(worker);
+        }
+        if bound.is_some() && self.pools[&pool].spec.on_death == OnDeath::End {
+            let name = &self.pools[&pool].spec.id;
+            let why = format!("your worker of pool `{name}` ended: connect again");
+            return Err(Fault::NoWorker { why });
+        }
+        let worker = self.least_loaded(pool)?;
+        self.workers.get_mut(&worker).expect("just picked").bound.insert(conn);
+        self.clients.get_mut(&conn).expect("it spoke").bound.insert(pool, worker);
+        Ok(worker)
+    }
+
+    /// Where the session is that a message names, or shall be.
+    fn worker_for(
+        &mut self,
+        pool: PoolId,
+        frame: &Frame,
+        ids: [Option<&str>; 2],
+    ) -> Result<WorkerId, Fault> {
+        let sessions = &self.pools[&pool].sessions;
+        let mut lost = None;
+        for id in ids.into_iter().flatten() {
+            match sessions.get(id) {
+                Some(it) if self.is_alive(it.worker) => return Ok(it.worker),
+                Some(_) => lost = Some(id),
+                None => {}
+            }
+        }
+        let method = frame.method();
+        if let Some(id) = lost
+            && self.pools[&pool].spec.on_death == OnDeath::End
+            && !method.as_deref().is_some_and(|it| TAKES_UP.contains(&it))
+        {
+            let why = "the worker that had it ended".to_owned();
+            return Err(Fault::CannotResume { session: id.to_owned(), why });
+        }
+        let is_new = ids.iter().any(Option::is_some) || method.as_deref() == Some(OPENS);
+        if is_new { self.least_loaded(pool) } else { self.in_turn(pool) }
+    }
+
+    pub(super) fn is_alive(&self, worker: WorkerId) -> bool {
+        self.workers.get(&worker).is_some_and(|it| !it.stopping)
+    }
+
+    /// The session is with this worker, and this client uses it.
+    pub(super) fn attach(
+        &mut self,
+        home: Home,
+        id: &str,
+        worker: WorkerId,
+        conn: ConnId,
+    ) -> Result<(), Fault> {
+        let Some(session) = self.table(home).and_then(|it| it.get_mut(id)) else {
+            self.make_room()?;
+            let table = self.table(home).expect("its owner is alive");
+            table.insert(id.into(), worker);
+            self.session_count += 1;
+            return self.attach(home, id, worker, conn);
+        };
+        let (was, was_used) = (session.worker, !session.clients.is_empty());
+        session.worker = worker;
+        let is_new = session.used_by(conn);
+        if was != worker || !was_used {
+            self.count_session(worker, 1);
+            if was != worker && was_used {
+                self.count_session(was, -1);
+            }
+        }
+        if is_new {
+            self.clients.get_mut(&conn).expect("it spoke").sessions.insert((home, id.into()));
+        }
+        Ok(())
+    }
+
+    /// A session that has clients came to a worker, or left it. It may be gone by now.
+    pub(super) fn count_session(&mut self, worker: WorkerId, by: isize) {
+        if let Some(worker) = self.workers.get_mut(&worker) {
+            worker.used_sessions = worker.used_sessions.saturating_add_signed(by);
+        }
+    }
+
+    /// One more session may be known; if need be, one that nobody uses is forgotten.
+    fn make_room(&mut self) -> Result<(), Fault> {
+        while self.limits.sessions_max <= self.session_count {
+            let Some((home, id)) = self.idle.pop_front() else {
+                let what = format!("{} sessions are open, as many as may be", self.session_count);
+                return Err(Fault::Overloaded { what });
+            };
+            self.forget_idle(home, &id);
+        }
+        Ok(())
+    }
+
+    /// Nobody uses this session now.
+    pub(super) fn rest(&mut self, home: Home, id: Arc<str>) {
+        self.idle.push_back((home, id));
+        while IDLE_SESSIONS_MAX < self.idle.len() {
+            let (home, id) = self.idle.pop_front().expect("there are some");
+            self.forget_idle(home, &id);
+        }
+    }
+
+    fn forget_idle(&mut self, home: Home, id: &str) {
+        let Some(table) = self.table(home) else { return };
+        // It may have been taken up again since.
+        if table.get(id).is_some_and(|it| it.clients.is_empty()) {
+            table.remove(id);
+            self.session_count -= 1;
+        }
+    }
+
+    /// The session is over, for everyone.
+    pub(super) fn forget(&mut self, home: Home, id: &str) {
+        let Some((id, session)) = self.table(home).and_then(|it| it.remove(id)) else { return };
+        self.session_count -= 1;
+        if !session.clients.is_empty() {
+            self.count_session(session.worker, -1);
+        }
+        let key = (home, id);
+        for conn in session.clients {
+            if let Some(client) = self.clients.get_mut(&conn) {
+                client.sessions.remove(&key);
+            }
+        }
+    }
+}
+
+/// What there is, if there is exactly one.
+fn only<T>(mut of: impl Iterator<Item = T>) -> Option<T> {
+    let first = of.next()?;
+    of.next().is_none().then_some(first)
+}

@@ -1,0 +1,188 @@
+//! Workers that end, clients that do not read, bounds, reloads and the end.
+
+use super::*;
+
+#[test]
+fn a_dead_worker_answers_everyone_at_once_and_is_started_again_after_a_pause() {
+    let mut scene = Scene::new(vec![pool("p", 1)]);
+    let (worker, _) = scene.ask(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
+    scene.end(worker, false);
+    assert_eq!((scene.last().0, scene.code()), (A, "worker_gone".to_owned()));
+    scene.say(A, &request(&json!(2), "m", &json!({ "sessionId": "s" })));
+    assert_eq!(scene.code(), "no_worker");
+    assert_eq!(scene.bus.poll_timeout(), Some(Time(100)));
+    (scene.now, scene.spawned) = (100, vec![]);
+    scene.feed(Input::Tick);
+    let moved = scene.ask(A, &request(&json!(3), "m", &json!({ "sessionId": "s" })));
+    assert_eq!(moved.0, scene.spawned[0]);
+}
+
+#[test]
+fn sessions_end_with_their_worker_where_that_is_wanted() {
+    let mut scene = Scene::new(vec![Pool { on_death: OnDeath::End, ..pool("p", 2) }]);
+    let prompt = request(&json!(1), "m", &json!({ "sessionId": "s" }));
+    let (worker, _) = scene.ask(A, &prompt);
+    scene.end(worker, false);
+    scene.say(A, &prompt);
+    assert_eq!(scene.code(), "cannot_resume");
+    // To take it up again is the way out.
+    scene.ask(A, &request(&json!(2), "session/load", &json!({ "sessionId": "s" })));
+    scene.ask(A, &prompt);
+}
+
+#[test]
+fn whether_a_worker_is_started_again_is_configured_and_has_an_end() {
+    let often = |restart, clean| {
+        let mut scene = Scene::new(vec![Pool { restart, ..pool("p", 1) }]);
+        for _ in 0..20 {
+            let Some(worker) = scene.spawned.pop() else { break };
+            scene.end(worker, clean);
+            scene.now = scene.bus.poll_timeout().map_or(scene.now, |at| at.0.min(50_000));
+            scene.feed(Input::Tick);
+        }
+        let gave_up = |it: &Output| matches!(it, Output::Note(Note::GaveUp { ends: 5, .. }));
+        (scene.bus.counters.restarts, scene.others.iter().any(gave_up))
+    };
+    assert_eq!(often(Restart::Always, true), (5, true));
+    assert_eq!(often(Restart::OnFailure, false), (5, true));
+    assert_eq!(often(Restart::OnFailure, true), (0, false));
+    assert_eq!(often(Restart::Never, false), (0, false));
+}
+
+#[test]
+fn over_a_bound_is_told() {
+    let limits = Limits { sessions_max: 2, pending_max: 3, clients_max: 2, ..Limits::default() };
+    let mut scene = Scene::with(Config { pools: vec![pool("p", 1)], limits });
+    for n in 0..2 {
+        let (worker, asked) =
+            scene.ask(A, &request(&json!(n), "m", &json!({ "sessionId": n.to_string() })));
+        scene.work(worker, &json!({ "id": asked["id"], "result": 1 }));
+    }
+    scene.say(A, &request(&json!(3), "m", &json!({ "sessionId": "third" })));
+    assert_eq!(scene.code(), "overloaded");
+    (0..3).for_each(|n| _ = scene.ask(B, &request(&json!(n), "m", &json!({}))));
+    scene.say(B, &request(&json!(4), "m", &json!({})));
+    assert_eq!((scene.last().0, scene.code()), (B, "overloaded".to_owned()));
+    scene.feed(Input::ClientOpened { conn: ConnId(3) });
+    assert_eq!((scene.last().0, scene.code()), (ConnId(3), "overloaded".to_owned()));
+    // A session whose client has gone makes room.
+    scene.feed(Input::ClientGone { conn: A });
+    scene.feed(Input::ClientOpened { conn: ConnId(4) });
+    scene.say(ConnId(4), &json!({ "method": "m", "sessionId": "third" }));
+    assert_eq!(scene.bus.gauges().sessions, 2);
+}
+
+#[test]
+fn a_client_that_does_not_read_stops_its_worker_and_is_closed_in_the_end() {
+    let limits = Limits { outbox_bytes_max: 1_000, backpressure_ms: 50, ..Limits::default() };
+    let mut scene = Scene::with(Config { pools: vec![pool("p", 1)], limits });
+    let (worker, _) = scene.ask(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
+    let news = json!({ "method": "u", "params": { "sessionId": "s", "pad": "x".repeat(400) } });
+    (0..3).for_each(|_| scene.work(worker, &news));
+    let paused = |it: &Output| matches!(it, Output::PauseWorker { .. });
+    assert!(scene.others.iter().any(|it| matches!(it, Output::PauseClient { conn: A })));
+    assert!(scene.others.iter().any(paused));
+    scene.others.clear();
+    let bytes = scene.bus.clients[&A].unwritten;
+    scene.feed(Input::ClientWrote { conn: A, bytes });
+    assert!(matches!(scene.others[..], [Output::ResumeWorker { .. }, Output::ResumeClient { .. }]));
+    (0..3).for_each(|_| scene.work(worker, &news));
+    scene.now = 50;
+    scene.feed(Input::Tick);
+    assert!(scene.others.iter().any(|it| matches!(it, Output::CloseClient { conn: A })));
+    assert!(matches!(
+        scene.others.iter().rfind(|it| !matches!(it, Output::CloseClient { .. })),
+        Some(Output::ResumeWorker { .. })
+    ));
+}
+
+#[test]
+fn a_client_whose_messages_are_not_taken_is_not_read() {
+    let mut scene = Scene::new(vec![pool("p", 1)]);
+    let long = json!({ "method": "m", "params": { "pad": "x".repeat(UNTAKEN_BYTES_MAX) } });
+    let (worker, _) = scene.ask(A, &long);
+    assert!(matches!(scene.others[..], [Output::PauseClient { conn: A }]));
+    let bytes = long.to_string().len() + 1;
+    scene.feed(Input::WorkerWrote { worker, bytes });
+    assert!(matches!(scene.others[..], [_, Output::ResumeClient { conn: A }]));
+}
+
+#[test]
+fn a_client_that_has_said_everything_is_closed_when_it_has_heard_everything() {
+    let mut scene = Scene::new(vec![pool("p", 1)]);
+    let (worker, asked) = scene.ask(A, &request(&json!(1), "m", &json!({})));
+    scene.feed(Input::ClientFinished { conn: A });
+    assert!(scene.others.is_empty());
+    scene.work(worker, &json!({ "id": asked["id"], "result": 1 }));
+    assert!(matches!(scene.others[..], [Output::CloseClient { conn: A }]));
+}
+
+#[test]
+fn stopping_waits_for_answers_refuses_what_is_new_and_ends_the_workers() {
+    let mut scene = Scene::new(vec![pool("p", 1)]);
+    let (worker, asked) = scene.ask(A, &request(&json!(1), "m", &json!({})));
+    scene.feed(Input::Stop);
+    scene.say(B, &request(&json!(1), "m", &json!({})));
+    assert_eq!((scene.last().0, scene.code()), (B, "stopping".to_owned()));
+    assert!(!scene.others.iter().any(|it| matches!(it, Output::StopWorker { .. })));
+    scene.work(worker, &json!({ "id": asked["id"], "result": 1 }));
+    assert!(scene.others.iter().any(|it| matches!(it, Output::StopWorker { now: false, .. })));
+    scene.end(worker, true);
+    assert!(matches!(scene.others.last(), Some(Output::Stopped)));
+    assert_eq!(scene.spawned.len(), 1);
+}
+
+#[test]
+fn a_drain_has_an_end() {
+    let mut scene = Scene::new(vec![pool("p", 1)]);
+    scene.ask(A, &request(&json!(1), "m", &json!({})));
+    scene.feed(Input::Stop);
+    scene.now = 30_000;
+    scene.feed(Input::Tick);
+    assert_eq!((scene.last().0, scene.code()), (A, "stopping".to_owned()));
+    assert!(scene.others.iter().any(|it| matches!(it, Output::StopWorker { .. })));
+}
+
+#[test]
+fn a_worker_that_says_nothing_is_ended_and_one_that_babbles_on_is_not() {
+    let health = Health { method: "ping".into(), every_ms: 10, timeout_ms: 5 };
+    let mut scene = Scene::new(vec![Pool { health: Some(health), ..pool("p", 1) }]);
+    let worker = scene.spawned[0];
+    scene.feed(Input::WorkerStarted { worker, pid: 1 });
+    scene.now = 10;
+    scene.feed(Input::Tick);
+    assert_eq!(scene.asked.last().unwrap().1["method"], "ping");
+    scene.now = 12;
+    scene.work(worker, &json!({ "method": "still busy" }));
+    scene.now = 15;
+    scene.feed(Input::Tick);
+    assert!(!scene.others.iter().any(|it| matches!(it, Output::StopWorker { .. })));
+    for now in [25, 30] {
+        scene.now = now;
+        scene.feed(Input::Tick);
+    }
+    assert!(scene.others.iter().any(|it| matches!(it, Output::StopWorker { now: true, .. })));
+}
+
+#[test]
+fn a_reload_keeps_what_fits_and_lets_the_rest_finish() {
+    let mut scene = Scene::new(vec![pool("p", 2), pool("q", 1)]);
+    let in_pool = |id: &str, session: &str| json!({ "id": 1, "method": "m", "pool": id, "sessionId": session });
+    let (kept, _) = scene.ask(A, &in_pool("p", "s1"));
+    let (moved, asked) = scene.ask(A, &in_pool("p", "s2"));
+    assert_ne!(kept, moved);
+    let (removed, _) = scene.ask(B, &in_pool("q", "s3"));
+    scene.feed(Input::Reload {
+        config: Config { pools: vec![pool("p", 1)], limits: Limits::default() },
+    });
+    // Sessions stay where they are, in a place that is gone and in a pool that is gone.
+    assert_eq!(scene.ask(A, &in_pool("p", "s2")).0, moved);
+    assert_eq!(scene.ask(B, &in_pool("q", "s3")).0, removed);
+    assert_eq!(scene.ask(A, &in_pool("p", "s4")).0, kept);
+    scene.work(moved, &json!({ "id": asked["id"], "result": 1 }));
+    scene.feed(Input::ClientGone { conn: A });
+    scene.feed(Input::ClientGone { conn: B });
+    let stopped = |worker| move |it: &Output| matches!(it, Output::StopWorker { worker: w, .. } if *w == worker);
+    assert!(scene.others.iter().any(stopped(moved)) && scene.others.iter().any(stopped(removed)));
+    assert!(!scene.others.iter().any(stopped(kept)));
+}
