@@ -2,9 +2,9 @@
 
 use crate::os::ticks;
 use crate::outbox::{Full, Outbox};
-use crate::pump::Valve;
 use crate::stop::{Control, Order, Stop};
 use bytes::Bytes;
+use jackfield_wire::Valve;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,9 +30,10 @@ impl AgentHandle {
     }
 
     /// Writes what is queued, all of it with one call if the pipe takes it. Never waits: a task
-    /// writes the rest when the agent reads on, and tells by [`crate::AgentEvent::Wrote`].
-    pub fn flush(&mut self) {
-        self.outbox.flush();
+    /// writes the rest when the agent reads on, and tells by [`crate::AgentEvent::Wrote`]. Returns
+    /// the bytes that left with this call, newlines included.
+    pub fn flush(&mut self) -> usize {
+        self.outbox.flush()
     }
 
     /// Bytes queued and not yet written.

@@ -81,12 +81,17 @@ impl Outbox {
         Ok(())
     }
 
-    pub(crate) fn flush(&self) {
+    /// Returns the bytes that left.
+    pub(crate) fn flush(&self) -> usize {
         let mut state = self.lock();
-        if !state.blocked {
-            let round = state.write(|pipe, slices| Ok(rustix::io::writev(pipe, slices)?));
-            self.settle(state, &round);
+        if state.blocked {
+            return 0;
         }
+        let before = state.backlog;
+        let round = state.write(|pipe, slices| Ok(rustix::io::writev(pipe, slices)?));
+        let wrote = before - state.backlog;
+        self.settle(state, &round);
+        wrote
     }
 
     pub(crate) fn backlog(&self) -> usize {

@@ -5,11 +5,11 @@ use crate::event::{AgentEvent, Noise};
 use crate::spec::Speaks;
 use crate::stderr::Tail;
 use bytes::Bytes;
-use jackfield_wire::{Frame, LineSplitter, LineTooLong};
+use jackfield_wire::{Frame, LineSplitter, LineTooLong, Valve};
 use std::future::poll_fn;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::Arc;
+use std::task::ready;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{mpsc, oneshot};
 
@@ -129,40 +129,6 @@ fn recover(line: &Bytes) -> Option<(usize, Frame)> {
         let frame = Frame::parse(line.slice(at..)).ok()?;
         Some((at, frame))
     })
-}
-
-/// Lets the daemon stop and resume the reading of one agent.
-#[derive(Default)]
-pub(crate) struct Valve {
-    state: Mutex<ValveState>,
-}
-
-#[derive(Default)]
-struct ValveState {
-    closed: bool,
-    waiting: Option<Waker>,
-}
-
-impl Valve {
-    pub(crate) fn set_closed(&self, closed: bool) {
-        let waiting = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.closed = closed;
-            if closed { None } else { state.waiting.take() }
-        };
-        if let Some(waker) = waiting {
-            waker.wake();
-        }
-    }
-
-    fn poll_open(&self, cx: &Context<'_>) -> Poll<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.closed {
-            return Poll::Ready(());
-        }
-        state.waiting = Some(cx.waker().clone());
-        Poll::Pending
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@ use crate::chunk::{self, Drain};
 use crate::outbox::{LINGER, Outbox, Phase};
 use crate::stream::{ReadHalf, Stream};
 use bytes::Bytes;
-use jackfield_wire::{Fault, Frame, LineSplitter, LineTooLong};
+use jackfield_wire::{Fault, Frame, LineSplitter, LineTooLong, Valve};
 use std::future::poll_fn;
 use std::io;
 use std::mem;
 use std::sync::Arc;
+use std::task::ready;
 use tokio::sync::mpsc;
 
 /// What a connection tells. In a life: `Opened`, then any of `Frames`, `Babbled` and `Wrote`, then
@@ -45,16 +46,19 @@ where
 {
     let (read, write, early) = stream.split();
     let outbox = Arc::new(Outbox::new(write));
-    let ears = Ears { half: read, splitter: LineSplitter::new(frame_bytes_max) };
+    let valve = Arc::new(Valve::default());
+    let splitter = LineSplitter::new(frame_bytes_max);
+    let ears = Ears { half: read, splitter, valve: Arc::clone(&valve) };
     let mouth = Mouth { key, events, outbox: Arc::clone(&outbox) };
     tokio::spawn(run(ears, mouth, early));
-    ConnHandle { outbox }
+    ConnHandle { outbox, valve }
 }
 
 /// The daemon's end of a connection. Dropping it is [`ConnHandle::close`].
 #[derive(Debug)]
 pub struct ConnHandle {
     outbox: Arc<Outbox>,
+    valve: Arc<Valve>,
 }
 
 impl ConnHandle {
@@ -73,6 +77,16 @@ impl ConnHandle {
     /// The length of the texts that were sent and not yet reported as written.
     pub fn queued_bytes(&self) -> usize {
         self.outbox.queued()
+    }
+
+    /// Stops reading what the peer says: when its socket is full, it waits. What was read already
+    /// still arrives. That the peer has left is noticed with the next write, or after a resume.
+    pub fn pause(&mut self) {
+        self.valve.set_closed(true);
+    }
+
+    pub fn resume(&mut self) {
+        self.valve.set_closed(false);
     }
 
     /// Says what is queued, then ends. What the peer says from here on is not heard. A peer that
@@ -126,6 +140,7 @@ async fn run<K: Copy>(ears: Ears, mouth: Mouth<K>, early: Bytes) {
 struct Ears {
     half: ReadHalf,
     splitter: LineSplitter,
+    valve: Arc<Valve>,
 }
 
 impl Ears {
@@ -140,7 +155,7 @@ impl Ears {
             }
             let chunk = tokio::select! {
                 biased;
-                chunk = next(&mut self.half) => chunk,
+                chunk = next(&self.valve, &mut self.half) => chunk,
                 () = mouth.outbox.changed() => continue,
             };
             match chunk {
@@ -183,14 +198,19 @@ impl Ears {
 
     /// Until the peer closes too: to leave with its words unread would look like a crash to it.
     async fn await_end<K: Copy>(&mut self, mouth: &Mouth<K>) {
-        let end = async { while let Ok(Some(_)) = next(&mut self.half).await {} };
+        let mut read = async || poll_fn(|cx| chunk::poll_read(&mut self.half, cx)).await;
+        let end = async { while let Ok(Some(_)) = read().await {} };
         let _ = tokio::time::timeout(LINGER, end).await;
         mouth.outbox.close();
     }
 }
 
-async fn next(half: &mut ReadHalf) -> io::Result<Option<Bytes>> {
-    poll_fn(|cx| chunk::poll_read(half, cx)).await
+async fn next(valve: &Valve, half: &mut ReadHalf) -> io::Result<Option<Bytes>> {
+    poll_fn(|cx| {
+        ready!(valve.poll_open(cx));
+        chunk::poll_read(half, cx)
+    })
+    .await
 }
 
 /// What one chunk holds.

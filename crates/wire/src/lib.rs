@@ -4,7 +4,7 @@
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
-//! [`rfc3339`] writes moments, [`chain()`] errors.
+//! [`rfc3339`] writes moments, [`chain()`] errors. A [`Valve`] lets both edges stop a reader.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -33,6 +33,7 @@ pub mod splice;
 pub mod sse;
 #[cfg(test)]
 mod strategy;
+mod valve;
 
 pub use buffer::ReadBuffer;
 pub use chain::chain;
@@ -42,3 +43,4 @@ pub use line::{LineSplitter, LineTooLong};
 pub use malformed::Malformed;
 pub use moment::rfc3339;
 pub use splice::Splice;
+pub use valve::Valve;

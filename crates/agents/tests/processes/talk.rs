@@ -18,8 +18,8 @@ async fn frames_go_to_an_agent_and_come_back_as_they_were() {
     }
     let bytes: usize = texts.iter().map(|text| text.len() + 1).sum();
     assert_eq!(agent.handle.backlog(), bytes);
-    agent.handle.flush();
-    assert_eq!(agent.handle.backlog(), 0);
+    assert_eq!(agent.handle.flush(), bytes);
+    assert_eq!((agent.handle.backlog(), agent.handle.flush()), (0, 0));
     for text in &texts {
         assert_eq!(&agent.frame().await, text);
     }
@@ -43,20 +43,19 @@ async fn more_than_a_pipe_holds_arrives_whole_and_in_order() {
     const COUNT: usize = 20_000;
     let mut agent = World::new().spawn(&["cat"]);
     agent.started().await;
-    let mut sent = 0;
+    let (mut sent, mut wrote) = (0, 0);
     for number in 0..COUNT {
         let text = note(number);
         sent += text.len() + 1;
         agent.handle.send(Bytes::from(text)).unwrap();
         if number % 100 == 0 {
-            agent.handle.flush();
+            wrote += agent.handle.flush();
         }
     }
-    agent.handle.flush();
-    let waited = agent.handle.backlog();
-    assert!(0 < waited && waited < sent, "{waited} of {sent}");
-    let (mut wrote, mut number) = (0, 0);
-    while number < COUNT || wrote < waited {
+    wrote += agent.handle.flush();
+    assert!(0 < wrote && wrote < sent, "{wrote} of {sent}");
+    let mut number = 0;
+    while number < COUNT || wrote < sent {
         match agent.next().await {
             AgentEvent::Frames(frames) => {
                 for frame in frames {
@@ -68,7 +67,7 @@ async fn more_than_a_pipe_holds_arrives_whole_and_in_order() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(agent.handle.backlog(), 0);
+    assert_eq!((agent.handle.backlog(), wrote), (0, sent));
     agent.end(Stop::Polite).await;
 }
 

@@ -233,6 +233,29 @@ async fn a_desk_that_takes_nothing_stops_the_client_and_loses_nothing() {
     assert!(desk.until_gone().await.is_empty());
 }
 
+#[tokio::test]
+async fn a_paused_client_is_not_read_until_it_is_resumed_and_can_still_be_told_and_closed() {
+    let (here, there) = pair().unwrap();
+    let mut desk = Desk::new();
+    let mut handle = desk.open(here, 1).await;
+    handle.pause();
+    let text = frame(0, 1000);
+    let line = lines(std::slice::from_ref(&text));
+    let (mut there, sent) = elsewhere(move || fill(there, &line)).await;
+    assert!(desk.ready().await.is_none(), "nothing of {sent} bytes is read");
+    handle.send(text.clone());
+    assert_eq!(handle.flush(), text.len());
+    handle.resume();
+    let whole = sent / (text.len() + 1);
+    assert_eq!(desk.texts(whole).await.len(), whole);
+    handle.pause();
+    handle.close_after_flush();
+    let mut heard = Vec::new();
+    let heard = elsewhere(move || there.read_to_end(&mut heard).map(|_| heard)).await.unwrap();
+    assert_eq!(heard, lines(&[text]));
+    assert!(desk.until_gone().await.is_empty());
+}
+
 /// Says `line` again and again until nothing has been taken for a while.
 fn fill(there: UnixStream, line: &[u8]) -> (UnixStream, usize) {
     there.set_write_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
