@@ -1,13 +1,12 @@
 //! The first line of a TCP connection: whoever can read the token file may speak.
 
 use crate::farewell::farewell;
-use crate::stream::Stream;
 use crate::token::Token;
 use bytes::{Bytes, BytesMut};
 use jackfield_wire::{Fault, Frame, Kind};
+use std::io;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 const METHOD: &str = "_jackfield/auth";
@@ -31,6 +30,11 @@ pub enum Refusal {
     TooLong,
     #[error("the peer left before it showed a token")]
     Left,
+    #[error("the peer does not speak TLS as we do")]
+    Handshake {
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl Refusal {
@@ -49,8 +53,11 @@ pub(crate) fn line(token: &Token) -> String {
     format!("{}\n", Frame::notification(METHOD, &params).text())
 }
 
-/// Waits for the line, and lets the peer in or says why not.
-pub(crate) async fn admit(mut stream: TcpStream, token: &Token) -> Result<Stream, Refusal> {
+/// Waits for the line, and lets the peer in or says why not. Returns what came right behind it, too.
+pub(crate) async fn admit<S>(mut stream: S, token: &Token) -> Result<(S, Bytes), Refusal>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let read = timeout(LINE_WITHIN, first_line(&mut stream)).await;
     let admitted = match read {
         Ok(Ok((line, early))) => check(line, token).map(|()| early),
@@ -58,10 +65,15 @@ pub(crate) async fn admit(mut stream: TcpStream, token: &Token) -> Result<Stream
         Err(_) => Err(Refusal::Late),
     };
     match admitted {
-        Ok(early) => Ok(Stream { early, ..stream.into() }),
+        Ok(early) => Ok((stream, early)),
         Err(refusal) => {
             // A fresh socket has room for one line.
-            if stream.write_all(&refusal.line()).await.is_ok() {
+            let line = refusal.line();
+            let said = async {
+                stream.write_all(&line).await?;
+                stream.flush().await
+            };
+            if said.await.is_ok() {
                 farewell(stream).await;
             }
             Err(refusal)
@@ -70,7 +82,7 @@ pub(crate) async fn admit(mut stream: TcpStream, token: &Token) -> Result<Stream
 }
 
 /// The line, and what came right behind it.
-async fn first_line(stream: &mut TcpStream) -> Result<(Bytes, Bytes), Refusal> {
+async fn first_line(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Bytes, Bytes), Refusal> {
     let mut buffer = BytesMut::with_capacity(LINE_BYTES_MAX);
     loop {
         let searched = buffer.len();

@@ -1,8 +1,7 @@
-//! The end of a TCP connection to a peer that may still be speaking.
+//! The end of a connection to a peer that may still be speaking.
 
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 /// What a peer gets to read our last words, and how much of its own is thrown away meanwhile.
 const WITHIN: Duration = Duration::from_secs(1);
@@ -10,7 +9,7 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// Says that we say no more, and waits a moment for the peer to do the same. To close with its words
 /// unread would reset the connection, and it might never hear our last ones.
-pub(crate) async fn farewell(mut stream: TcpStream) {
+pub(crate) async fn farewell(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let end = async {
         stream.shutdown().await?;
         let mut rest = tokio::io::AsyncReadExt::take(stream, BYTES_MAX);

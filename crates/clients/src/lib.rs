@@ -1,8 +1,8 @@
 //! The right edge: connections of clients. Knows frames, never sessions.
 //!
 //! Read in this order: [`Address`] says where a daemon is, [`Listener`] lets clients in (`socket`
-//! guards the socket file, [`Token`] and `auth` guard TCP, `stdio` makes a connection of our own
-//! pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
+//! guards the socket file, [`Token`] and `auth` guard TCP, `secure` puts TLS around it, `stdio` makes
+//! a connection of our own pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
 //! (`chunk` and `conn` read, `outbox` writes) and tells everything as [`ClientEvent`]s over one
 //! channel for all connections. The other side is [`dial()`], and [`relay()`], which carries bytes
 //! between an editor's pipes and a daemon without looking at them. [`web`] is a front of its own: it
@@ -12,7 +12,8 @@
 //! needs a second thread, and no lock is held while anything waits.
 //!
 //! **Invariant:** nobody is heard who was not let in: a unix peer has our uid, a TCP peer knows the
-//! token, and TCP stays on this machine.
+//! token, and TCP stays on this machine or inside TLS. Only who asks for [`Listener::bind_open`] hears
+//! all of this machine.
 //!
 //! **Invariant:** in a connection's life `Opened` comes first and `Gone` last, each once, whoever
 //! ended it and however.
@@ -35,6 +36,7 @@ mod farewell;
 mod listen;
 mod outbox;
 mod relay;
+mod secure;
 mod socket;
 mod stdio;
 mod stream;

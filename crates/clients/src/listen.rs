@@ -2,18 +2,21 @@
 
 use crate::address::{Address, AddressError};
 use crate::auth::{self, Refusal};
-use crate::socket::{self, SocketFile};
+use crate::secure;
+use crate::socket::{self, Folder, SocketFile};
 use crate::stream::Stream;
 use crate::token::Token;
-use crate::web::CertificateError;
+use crate::web::{Certificate, CertificateError};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{io, panic};
+use std::{fmt, io, panic};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
 
 /// Peers that may be about to show their token at the same time.
 const PENDING_MAX: usize = 64;
@@ -34,6 +37,11 @@ pub enum BindError {
     FolderNotOurs { folder: PathBuf, owner: u32 },
     #[error("folder `{folder}` is open to others (mode {mode:o}): close it with `chmod 700`")]
     FolderNotPrivate { folder: PathBuf, mode: u32 },
+    #[error(
+        "folder `{folder}` belongs to uid {owner} and has mode {mode:o}: others could put a socket of \
+         theirs in the place of ours; use a folder that only you can write to"
+    )]
+    FolderNotSafe { folder: PathBuf, owner: u32, mode: u32 },
     #[error("socket path `{path}` has {length} bytes, more than {most}: use a shorter folder")]
     PathTooLong { path: PathBuf, length: usize, most: usize },
     #[error("`{path}` is in the way and not a socket: move it, or listen elsewhere")]
@@ -101,12 +109,51 @@ enum Door {
     },
     Tcp {
         listener: TcpListener,
-        token: Token,
-        pending: JoinSet<Result<Stream, Refusal>>,
+        check: Check,
+        strangers: Strangers,
     },
     Stdio {
         taken: bool,
     },
+}
+
+/// What a TCP peer must show before it is heard.
+#[derive(Clone)]
+enum Check {
+    /// Whoever is on this machine may speak.
+    Nothing,
+    Token(Token),
+    Tls(TlsAcceptor, Token),
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Check::Nothing => "Nothing",
+            Check::Token(_) => "Token",
+            Check::Tls(..) => "Tls",
+        })
+    }
+}
+
+/// Peers that are about to show what they must. If there are too many, the oldest gives way: one who
+/// says nothing keeps nobody out.
+#[derive(Debug, Default)]
+struct Strangers {
+    admitting: JoinSet<Result<Stream, Refusal>>,
+    oldest_first: VecDeque<AbortHandle>,
+}
+
+impl Strangers {
+    fn add(&mut self, stream: TcpStream, check: Check) {
+        self.oldest_first.retain(|it| !it.is_finished());
+        if PENDING_MAX <= self.oldest_first.len()
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            oldest.abort();
+        }
+        self.oldest_first.push_back(self.admitting.spawn(admit(stream, check)));
+    }
 }
 
 impl Listener {
@@ -116,15 +163,13 @@ impl Listener {
         address.require_private()?;
         match address {
             Address::Unix(path) => {
-                let (listener, file) = socket::bind(path)?;
+                let (listener, file) = socket::bind(path, Folder::Private)?;
                 let door = Door::Unix { _file: file, listener };
                 Ok(Listener { door, address: address.clone() })
             }
-            Address::Tcp(address) => {
-                let address = *address;
-                let token = token.ok_or(BindError::NeedsToken { address })?;
-                bind_tcp(address, token)
-                    .map_err(|source| BindError::Tcp { address: Address::Tcp(address), source })
+            Address::Tcp(at) => {
+                let token = token.ok_or(BindError::NeedsToken { address: *at })?;
+                bind_tcp(*at, Check::Token(token.clone()))
             }
             Address::Http(_) | Address::Https(_) => {
                 Err(BindError::Web { address: address.clone() })
@@ -133,6 +178,35 @@ impl Listener {
                 Ok(Listener { door: Door::Stdio { taken: false }, address: Address::Stdio })
             }
         }
+    }
+
+    /// The same for a program whose clients know no token and choose their own places: on loopback
+    /// TCP whoever is on this machine may speak, and a socket may lie in a folder that others can
+    /// enter, such as `/tmp`. It is still private itself, and its peers still have our uid.
+    pub fn bind_open(address: &Address) -> Result<Listener, BindError> {
+        address.require_private()?;
+        match address {
+            Address::Unix(path) => {
+                let (listener, file) = socket::bind(path, Folder::Safe)?;
+                let door = Door::Unix { _file: file, listener };
+                Ok(Listener { door, address: address.clone() })
+            }
+            Address::Tcp(at) => bind_tcp(*at, Check::Nothing),
+            _ => Listener::bind(address, None),
+        }
+    }
+
+    /// TCP on any address: inside TLS, and with the token.
+    pub fn bind_tls(
+        at: SocketAddr,
+        certificate: &Certificate,
+        token: &Token,
+    ) -> Result<Listener, BindError> {
+        let tls = certificate.load(&[]).map_err(|source| BindError::Certificate {
+            address: Address::Tcp(at),
+            source: Box::new(source),
+        })?;
+        bind_tcp(at, Check::Tls(tls, token.clone()))
     }
 
     /// Where it listens: with the port that was chosen, if it was asked for port 0.
@@ -145,7 +219,9 @@ impl Listener {
     pub async fn accept(&mut self) -> Result<Stream, AcceptError> {
         let accepted = match &mut self.door {
             Door::Unix { listener, .. } => accept_unix(listener).await,
-            Door::Tcp { listener, token, pending } => accept_tcp(listener, token, pending).await,
+            Door::Tcp { listener, check, strangers } => {
+                accept_tcp(listener, check, strangers).await
+            }
             Door::Stdio { taken: true } => pending().await,
             Door::Stdio { taken } => {
                 *taken = true;
@@ -172,13 +248,16 @@ enum Failure {
     System(io::Error),
 }
 
-fn bind_tcp(address: SocketAddr, token: &Token) -> io::Result<Listener> {
-    let listener = std::net::TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    let listener = TcpListener::from_std(listener)?;
-    let address = Address::Tcp(listener.local_addr()?);
-    let door = Door::Tcp { listener, token: token.clone(), pending: JoinSet::new() };
-    Ok(Listener { door, address })
+fn bind_tcp(at: SocketAddr, check: Check) -> Result<Listener, BindError> {
+    let listen = || {
+        let listener = std::net::TcpListener::bind(at)?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let address = Address::Tcp(listener.local_addr()?);
+        let door = Door::Tcp { listener, check, strangers: Strangers::default() };
+        Ok(Listener { door, address })
+    };
+    listen().map_err(|source| BindError::Tcp { address: Address::Tcp(at), source })
 }
 
 async fn accept_unix(listener: &UnixListener) -> Result<Stream, Failure> {
@@ -196,28 +275,38 @@ async fn accept_unix(listener: &UnixListener) -> Result<Stream, Failure> {
 /// Accepts and waits for tokens at the same time: a peer that says nothing keeps nobody out.
 async fn accept_tcp(
     listener: &TcpListener,
-    token: &Token,
-    pending: &mut JoinSet<Result<Stream, Refusal>>,
+    check: &Check,
+    strangers: &mut Strangers,
 ) -> Result<Stream, Failure> {
     loop {
         tokio::select! {
-            Some(admitted) = pending.join_next() => match admitted {
+            Some(admitted) = strangers.admitting.join_next() => match admitted {
                 Ok(admitted) => return admitted.map_err(Failure::Peer),
                 Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
                 Err(_) => {}
             },
-            accepted = listener.accept(), if pending.len() < PENDING_MAX => {
+            accepted = listener.accept() => {
                 let (stream, _) = accepted.map_err(Failure::System)?;
-                pending.spawn(admit(stream, token.clone()));
+                // A frame is sent when it is whole: nothing is gained by waiting for more.
+                let _ = stream.set_nodelay(true);
+                if matches!(check, Check::Nothing) {
+                    return Ok(stream.into());
+                }
+                strangers.add(stream, check.clone());
             }
         }
     }
 }
 
-async fn admit(stream: TcpStream, token: Token) -> Result<Stream, Refusal> {
-    // A frame is sent when it is whole: nothing is gained by waiting for more.
-    let _ = stream.set_nodelay(true);
-    auth::admit(stream, &token).await
+async fn admit(stream: TcpStream, check: Check) -> Result<Stream, Refusal> {
+    match check {
+        Check::Nothing => Ok(stream.into()),
+        Check::Token(token) => {
+            let (stream, early) = auth::admit(stream, &token).await?;
+            Ok(Stream { early, ..stream.into() })
+        }
+        Check::Tls(tls, token) => secure::admit(stream, tls, &token).await,
+    }
 }
 
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
@@ -246,6 +335,11 @@ mod tests {
             panic!("no TCP");
         };
         assert!(here.nodelay().unwrap() && there.nodelay().unwrap());
+        let mut open = Listener::bind_open(&address).unwrap();
+        let Address::Tcp(at) = *open.address() else { panic!("no TCP") };
+        let _there = TcpStream::connect(at).await.unwrap();
+        let Carrier::Tcp(here) = open.accept().await.unwrap().carrier else { panic!("no TCP") };
+        assert!(here.nodelay().unwrap(), "also where no token is asked for");
     }
 
     #[test]

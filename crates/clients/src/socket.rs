@@ -26,8 +26,17 @@ pub(crate) struct SocketFile {
     identity: (u64, u64),
 }
 
+/// What the folder of a socket must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Folder {
+    /// Ours, and closed to others.
+    Private,
+    /// Such that nobody else can put another socket in the place of ours: `/tmp` will do.
+    Safe,
+}
+
 /// Listens on `path`. A socket of that name is replaced if nobody answers on it.
-pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), BindError> {
+pub(crate) fn bind(path: &Path, folder: Folder) -> Result<(UnixListener, SocketFile), BindError> {
     let length = path.as_os_str().len();
     if PATH_BYTES_MAX < length {
         let (path, most) = (path.to_owned(), PATH_BYTES_MAX);
@@ -35,14 +44,14 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, SocketFile), BindError>
     }
     let failed =
         |attempted| move |source| BindError::Io { path: path.to_owned(), attempted, source };
-    check_folder(folder_of(path))?;
+    check_folder(folder_of(path), folder)?;
     // Two daemons that start at once must not both find the old socket dead.
     let _lock = lock(folder_of(path)).map_err(failed("claimed"))?;
     remove_stale(path)?;
     let socket = UnixSocket::new_stream().map_err(failed("made"))?;
     socket.bind(path).map_err(failed("bound"))?;
     let file = SocketFile::of(path).map_err(failed("found again"))?;
-    // The folder has kept others out so far, and nobody can connect before `listen`.
+    // Nobody can connect before `listen`, whatever the folder and the umask allow.
     fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed("made private"))?;
     let listener = socket.listen(BACKLOG).map_err(failed("listened on"))?;
     Ok((listener, file))
@@ -76,13 +85,20 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn check_folder(folder: &Path) -> Result<(), BindError> {
+fn check_folder(folder: &Path, wanted: Folder) -> Result<(), BindError> {
     let folder = folder.to_owned();
     let metadata = match fs::metadata(&folder) {
         Ok(metadata) => metadata,
         Err(source) => return Err(BindError::NoFolder { folder, source }),
     };
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+    if wanted == Folder::Safe {
+        // In a sticky folder only the owner of a name can take it away.
+        let (sticky, others_write) = (mode & 0o1000 != 0, mode & 0o022 != 0);
+        let trusted = owner == our_uid() || owner == 0;
+        let safe = trusted && (sticky || !others_write);
+        return if safe { Ok(()) } else { Err(BindError::FolderNotSafe { folder, owner, mode }) };
+    }
     if owner != our_uid() {
         return Err(BindError::FolderNotOurs { folder, owner });
     }

@@ -27,7 +27,7 @@ impl Door {
             }
             Address::Https(at) => {
                 let needed = || BindError::NeedsCertificate { address: address.clone() };
-                let tls = certificate.ok_or_else(needed)?.load();
+                let tls = certificate.ok_or_else(needed)?.load(&[b"h2", b"http/1.1"]);
                 let unusable = |source| BindError::Certificate { address: address.clone(), source };
                 let tls = Some(tls.map_err(Box::new).map_err(unusable)?);
                 let (listener, at) = listen(*at).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The certificate of an `https://` address, and the way it is used.
+//! The certificate of an address that is reached over TLS, and the way it is used.
 
 use rustix::process::geteuid;
 use std::io;
@@ -21,7 +21,7 @@ pub struct Certificate {
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    #[error("`{}` of [http] in config.toml could not be read", path.display())]
+    #[error("certificate or key `{}` could not be read", path.display())]
     Io {
         path: PathBuf,
         #[source]
@@ -51,8 +51,9 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// Reads both, and makes of them what takes TLS connections.
-    pub(super) fn load(&self) -> Result<TlsAcceptor, CertificateError> {
+    /// Reads both, and makes of them what takes TLS connections. Of `protocols` the peer chooses one;
+    /// without any, what is spoken inside is not agreed on.
+    pub(crate) fn load(&self, protocols: &[&[u8]]) -> Result<TlsAcceptor, CertificateError> {
         let (chain, key) = (read_chain(&self.chain)?, read_key(&self.key)?);
         let unusable = |source| {
             let (chain, key) = (self.chain.clone(), self.key.clone());
@@ -64,7 +65,7 @@ impl Certificate {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(unusable)?;
-        config.alpn_protocols = [&b"h2"[..], b"http/1.1"].map(<[u8]>::to_vec).to_vec();
+        config.alpn_protocols = protocols.iter().map(|it| it.to_vec()).collect();
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 }
@@ -122,13 +123,14 @@ mod tests {
     }
 
     fn why(certificate: &Certificate) -> String {
-        certificate.load().err().expect("it cannot be used").to_string()
+        certificate.load(&[]).err().expect("it cannot be used").to_string()
     }
 
     #[test]
     fn a_chain_and_its_key_are_taken() {
         let (_dir, certificate) = folder();
-        assert_eq!(certificate.load().unwrap().config().alpn_protocols, [&b"h2"[..], b"http/1.1"]);
+        let web = certificate.load(&[b"h2", b"http/1.1"]).unwrap();
+        assert_eq!(web.config().alpn_protocols, [&b"h2"[..], b"http/1.1"]);
     }
 
     #[test]

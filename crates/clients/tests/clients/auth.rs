@@ -144,7 +144,7 @@ async fn a_token_that_comes_in_pieces_is_good() {
 async fn a_silent_peer_keeps_nobody_out() {
     let home = Home::new();
     let mut listener = home.tcp();
-    let silent: Vec<_> = (0..20).map(|_| TcpStream::connect(place(&listener)).unwrap()).collect();
+    let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(place(&listener)).unwrap()).collect();
     let _there = dial(listener.address(), Some(&home.token())).await.unwrap();
     within(listener.accept()).await.unwrap();
     drop(silent);

@@ -2,9 +2,10 @@
 
 use crate::desk::{Desk, Home, beside, within};
 use jackfield_clients::{
-    AcceptError, BindError, DialError, Listener, Refusal, dial, dial_blocking,
+    AcceptError, Address, BindError, DialError, Listener, Refusal, dial, dial_blocking,
 };
 use std::fs::{self, Permissions};
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
@@ -126,7 +127,7 @@ async fn a_folder_that_others_may_enter_is_refused() {
 #[tokio::test]
 async fn a_missing_folder_and_a_long_path_are_refused_with_a_way_out() {
     let home = Home::new();
-    let bind = |path| Listener::bind(&jackfield_clients::Address::Unix(path), None).unwrap_err();
+    let bind = |path| Listener::bind(&Address::Unix(path), None).unwrap_err();
     let error = bind(home.dir.path().join("no/socket")).to_string();
     assert!(error.contains("mkdir -m 700"), "{error}");
     let error = bind(home.dir.path().join("x".repeat(120))).to_string();
@@ -145,6 +146,28 @@ async fn only_loopback_may_be_listened_on_and_only_with_a_token() {
     assert!(!listener.address().to_string().ends_with(":0"), "the port that was chosen is known");
     let error = bind(&listener.address().to_string(), Some(&token));
     assert!(error.contains("cannot listen on"), "{error}");
+}
+
+#[tokio::test]
+async fn who_asks_for_it_is_open_to_this_machine_and_no_further() {
+    let home = Home::new();
+    for (safe, mode_of_folder) in [(true, 0o755), (true, 0o1777), (false, 0o777), (false, 0o720)] {
+        chmod(home.dir.path(), mode_of_folder);
+        match Listener::bind_open(&home.address()) {
+            Ok(_listener) if safe => assert_eq!(mode(&home.path()), 0o600),
+            Err(error) if !safe => assert!(error.to_string().contains("only you"), "{error}"),
+            other => panic!("{mode_of_folder:o}: {other:?}"),
+        }
+    }
+    let error = Listener::bind_open(&"tcp://0.0.0.0:0".parse().unwrap()).unwrap_err();
+    assert!(error.to_string().contains("without TLS"), "{error}");
+    let mut listener = Listener::bind_open(&"tcp://127.0.0.1:0".parse().unwrap()).unwrap();
+    let Address::Tcp(at) = *listener.address() else { panic!("no TCP") };
+    let mut there = std::net::TcpStream::connect(at).unwrap();
+    let mut desk = Desk::new();
+    let _handle = desk.open(within(listener.accept()).await.unwrap(), 1).await;
+    there.write_all(b"{\"id\":1,\"method\":\"a\"}\n").unwrap();
+    assert_eq!(desk.texts(1).await, [r#"{"id":1,"method":"a"}"#]);
 }
 
 #[tokio::test]

@@ -13,5 +13,6 @@ mod listen;
 mod outbox;
 mod relay;
 mod resume;
+mod secure;
 mod surf;
 mod ws;
