@@ -35,9 +35,11 @@ pub enum AgentEvent {
 }
 
 /// Some lines of noise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Noise {
     pub lines: u64,
+    /// So many of them were longer than a frame may be, and might have been frames.
+    pub too_long: u64,
     /// The first of them, redacted and shortened.
     pub first: String,
 }

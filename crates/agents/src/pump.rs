@@ -88,16 +88,20 @@ impl Batch {
                         self.add_noise(&line[..junk], tail);
                         self.frames.push(frame);
                     }
-                    None => self.add_noise(&line, tail),
+                    None => drop(self.add_noise(&line, tail)),
                 },
             },
-            Err(too_long) => self.add_noise(too_long.to_string().as_bytes(), tail),
+            Err(too_long) => {
+                self.add_noise(too_long.to_string().as_bytes(), tail).too_long += 1;
+            }
         }
     }
 
-    fn add_noise(&mut self, line: &[u8], tail: &Tail) {
-        let shown = tail.push_noise(line);
-        self.noise.get_or_insert(Noise { lines: 0, first: shown }).lines += 1;
+    fn add_noise(&mut self, line: &[u8], tail: &Tail) -> &mut Noise {
+        let first = tail.push_noise(line);
+        let noise = self.noise.get_or_insert(Noise { first, ..Noise::default() });
+        noise.lines += 1;
+        noise
     }
 
     /// If nobody takes the events any more, there is nobody to tell.
@@ -183,5 +187,13 @@ mod tests {
     fn a_line_full_of_beginnings_costs_little() {
         let (batch, _) = read(&[&b"{ \"".repeat(1 << 20)]);
         assert_eq!(batch.noise.unwrap().lines, 1);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_told_from_other_noise() {
+        let (mut batch, tail) = read(&[b"Loading"]);
+        batch.add(Err(LineTooLong { limit: 9 }), &tail);
+        let noise = batch.noise.unwrap();
+        assert_eq!((noise.lines, noise.too_long), (2, 1));
     }
 }

@@ -1,5 +1,6 @@
 //! How to start one agent: its command, its surroundings, its limits.
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -45,6 +46,21 @@ pub struct GuardCommand {
     pub program: PathBuf,
     /// What makes the program a guard, then its options, such as [`crate::Graces::to_args`].
     pub args: Vec<String>,
+}
+
+impl GuardCommand {
+    /// Lets us open as many files as the system allows, for many clients and many agents. The agents
+    /// are to have what they expect: what it was before.
+    pub fn open_many_files(&mut self) {
+        let limit = getrlimit(Resource::Nofile);
+        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        if limit != raised
+            && setrlimit(Resource::Nofile, raised).is_ok()
+            && let Some(files) = limit.current
+        {
+            self.args.extend(["--files".to_owned(), files.to_string()]);
+        }
+    }
 }
 
 /// What one agent may cost the daemon.

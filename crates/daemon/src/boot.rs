@@ -3,7 +3,6 @@
 use crate::{paths::Paths, serve::BootError};
 use jackfield_agents::Ledger;
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     io::{self, Write as _},
@@ -50,14 +49,6 @@ pub(crate) fn lock(path: &Path) -> Result<File, BootError> {
     file.set_len(0).map_err(unusable)?;
     writeln!(file, "{}", std::process::id()).map_err(unusable)?;
     Ok(file)
-}
-
-/// Lets us open as many files as the system allows, for many clients and many agents. If that is
-/// more than before, returns what it was: agents are to have what they expect.
-pub(crate) fn open_many_files() -> Option<u64> {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    (limit != raised && setrlimit(Resource::Nofile, raised).is_ok()).then_some(limit.current?)
 }
 
 /// Ends what an earlier daemon left behind, if it is proved to be ours.

@@ -99,9 +99,7 @@ pub enum BootError {
 
 /// Runs a daemon until it is asked to stop; `on_ready` is called when clients can connect.
 pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), BootError> {
-    if let Some(files) = boot::open_many_files() {
-        options.guard.args.extend(["--files".to_owned(), files.to_string()]);
-    }
+    options.guard.open_many_files();
     roster::warm_up();
     boot::directories(&options.paths)?;
     observe::start(&options.log, &options.log_level)
