@@ -1,6 +1,7 @@
 //! Ways to drive the hub without the real world: a seeded simulator, Markdown scenarios, and programs
 //! that play the agent or the model.
 
+pub mod bus_sim;
 pub mod everything;
 pub mod fake_agent;
 pub mod fake_model;

@@ -14,7 +14,7 @@ pub(super) struct Edit {
     pub(super) new: &'static str,
 }
 
-const fn edit(file: &'static str, old: &'static str, new: &'static str) -> Edit {
+pub(super) const fn edit(file: &'static str, old: &'static str, new: &'static str) -> Edit {
     Edit { file, old, new }
 }
 

@@ -1,9 +1,11 @@
-//! `cargo xtask plant`: puts known bugs into a copy of the hub, one at a time, and sees whether the
-//! simulator finds each. A simulator that finds nothing may be blind.
+//! `cargo xtask plant`: puts known bugs into a copy of the hub and the bus, one at a time, and sees
+//! whether the simulator finds each. A simulator that finds nothing may be blind.
 
 mod bugs;
+mod bus_bugs;
 
 use bugs::{BUGS, Bug, Edit};
+use bus_bugs::BUS_BUGS;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -38,9 +40,10 @@ enum Outcome {
 
 pub(crate) fn run(names: &[&str]) -> ExitCode {
     let wanted = |bug: &&Bug| names.is_empty() || names.contains(&bug.name);
-    let bugs: Vec<&Bug> = BUGS.iter().filter(wanted).collect();
+    let all = || BUGS.iter().chain(BUS_BUGS);
+    let bugs: Vec<&Bug> = all().filter(wanted).collect();
     if bugs.is_empty() {
-        let names: Vec<&str> = BUGS.iter().map(|it| it.name).collect();
+        let names: Vec<&str> = all().map(|it| it.name).collect();
         eprintln!("no such bug; there are: {}", names.join(", "));
         return ExitCode::FAILURE;
     }
@@ -185,7 +188,7 @@ jackfield-testkit.workspace = true
 
 /// Runs seeds from 0 on until one fails.
 const SEEKER: &str = r#"//! Looks for a planted bug.
-use jackfield_testkit::sim;
+use jackfield_testkit::{bus_sim, sim};
 
 fn main() {
     let seeds: u64 = std::env::args().nth(1).and_then(|it| it.parse().ok()).expect("a number");
@@ -193,6 +196,10 @@ fn main() {
     for seed in 0..seeds {
         if let Err(failure) = sim::run(seed, sim::STEPS) {
             println!("found {} {}", seed + 1, failure.invariant);
+            return;
+        }
+        if bus_sim::run(seed, bus_sim::STEPS).is_err() {
+            println!("found {} the_bus_keeps_its_word", seed + 1);
             return;
         }
     }

@@ -219,6 +219,7 @@ impl Bus {
         if let Some(call) = it.calls.answered(ours) {
             it.opening -= usize::from(call.kind == CallKind::Opens);
             self.pending -= 1;
+            self.drop_held(worker);
             self.retire_if_idle(worker);
         }
     }

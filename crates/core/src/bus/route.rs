@@ -32,8 +32,13 @@ impl Bus {
             }
             Affinity::Session => (self.worker_for(pool, frame, ids)?, Home::Pool(pool)),
         };
+        // Before anything changes: a message that is refused leaves nothing behind.
+        self.make_room(home, ids)?;
         for id in ids.into_iter().flatten() {
-            self.attach(home, id, worker, conn)?;
+            self.attach(home, id, worker, conn);
+        }
+        if let Home::Worker(worker) = home {
+            self.bind(conn, pool, worker);
         }
         Ok(worker)
     }
@@ -85,10 +90,19 @@ impl Bus {
             let why = format!("your worker of pool `{name}` ended: connect again");
             return Err(Fault::NoWorker { why });
         }
-        let worker = self.least_loaded(pool)?;
+        self.least_loaded(pool)
+    }
+
+    fn bind(&mut self, conn: ConnId, pool: PoolId, worker: WorkerId) {
+        let bound = &mut self.clients.get_mut(&conn).expect("it spoke").bound;
+        let was = bound.insert(pool, worker);
+        if was == Some(worker) {
+            return;
+        }
+        if let Some(was) = was.and_then(|it| self.workers.get_mut(&it)) {
+            was.bound.remove(&conn);
+        }
         self.workers.get_mut(&worker).expect("just picked").bound.insert(conn);
-        self.clients.get_mut(&conn).expect("it spoke").bound.insert(pool, worker);
-        Ok(worker)
     }
 
     /// Where the session is that a message names, or shall be.
@@ -124,16 +138,9 @@ impl Bus {
     }
 
     /// The session is with this worker, and this client uses it.
-    pub(super) fn attach(
-        &mut self,
-        home: Home,
-        id: &str,
-        worker: WorkerId,
-        conn: ConnId,
-    ) -> Result<(), Fault> {
-        let Some(session) = self.table(home).and_then(|it| it.get_mut(id)) else {
-            self.make_room()?;
-            let table = self.table(home).expect("its owner is alive");
+    pub(super) fn attach(&mut self, home: Home, id: &str, worker: WorkerId, conn: ConnId) {
+        let table = self.table(home).expect("its owner is alive");
+        let Some(session) = table.get_mut(id) else {
             table.insert(id.into(), worker);
             self.session_count += 1;
             return self.attach(home, id, worker, conn);
@@ -150,7 +157,6 @@ impl Bus {
         if is_new {
             self.clients.get_mut(&conn).expect("it spoke").sessions.insert((home, id.into()));
         }
-        Ok(())
     }
 
     /// A session that has clients came to a worker, or left it. It may be gone by now.
@@ -160,9 +166,11 @@ impl Bus {
         }
     }
 
-    /// One more session may be known; if need be, one that nobody uses is forgotten.
-    fn make_room(&mut self) -> Result<(), Fault> {
-        while self.limits.sessions_max <= self.session_count {
+    /// These sessions may be known; if need be, some that nobody uses are forgotten.
+    pub(super) fn make_room(&mut self, home: Home, ids: [Option<&str>; 2]) -> Result<(), Fault> {
+        let table = self.table(home).expect("its owner is alive");
+        let missing = ids.into_iter().flatten().filter(|id| table.get(id).is_none()).count();
+        while self.limits.sessions_max < self.session_count + missing && 0 < missing {
             let Some((home, id)) = self.idle.pop_front() else {
                 let what = format!("{} sessions are open, as many as may be", self.session_count);
                 return Err(Fault::Overloaded { what });

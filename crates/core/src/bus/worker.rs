@@ -140,7 +140,8 @@ impl Bus {
             );
             return Err(Fault::Internal { why });
         }
-        self.attach(home, &id, worker, conn)?;
+        self.make_room(home, [Some(&id), None])?;
+        self.attach(home, &id, worker, conn);
         self.tell_held(worker, &id);
         Ok(())
     }
@@ -234,10 +235,6 @@ impl Bus {
         match named {
             Some(id) if 0 < it.opening => Audience::Later(id.as_ref().into()),
             None if is_bound => Audience::of(&it.bound.iter().copied().collect::<Vec<_>>()),
-            // Whoever it is, there is only one.
-            Some(_) if is_bound && it.bound.len() == 1 => {
-                Audience::One(*it.bound.first().expect("there is one"))
-            }
             Some(_) => Audience::Nobody("no client has used its session"),
             None => Audience::Nobody("it names no session"),
         }
@@ -272,8 +269,8 @@ impl Bus {
     }
 
     /// Nothing is being opened any more: what was held is of no session that anyone knows.
-    fn drop_held(&mut self, worker: WorkerId) {
-        let it = self.workers.get_mut(&worker).expect("it spoke");
+    pub(super) fn drop_held(&mut self, worker: WorkerId) {
+        let it = self.workers.get_mut(&worker).expect("the caller found it");
         if it.opening == 0 && !it.held.is_empty() {
             self.counters.unheard += it.held.len() as u64;
             it.held.clear();

@@ -72,7 +72,7 @@ fn attempt(seed: u64, steps: u32, traced: bool) -> Result<Tally, Failure> {
     Err(Failure { seed, steps, invariant, detail, trace: world.trace.into_lines() })
 }
 
-fn message(thrown: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn message(thrown: &(dyn std::any::Any + Send)) -> String {
     if let Some(text) = thrown.downcast_ref::<String>() {
         return text.clone();
     }

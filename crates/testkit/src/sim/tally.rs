@@ -7,8 +7,12 @@ use std::collections::BTreeMap;
 pub struct Tally(BTreeMap<&'static str, u64>);
 
 impl Tally {
-    pub(super) fn count(&mut self, what: &'static str) {
-        *self.0.entry(what).or_default() += 1;
+    pub(crate) fn count(&mut self, what: &'static str) {
+        self.count_all(what, 1);
+    }
+
+    pub(crate) fn count_all(&mut self, what: &'static str, count: u64) {
+        *self.0.entry(what).or_default() += count;
     }
 
     pub fn of(&self, what: &str) -> u64 {
@@ -17,7 +21,7 @@ impl Tally {
 
     pub fn add(&mut self, other: &Tally) {
         for (what, count) in &other.0 {
-            *self.0.entry(what).or_default() += count;
+            self.count_all(what, *count);
         }
     }
 

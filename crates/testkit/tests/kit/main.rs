@@ -1,4 +1,5 @@
 //! The hub, driven by seeds and by Markdown: one test binary for both.
 
+mod bus_sim;
 mod sim;
 mod spec;

@@ -1,0 +1,42 @@
+//! The world around the bus over many seeds.
+
+use jackfield_testkit::{bus_sim, sim::Tally};
+
+/// What must really happen in these worlds, or the invariants are held over nothing.
+const TROUBLE: &[&str] = &[
+    "answers",
+    "asks",
+    "clients closed",
+    "faults of workers",
+    "news heard",
+    "pauses",
+    "refusals",
+    "reloads",
+    "requests",
+    "workers started",
+];
+
+fn run(seed: u64) -> Tally {
+    bus_sim::run(seed, bus_sim::STEPS)
+        .unwrap_or_else(|it| panic!("{}\nseed {seed}: {}", it.trace.join("\n"), it.detail))
+}
+
+#[test]
+fn the_bus_keeps_its_word_over_many_seeds() {
+    let seeds = std::env::var("SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(500);
+    let mut tally = Tally::default();
+    for seed in 0..seeds {
+        tally.add(&run(seed));
+    }
+    for what in TROUBLE {
+        assert!(100 < tally.of(what), "`{what}` hardly ever happens");
+    }
+    // Most of what is asked is answered by who was asked.
+    assert!(tally.of("requests") / 3 < tally.of("answers"), "{tally:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_traffic() {
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+}
