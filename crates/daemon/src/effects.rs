@@ -296,7 +296,9 @@ impl Effects {
     /// Writes out what the turn produced.
     pub(crate) fn flush(&mut self) {
         for agent in std::mem::take(&mut self.dirty_agents) {
-            self.with_agent(agent, AgentHandle::flush);
+            self.with_agent(agent, |it| {
+                let _left = it.flush();
+            });
         }
         for conn in std::mem::take(&mut self.dirty_conns) {
             let Some(handle) = self.conns.get_mut(&conn) else { continue };
