@@ -13,6 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("views", &["wire"]),
     ("agents", &["wire", "catalogue"]),
     ("clients", &["wire"]),
+    ("bus", &["wire", "core", "agents", "clients"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
     ("testkit", &["wire", "policy", "core"]),
     // Its tests are asked by the scripted model.
@@ -25,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "wire",
             "policy",
             "views",
+            "bus",
             "daemon",
             "catalogue",
             "agents",

@@ -8,6 +8,7 @@ pub(crate) mod answer;
 pub(crate) mod asks;
 pub(crate) mod attach;
 pub(crate) mod bugreport;
+pub(crate) mod bus;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod daemon;

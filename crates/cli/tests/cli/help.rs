@@ -29,6 +29,7 @@ const COMMANDS: &[&str] = &[
     "token",
     "agent",
     "adapt",
+    "bus",
     "agents",
     "agents show",
     "agents import",

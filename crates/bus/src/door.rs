@@ -1,0 +1,85 @@
+//! Where clients come in: stdio, a socket, or TCP, with or without TLS.
+
+use crate::serve::ServeError;
+use jackfield_clients::web::Certificate;
+use jackfield_clients::{AcceptError, Address, Listener, Stream, Token};
+use jackfield_wire::chain;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tokio::sync::mpsc;
+
+/// How clients reach the bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// One client, on stdin and stdout.
+    Stdio,
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+/// A client that came in.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) stream: Stream,
+    /// Nobody has asked it who it is: it might be a browser that was lured here.
+    pub(crate) unproved: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Door {
+    listener: Listener,
+    unproved: bool,
+}
+
+impl Door {
+    /// On loopback TCP the token is asked for if there is one; elsewhere it is needed, and TLS too.
+    pub(crate) fn open(
+        transport: &Transport,
+        token: Option<&Token>,
+        certificate: Option<&Certificate>,
+    ) -> Result<Door, ServeError> {
+        let address = match transport {
+            Transport::Stdio => Address::Stdio,
+            Transport::Unix(path) => Address::Unix(path.clone()),
+            Transport::Tcp(at) => Address::Tcp(*at),
+        };
+        let bound = match (transport, certificate, token) {
+            (Transport::Tcp(at), Some(certificate), Some(token)) => {
+                Listener::bind_tls(*at, certificate, token)
+            }
+            (Transport::Tcp(at), Some(_), None) => {
+                return Err(ServeError::NeedsToken { address: *at });
+            }
+            (Transport::Tcp(at), None, _) if !at.ip().to_canonical().is_loopback() => {
+                return Err(ServeError::NotLoopback { address: *at });
+            }
+            (Transport::Tcp(_), None, Some(token)) => Listener::bind(&address, Some(token)),
+            _ => Listener::bind_open(&address),
+        };
+        let listener = bound.map_err(|source| ServeError::Listen { address, source })?;
+        let unproved = matches!(transport, Transport::Tcp(_)) && token.is_none();
+        Ok(Door { listener, unproved })
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        self.listener.address()
+    }
+
+    /// Lets clients in until the loop is gone. A client that is refused is its own concern.
+    pub(crate) async fn admit(mut self, arrivals: mpsc::Sender<Arrival>) {
+        loop {
+            match self.listener.accept().await {
+                Ok(stream) => {
+                    let arrival = Arrival { stream, unproved: self.unproved };
+                    if arrivals.send(arrival).await.is_err() {
+                        return;
+                    }
+                }
+                Err(error @ AcceptError::Refused { .. }) => {
+                    tracing::info!(why = chain(&error), "no client was let in");
+                }
+                Err(error) => tracing::warn!(why = chain(&error), "no client was let in"),
+            }
+        }
+    }
+}
