@@ -24,7 +24,9 @@ const USAGE: &str = "usage: cargo xtask <chore>
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
   load [--sessions N] [--readers N] [--seconds N] [--requests N] [--p99-ms N]
                   many readers of many sessions over HTTP and WebSocket (100, 1000 each, 20 s)
-  bench [agent]   measure a direct pipe and the same through Jackfield; or our own agent only";
+  bench [--bus] [--hub] [--adapter] [--agent] [--peer PATH]
+                  measure a direct pipe and the same through Jackfield: all, or these parts; another
+                  program that takes the flags of `jackfield bus` is measured beside it";
 
 fn main() -> ExitCode {
     // Chores name files from the root of the checkout, wherever they were called.
@@ -39,8 +41,7 @@ fn main() -> ExitCode {
         ["plant", names @ ..] => plant::run(names),
         ["chaos", rest @ ..] => chaos::run(rest).map_or_else(usage, report),
         ["load", rest @ ..] => load::run(rest).map_or_else(usage, report),
-        ["bench"] => report(bench::run()),
-        ["bench", "agent"] => report(bench::run_agent()),
+        ["bench", rest @ ..] => bench::run(rest).map_or_else(usage, report),
         // What the bench adapts.
         ["foreign", ..] => report(bench::foreign::speak()),
         ["fuzz"] => fuzz::run(15),

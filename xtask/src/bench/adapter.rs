@@ -1,6 +1,9 @@
 //! What an adapter costs: its memory, and its time for each line of the program it adapts.
 
-use super::{percentile, us, way, way::Bench};
+use super::{
+    figures::{cpu_us, percentile, resident_mb, us},
+    way::Bench,
+};
 use anyhow::{Context as _, Result, bail};
 use std::{
     fs,
@@ -47,7 +50,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     let mut line = Bench::child(bench.command().args(arguments))?;
     line.talk.initialize()?;
     let pid = line.pid().context("it has a process")?;
-    let idle = way::resident_mb(pid)?;
+    let idle = resident_mb(pid)?;
     let session = line.talk.open(&bench.dir.path().to_string_lossy())?;
     line.talk.prompt(&session, "1")?;
     let mut adapted = Vec::new();
@@ -56,10 +59,10 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         line.talk.prompt(&session, "1")?;
         adapted.push(begin.elapsed());
     }
-    let (begin, used) = (Instant::now(), way::cpu_us(pid)?);
+    let (begin, used) = (Instant::now(), cpu_us(pid)?);
     line.talk.prompt(&session, &PIECES.to_string())?;
-    let (burst, cpu) = (begin.elapsed(), way::cpu_us(pid)? - used);
-    let busy = way::resident_mb(pid)?;
+    let (burst, cpu) = (begin.elapsed(), cpu_us(pid)? - used);
+    let busy = resident_mb(pid)?;
 
     let pieces = f64::from(PIECES);
     let added = us(percentile(&mut adapted, 50)) - us(percentile(&mut plain, 50));

@@ -1,183 +1,71 @@
-//! `cargo xtask bench`: a direct pipe to an agent and the same agent through Jackfield, in one run.
+//! `cargo xtask bench`: a direct pipe to a program and the same program through Jackfield, in one run.
 //!
 //! Machines are noisy: the ways take turns in short rounds, and what counts is the difference between
 //! two figures of the same run.
 
 mod adapter;
+mod bus;
+mod figures;
 pub(crate) mod foreign;
+mod hub;
 mod own_agent;
 mod talk;
 mod way;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
 };
-use way::{Bench, Line, Way};
+use way::Bench;
 
-const ROUNDS: usize = 40;
-const PROMPTS_PER_ROUND: usize = 50;
-const BURST: u64 = 200_000;
-const BURST_BYTES: u64 = 380;
-const BURSTS: usize = 3;
-const STARTS: usize = 15;
+/// What can be measured, in the order of the tables.
+const PARTS: [&str; 4] = ["--bus", "--hub", "--adapter", "--agent"];
 
-pub(crate) fn run() -> Result<()> {
-    let (jackfield, agent) = build()?;
+/// `None` for words that mean nothing.
+pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {
+    let mut parts = Vec::new();
+    let mut peer = None;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--peer" => peer = Some(Path::new(*words.next()?)),
+            part if PARTS.contains(&part) => parts.push(part),
+            _ => return None,
+        }
+    }
+    if parts.is_empty() {
+        parts.extend(PARTS);
+    }
+    Some(measure(&parts, peer))
+}
+
+fn measure(parts: &[&str], peer: Option<&Path>) -> Result<()> {
+    let target = build()?;
+    let (jackfield, agent) = (target.join("jackfield"), target.join("fake-agent"));
+    if parts.contains(&"--bus") {
+        bus::run(&jackfield, &target.join("bench-worker"), peer)?;
+    }
     let mut bench = Bench::new(jackfield, agent)?;
-    let up = bench.start()?;
-    let idle = way::resident_mb(bench.daemon_pid())?;
-    println!(
-        "daemon: exec to listening {:.1} ms, resident idle {idle:.1} MB (target 10)\n",
-        ms(up)
-    );
-    prompts(&bench)?;
-    bursts(&bench)?;
-    starts(&bench)?;
-    adapter::run(&bench)?;
-    own_agent::run(&bench)?;
-    let after = way::resident_mb(bench.daemon_pid())?;
-    println!("\ndaemon: resident at the end {after:.1} MB");
+    if parts.contains(&"--hub") {
+        hub::run(&mut bench)?;
+    }
+    if parts.contains(&"--adapter") {
+        adapter::run(&bench)?;
+    }
+    if parts.contains(&"--agent") {
+        own_agent::run(&bench)?;
+    }
     Ok(())
 }
 
-/// Only what our own agent costs.
-pub(crate) fn run_agent() -> Result<()> {
-    let (jackfield, agent) = build()?;
-    own_agent::run(&Bench::new(jackfield, agent)?)
-}
-
-/// Builds what is measured, as users run it.
-fn build() -> Result<(PathBuf, PathBuf)> {
+/// Builds what is measured, as users run it; says where it is.
+fn build() -> Result<PathBuf> {
     let packages = ["--package", "jackfield", "--package", "jackfield-testkit", "--bins"];
     let status =
         Command::new(env!("CARGO")).args(["build", "--release"]).args(packages).status()?;
     ensure!(status.success(), "the release build failed");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let target = std::path::absolute(target)?.join("release");
-    Ok((target.join("jackfield"), target.join("fake-agent")))
-}
-
-/// Added time per prompt: one update and the answer.
-fn prompts(bench: &Bench) -> Result<()> {
-    let mut lines = Vec::new();
-    for way in Way::ALL {
-        let (line, session) = opened(bench, way)?;
-        lines.push((way, line, session, Vec::new()));
-    }
-    let cpu_before = way::cpu_us(bench.daemon_pid())?;
-    for _ in 0..ROUNDS {
-        for (_, line, session, times) in &mut lines {
-            for _ in 0..PROMPTS_PER_ROUND {
-                let begin = Instant::now();
-                line.talk.prompt(session, "hi")?;
-                times.push(begin.elapsed());
-            }
-        }
-    }
-    let prompts = f64::from(u32::try_from(ROUNDS * PROMPTS_PER_ROUND * 3)?);
-    let cpu = (way::cpu_us(bench.daemon_pid())? - cpu_before) / prompts;
-    let direct = percentile(&mut lines[0].3, 50);
-    println!("{:<18} {:>9} {:>9} {:>11}", "PROMPT", "P50 µs", "P99 µs", "ADDED P50");
-    for (way, _, _, times) in &mut lines {
-        let (p50, p99) = (percentile(times, 50), percentile(times, 99));
-        let added = us(p50) - us(direct);
-        println!("{:<18} {:>9.1} {:>9.1} {added:>+11.1}", way.name(), us(p50), us(p99));
-    }
-    println!("daemon's own processor time per prompt: {cpu:.1} µs (target for added p50: 40)\n");
-    Ok(())
-}
-
-/// Updates per second of one session, and what each costs the daemon.
-fn bursts(bench: &Bench) -> Result<()> {
-    println!("{:<18} {:>11} {:>14} {:>9}", "BURST", "UPDATES/s", "CPU µs/UPDATE", "LOST");
-    let text = format!("burst {BURST} {BURST_BYTES}");
-    for way in Way::ALL {
-        let (mut line, session) = opened(bench, way)?;
-        let mut best = 0.0_f64;
-        let mut cpu = f64::MAX;
-        let mut lost = 0;
-        for _ in 0..BURSTS {
-            let (begin, used) = (Instant::now(), way::cpu_us(bench.daemon_pid())?);
-            let updates = line.talk.prompt(&session, &text)?;
-            let seconds = begin.elapsed().as_secs_f64();
-            lost += BURST.saturating_sub(updates);
-            let count = f64::from(u32::try_from(updates)?);
-            best = best.max(count / seconds);
-            cpu = cpu.min((way::cpu_us(bench.daemon_pid())? - used) / count);
-        }
-        let cpu = if way == Way::Direct { "-".to_owned() } else { format!("{cpu:.2}") };
-        println!("{:<18} {best:>11.0} {cpu:>14} {lost:>9}", way.name());
-    }
-    println!(
-        "(best of {BURSTS}; {BURST} updates of {BURST_BYTES} bytes; targets 200,000/s and 5 µs)\n"
-    );
-    Ok(())
-}
-
-/// From exec to the first answer, as an editor sees it.
-fn starts(bench: &Bench) -> Result<()> {
-    println!("{:<34} {:>9}", "START TO FIRST INITIALIZE", "P50 ms");
-    for (name, way) in [("direct pipe", Way::Direct), ("jackfield acp, daemon running", Way::Stdio)]
-    {
-        let mut times = Vec::new();
-        for _ in 0..STARTS {
-            let begin = Instant::now();
-            let mut line = bench.connect(way)?;
-            line.talk.initialize()?;
-            times.push(begin.elapsed());
-        }
-        println!("{name:<34} {:>9.1}", ms(percentile(&mut times, 50)));
-    }
-    let mut times = Vec::new();
-    for _ in 0..STARTS {
-        let mut fresh = Bench::new(bench.jackfield.clone(), bench.agent.clone())?;
-        let begin = Instant::now();
-        fresh.start()?;
-        fresh.hub_only()?.initialize()?;
-        times.push(begin.elapsed());
-    }
-    let serve = ms(percentile(&mut times, 50));
-    println!("{:<34} {serve:>9.1}  (target 20)", "jackfield serve, empty journal");
-    let mut times = Vec::new();
-    for _ in 0..STARTS {
-        let cold = Bench::new(bench.jackfield.clone(), bench.agent.clone())?;
-        let begin = Instant::now();
-        let mut line = cold.connect(Way::Stdio)?;
-        line.talk.initialize()?;
-        times.push(begin.elapsed());
-        drop(line);
-        let stopped = cold.command().args(["daemon", "stop"]).status()?;
-        ensure!(stopped.success(), "the daemon that was started on demand did not stop");
-    }
-    let cold = ms(percentile(&mut times, 50));
-    println!("{:<34} {cold:>9.1}", "jackfield acp, no daemon yet");
-    Ok(())
-}
-
-fn opened(bench: &Bench, way: Way) -> Result<(Line, String)> {
-    let mut line = bench.connect(way).with_context(|| way.name())?;
-    line.talk.initialize()?;
-    let cwd = bench.dir.path().to_string_lossy().into_owned();
-    let session = line.talk.open(&cwd)?;
-    for _ in 0..20 {
-        line.talk.prompt(&session, "warm up")?;
-    }
-    Ok((line, session))
-}
-
-fn percentile(times: &mut [Duration], percent: usize) -> Duration {
-    times.sort_unstable();
-    times[(times.len() - 1) * percent / 100]
-}
-
-fn us(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+    Ok(std::path::absolute(target)?.join("release"))
 }

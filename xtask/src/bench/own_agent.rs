@@ -3,7 +3,10 @@
 //! The server is a thread of ours that writes into each token when it was sent. One reader hears the
 //! raw stream, the other the agent's updates; they take turns, and what counts is the difference.
 
-use super::{ms, percentile, us, way, way::Bench};
+use super::{
+    figures::{memory_mb, ms, percentile, resident_mb, us},
+    way::Bench,
+};
 use anyhow::{Context as _, Result, bail};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write},
@@ -38,7 +41,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         let mut line = Bench::child(command(bench, &base_url).stderr(Stdio::null()))?;
         line.talk.initialize()?;
         starts.push(begin.elapsed());
-        idle = way::resident_mb(line.pid().context("it has a process")?)?;
+        idle = resident_mb(line.pid().context("it has a process")?)?;
     }
     let mut agent = Agent::start(bench, &base_url)?;
     let (mut raw, mut heard) = (Vec::new(), Vec::new());
@@ -51,7 +54,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         }
     }
     let pid = agent.child.id();
-    let (busy, own) = (way::resident_mb(pid)?, way::memory_mb(pid, "RssAnon:")?);
+    let (busy, own) = (resident_mb(pid)?, memory_mb(pid, "RssAnon:")?);
     agent.child.kill()?;
     agent.child.wait()?;
     let (plain, through) = (percentile(&mut raw, 50), percentile(&mut heard, 50));

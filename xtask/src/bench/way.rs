@@ -7,7 +7,7 @@ use std::{
     io::{Read, Write},
     net::TcpStream,
     os::unix::net::UnixStream,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -162,29 +162,4 @@ impl Bench {
         talk.notify("_jackfield/connect", &agent.to_string())?;
         Ok(Line { talk, child: None })
     }
-}
-
-/// Processor time a process has used so far, all threads, in microseconds.
-pub(crate) fn cpu_us(pid: u32) -> Result<f64> {
-    // schedstat counts nanoseconds per thread; `stat` only ticks of 10 ms.
-    let mut sum = 0.0;
-    for task in fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"))? {
-        let text = fs::read_to_string(task?.path().join("schedstat"))?;
-        let first = text.split_whitespace().next().context("schedstat has fields")?;
-        sum += first.parse::<f64>()? / 1_000.0;
-    }
-    Ok(sum)
-}
-
-/// Resident memory of a process in megabytes.
-pub(crate) fn resident_mb(pid: u32) -> Result<f64> {
-    memory_mb(pid, "VmRSS:")
-}
-
-/// One of the kernel's figures about a process, in megabytes.
-pub(crate) fn memory_mb(pid: u32, field: &'static str) -> Result<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|it| it.strip_prefix(field)).context(field)?;
-    let kb: f64 = line.split_whitespace().next().context(field)?.parse()?;
-    Ok(kb / 1024.0)
 }

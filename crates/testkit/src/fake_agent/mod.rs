@@ -7,7 +7,7 @@ mod agent;
 mod asks;
 mod flags;
 mod input;
-mod output;
+pub(crate) mod output;
 mod process;
 mod report;
 mod restore;
