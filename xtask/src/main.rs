@@ -8,6 +8,7 @@ mod fuzz;
 mod load;
 mod plant;
 mod sim;
+mod soak;
 mod tidy;
 mod tools;
 
@@ -24,6 +25,8 @@ const USAGE: &str = "usage: cargo xtask <chore>
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
   load [--sessions N] [--readers N] [--seconds N] [--requests N] [--p99-ms N]
                   many readers of many sessions over HTTP and WebSocket (100, 1000 each, 20 s)
+  soak [--seconds N]
+                  a day of the bus in minutes: nothing lost, nothing said twice, nothing grows (600)
   bench [--bus] [--hub] [--adapter] [--agent] [--peer PATH]
                   measure a direct pipe and the same through Jackfield: all, or these parts; another
                   program that takes the flags of `jackfield bus` is measured beside it";
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["plant", names @ ..] => plant::run(names),
         ["chaos", rest @ ..] => chaos::run(rest).map_or_else(usage, report),
         ["load", rest @ ..] => load::run(rest).map_or_else(usage, report),
+        ["soak", rest @ ..] => soak::run(rest).map_or_else(usage, report),
         ["bench", rest @ ..] => bench::run(rest).map_or_else(usage, report),
         // What the bench adapts.
         ["foreign", ..] => report(bench::foreign::speak()),

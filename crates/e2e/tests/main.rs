@@ -41,5 +41,6 @@ mod secrets;
 mod served;
 mod sleep;
 mod slow_client;
+mod traffic;
 mod transports;
 mod typescript;

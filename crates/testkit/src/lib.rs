@@ -6,6 +6,7 @@ pub mod bus_sim;
 pub mod everything;
 pub mod fake_agent;
 pub mod fake_model;
+pub mod flood;
 pub mod line_client;
 mod loopback;
 pub mod scripted_model;
