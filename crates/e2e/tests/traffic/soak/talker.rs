@@ -6,7 +6,7 @@ use jackfield_testkit::{
     line_client::{LineClient, To},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ops::Add,
     thread,
     time::{Duration, Instant},
@@ -23,6 +23,8 @@ pub(crate) struct Tally {
     pub(crate) notes_heard: u64,
     pub(crate) notes_sent: u64,
     pub(crate) asked_by_workers: u64,
+    /// Of these, by the bus, because the worker was killed.
+    pub(crate) withdrawn: u64,
 }
 
 impl Add for Tally {
@@ -37,6 +39,7 @@ impl Add for Tally {
             notes_heard: self.notes_heard + other.notes_heard,
             notes_sent: self.notes_sent + other.notes_sent,
             asked_by_workers: self.asked_by_workers + other.asked_by_workers,
+            withdrawn: self.withdrawn + other.withdrawn,
         }
     }
 }
@@ -58,6 +61,8 @@ pub(crate) struct Talker {
     seed: u64,
     next_id: u64,
     due: BTreeMap<u64, Due>,
+    /// Ids of what workers asked on this connection.
+    asked: BTreeSet<u64>,
     /// Of the tale that is being told.
     heard: Checksum,
     /// How long it takes to read some lines.
@@ -76,6 +81,7 @@ impl Talker {
             seed,
             next_id: 0,
             due: BTreeMap::new(),
+            asked: BTreeSet::new(),
             heard: Checksum::default(),
             pause: Duration::ZERO,
             tally: Tally { visits: 1, ..Tally::default() },
@@ -205,6 +211,12 @@ impl Talker {
                 self.tally.notes_heard += 1;
             }
             Some(b"bench/asked") => self.tell(line),
+            Some(b"$/cancel_request") => {
+                assert!(self.is_mortal(), "nobody was killed: {}", said());
+                let withdrawn = number(line, "requestId").unwrap();
+                assert!(self.asked.contains(&withdrawn), "this was not asked: {}", said());
+                self.tally.withdrawn += 1;
+            }
             Some(_) => panic!("nobody says this: {}", said()),
             None => {
                 let due = number(line, "id").and_then(|it| self.due.remove(&it));
@@ -216,6 +228,8 @@ impl Talker {
 
     /// Answers what a worker asks.
     fn tell(&mut self, line: &[u8]) {
+        let is_new = self.asked.insert(number(line, "id").unwrap());
+        assert!(is_new, "asked twice: {}", String::from_utf8_lossy(line));
         self.tally.asked_by_workers += 1;
         let text = |it| str::from_utf8(it).unwrap();
         let (id, session) = (field(line, "id").unwrap(), string(line, "sessionId").unwrap());
