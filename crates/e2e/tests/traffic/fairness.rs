@@ -5,7 +5,7 @@ use jackfield_testkit::{
     flood::{Flood, pings},
     line_client::{LineClient, To},
 };
-use std::{thread, time::Duration};
+use std::{io, thread, time::Duration};
 
 /// What the slowest of a hundred pings may take beside a flood.
 const P99_MAX: Duration = Duration::from_millis(5);
@@ -19,17 +19,18 @@ fn a_flood_does_not_slow_down_another_session() {
     let limits = serde_json::json!({});
     let bus = Bus::of_pools(&[("quiet", 1), ("loud", 2)], &limits);
     let mut quiet = bus.dial();
-    let alone = best(&mut quiet);
+    let alone = best(&mut quiet).unwrap();
     let flood = Flood::default();
     let (one, other) = (bus.dial(), bus.dial());
     let beside = thread::scope(|scope| {
         let worker = scope.spawn(|| flood.by_worker(one, &To::in_pool("loud", "a")).unwrap());
         let client = scope.spawn(|| flood.by_client(other, &To::in_pool("loud", "b")).unwrap());
         let beside = best(&mut quiet);
+        // Whatever came of it: nobody joins a flood that goes on.
         flood.stop();
         worker.join().unwrap();
         client.join().unwrap();
-        beside
+        beside.unwrap()
     });
     println!("p99 alone {alone:?}, beside {} messages {beside:?}", flood.carried());
     assert!(100_000 < flood.carried(), "that was no flood: {}", flood.carried());
@@ -39,16 +40,16 @@ fn a_flood_does_not_slow_down_another_session() {
 }
 
 /// The best p99 of some windows; one that is good enough is enough.
-fn best(client: &mut LineClient) -> Duration {
+fn best(client: &mut LineClient) -> io::Result<Duration> {
     let to = To::in_pool("quiet", "q");
     let mut best = Duration::MAX;
     for _ in 0..WINDOWS {
-        let mut times = pings(client, &to, PINGS).unwrap();
+        let mut times = pings(client, &to, PINGS)?;
         times.sort_unstable();
         best = best.min(times[(times.len() - 1) * 99 / 100]);
         if best <= P99_MAX {
             break;
         }
     }
-    best
+    Ok(best)
 }
