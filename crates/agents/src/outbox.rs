@@ -4,19 +4,24 @@
 //! take is left to a task, and until that task is done nobody else writes: order is kept.
 
 use crate::event::AgentEvent;
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
+use jackfield_wire::Backlog;
 use rustix::io::Errno;
-use std::collections::VecDeque;
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
-use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::unix::pipe::Sender;
 use tokio::sync::{Notify, mpsc};
 
-/// Slices per system call; each frame needs two.
-const SLICES_MAX: usize = 128;
+/// What a pipe holds: more would be laid out in vain.
+const WRITE_BYTES_MAX: usize = 64 << 10;
 /// After so much, others get their turn.
 const ROUND_BYTES_MAX: usize = 1 << 20;
+
+thread_local! {
+    /// Where small frames are put together. Borrowed only while a write runs.
+    static PAGE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The agent does not read, and what waits for it has reached its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,8 +44,7 @@ pub(crate) struct Outbox {
 struct State {
     /// `None` once stdin is closed.
     pipe: Option<Arc<Sender>>,
-    queue: VecDeque<Bytes>,
-    backlog: usize,
+    queue: Backlog,
     /// The pipe was full: the task writes.
     blocked: bool,
     /// Close stdin when the queue is empty.
@@ -58,9 +62,8 @@ enum Round {
 
 impl Outbox {
     pub(crate) fn new(pipe: Sender, limit: usize) -> Outbox {
-        let queue = VecDeque::new();
-        let pipe = Some(Arc::new(pipe));
-        let state = State { pipe, queue, backlog: 0, blocked: false, closing: false };
+        let (pipe, queue) = (Some(Arc::new(pipe)), Backlog::default());
+        let state = State { pipe, queue, blocked: false, closing: false };
         let state = Arc::new(Mutex::new(state));
         Outbox { state, wake: Arc::default(), broken: Arc::default(), limit }
     }
@@ -71,13 +74,11 @@ impl Outbox {
             // The end of this agent is under way and will answer whatever is asked of it.
             return Ok(());
         }
-        let bytes = text.len() + 1;
-        if self.limit < state.backlog + bytes {
-            return Err(Full { backlog: state.backlog, limit: self.limit });
+        let backlog = state.queue.bytes();
+        if self.limit < backlog + text.len() + 1 {
+            return Err(Full { backlog, limit: self.limit });
         }
-        state.backlog += bytes;
-        state.queue.push_back(text);
-        state.queue.push_back(Bytes::from_static(b"\n"));
+        state.queue.push(text);
         Ok(())
     }
 
@@ -87,15 +88,15 @@ impl Outbox {
         if state.blocked {
             return 0;
         }
-        let before = state.backlog;
+        let before = state.queue.bytes();
         let round = state.write(|pipe, slices| Ok(rustix::io::writev(pipe, slices)?));
-        let wrote = before - state.backlog;
+        let wrote = before - state.queue.bytes();
         self.settle(state, &round);
         wrote
     }
 
     pub(crate) fn backlog(&self) -> usize {
-        self.lock().backlog
+        self.lock().queue.bytes()
     }
 
     /// Closes stdin behind the last frame.
@@ -137,10 +138,10 @@ impl Outbox {
             drop(pipe);
             let empty = {
                 let mut state = self.lock();
-                let before = state.backlog;
+                let before = state.queue.bytes();
                 // tokio's own write: it remembers that the pipe is full.
                 let round = state.write(Sender::try_write_vectored);
-                wrote += before - state.backlog;
+                wrote += before - state.queue.bytes();
                 self.settle(state, &round)
             };
             if empty && 0 < wrote {
@@ -191,15 +192,17 @@ impl State {
             if ROUND_BYTES_MAX <= round {
                 return Round::More;
             }
-            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-            let count = self.queue.len().min(SLICES_MAX);
-            for (slice, bytes) in slices.iter_mut().zip(&self.queue) {
-                *slice = IoSlice::new(bytes);
-            }
-            match write(&pipe, &slices[..count]) {
+            let (written, offered) = PAGE.with_borrow_mut(|page| {
+                let slices = self.queue.lay_out(page, WRITE_BYTES_MAX);
+                (write(&pipe, &slices), slices.iter().map(|it| it.len()).sum::<usize>())
+            });
+            match written {
                 Ok(written) => {
-                    self.take(written);
+                    self.queue.advance(written);
                     round += written;
+                    if written < offered {
+                        return Round::More;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Round::More,
                 Err(error) if error.raw_os_error() == Some(Errno::INTR.raw_os_error()) => {}
@@ -209,22 +212,9 @@ impl State {
         Round::Empty
     }
 
-    fn take(&mut self, mut written: usize) {
-        self.backlog -= written;
-        while let Some(front) = self.queue.front_mut() {
-            if written < front.len() {
-                front.advance(written);
-                return;
-            }
-            written -= front.len();
-            self.queue.pop_front();
-        }
-    }
-
     fn abandon(&mut self) {
         self.pipe = None;
         self.blocked = false;
-        self.backlog = 0;
-        drop(mem::take(&mut self.queue));
+        self.queue.clear();
     }
 }

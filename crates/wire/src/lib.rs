@@ -4,7 +4,8 @@
 //! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
 //! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
 //! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
-//! [`rfc3339`] writes moments, [`chain()`] errors. A [`Valve`] lets both edges stop a reader.
+//! [`rfc3339`] writes moments, [`chain()`] errors. A [`Valve`] lets both
+//! edges stop a reader, a [`Backlog`] is what they have yet to write.
 //!
 //! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
 //! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
@@ -19,6 +20,7 @@
 //! where hardly anyone writes them. Nesting is bounded, and nothing recurses as deep as the input.
 
 pub mod acp;
+mod backlog;
 pub mod buffer;
 mod chain;
 pub mod fault;
@@ -35,6 +37,7 @@ pub mod sse;
 mod strategy;
 mod valve;
 
+pub use backlog::{Backlog, WRITE_BYTES_MAX};
 pub use buffer::ReadBuffer;
 pub use chain::chain;
 pub use fault::Fault;
