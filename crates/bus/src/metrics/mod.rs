@@ -7,13 +7,13 @@ mod page;
 use crate::effects::Effects;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jackfield_core::bus::{Gauges, Note, WorkerId};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -99,7 +99,11 @@ pub(crate) async fn serve(listener: TcpListener, loops: mpsc::Sender<Scrape>) {
     }
 }
 
-async fn page(State(loops): State<mpsc::Sender<Scrape>>) -> Response {
+async fn page(State(loops): State<mpsc::Sender<Scrape>>, headers: HeaderMap) -> Response {
+    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+    if !host.is_some_and(is_this_machine) {
+        return (StatusCode::MISDIRECTED_REQUEST, "ask for 127.0.0.1\n").into_response();
+    }
     let asked = async {
         let (answer, answered) = oneshot::channel();
         loops.send(answer).await.ok()?;
@@ -111,5 +115,27 @@ async fn page(State(loops): State<mpsc::Sender<Scrape>>) -> Response {
     match asked.await {
         Some(page) => (kind, page).into_response(),
         None => (StatusCode::SERVICE_UNAVAILABLE, "the bus is ending\n").into_response(),
+    }
+}
+
+/// A web page cannot give its own name another address and read ours through a browser.
+fn is_this_machine(host: &str) -> bool {
+    let name = host.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+    let name = name.map_or(host, |(name, _)| name);
+    name == "localhost" || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_this_machine;
+
+    #[test]
+    fn only_addresses_are_this_machine_and_no_names_but_one() {
+        for host in ["localhost", "localhost:9100", "127.0.0.1:9100", "[::1]:9100", "[::1]"] {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in ["", "evil.example", "evil.example:9100", "localhost.evil.example:9100"] {
+            assert!(!is_this_machine(host), "{host}");
+        }
     }
 }

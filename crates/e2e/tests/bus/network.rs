@@ -153,10 +153,16 @@ fn the_page_of_metrics_has_the_numbers() {
     client.result("echo", &json!({ "sessionId": "s" }));
     let said = bus.said();
     let at = said.lines().find_map(|it| it.strip_prefix("metrics on http://127.0.0.1:")).unwrap();
-    let mut page = dial(at.strip_suffix("/metrics").unwrap().parse().unwrap());
-    write!(page, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut text = String::new();
-    page.read_to_string(&mut text).unwrap();
+    let at: u16 = at.strip_suffix("/metrics").unwrap().parse().unwrap();
+    let get = |host: &str| {
+        let mut page = dial(at);
+        write!(page, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        page.read_to_string(&mut text).unwrap();
+        text
+    };
+    assert!(get("evil.example").starts_with("HTTP/1.1 421 "));
+    let text = get("localhost");
     for line in [
         "HTTP/1.1 200 OK",
         "jackfield_bus_messages_in_total 5",
