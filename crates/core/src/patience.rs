@@ -6,17 +6,26 @@
 
 use std::time::Duration;
 
-/// The first look after one that would have paid.
+/// The first look after a wait that was short.
 const FIRST: Duration = Duration::from_micros(10);
 
-/// Never longer: about what a sleep and a wake-up cost where they cost the most.
-const LONGEST: Duration = Duration::from_micros(100);
+/// Never longer: about what a sleep and a wake-up cost. Whoever answers on another processor of the
+/// same machine answers sooner, or takes far longer.
+const LONGEST: Duration = Duration::from_micros(50);
 
-/// Starts without any, grows while looking pays or would have paid, and is gone with the first
-/// news that took longer than it is ever worth looking for.
+/// So many short waits in a row it lets pass at most before it looks again.
+const DOUBT_MAX: u32 = 64;
+
+/// Starts without any, grows while looking pays or would have paid, and is gone with the first look
+/// that was in vain. It takes the longer to come back the more often that happens: on a machine that
+/// has more to do than it has processors, looking only keeps others from answering.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Patience {
     window: Duration,
+    /// How many short waits the next look in vain will cost.
+    doubt: u32,
+    /// Short waits that must pass before it looks again.
+    owed: u32,
 }
 
 impl Patience {
@@ -28,9 +37,17 @@ impl Patience {
     /// News came after so long, looked for or slept for.
     pub fn learn(&mut self, waited: Duration) {
         if LONGEST < waited {
+            if !self.window.is_zero() {
+                self.doubt = (self.doubt * 2 + 1).min(DOUBT_MAX);
+            }
             self.window = Duration::ZERO;
+            self.owed = self.doubt;
+        } else if self.owed != 0 {
+            self.owed -= 1;
         } else if self.window <= waited {
             self.window = (self.window * 2).clamp(FIRST, LONGEST);
+        } else {
+            self.doubt = self.doubt.saturating_sub(1);
         }
     }
 }
@@ -82,16 +99,35 @@ mod tests {
     #[test]
     fn a_fast_peer_that_becomes_slow_is_looked_for_in_vain_only_once() {
         let mut patience = Patience::default();
-        looked(&mut patience, [micros(80); 100]);
+        looked(&mut patience, [micros(40); 100]);
         let slow = looked(&mut patience, [Duration::from_millis(1); 1_000]);
         assert_eq!(slow, LONGEST);
     }
 
     #[test]
-    fn a_peer_that_is_fast_every_other_time_costs_little() {
+    fn a_peer_that_is_fast_every_other_time_is_soon_not_looked_for_any_more() {
         let mut patience = Patience::default();
         let waits = (0..1_000).map(|it| if it % 2 == 0 { micros(5) } else { micros(10_000) });
-        let cost = looked(&mut patience, waits);
-        assert_eq!(cost, FIRST * 500, "a thousandth of the time that passed");
+        assert_eq!(looked(&mut patience, waits), FIRST, "once, and five seconds have passed");
+    }
+
+    #[test]
+    fn one_look_in_vain_among_many_that_paid_is_soon_forgotten() {
+        let mut patience = Patience::default();
+        looked(&mut patience, [micros(30); 100]);
+        looked(&mut patience, [micros(10_000)]);
+        looked(&mut patience, [micros(30); 5]);
+        assert_eq!(looked(&mut patience, [micros(30); 10]), micros(300));
+    }
+
+    #[test]
+    fn on_a_busy_machine_it_looks_ever_less() {
+        let mut patience = Patience::default();
+        // Every fourth answer comes late.
+        let waits = |count| (0..count).map(|it| micros(if it % 4 == 3 { 3_000 } else { 20 }));
+        looked(&mut patience, waits(1_000));
+        assert_eq!(looked(&mut patience, waits(1_000)), Duration::ZERO);
+        looked(&mut patience, [micros(20); 100]);
+        assert!(patience.lasts(micros(20)), "and again when it has become quiet");
     }
 }

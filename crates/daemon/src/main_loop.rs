@@ -12,9 +12,15 @@ use crate::{
 };
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
-use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Output, Seq, SessionId, log::Event};
+use jackfield_core::{
+    AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time, log::Event,
+};
 use jackfield_journal::Done;
-use std::{future::pending, time::Duration};
+use std::{
+    convert::Infallible,
+    future::pending,
+    time::{Duration, Instant},
+};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 /// Mailbox messages taken in one go before everything is written down and sent: bounds how long a
@@ -49,6 +55,7 @@ pub(crate) struct MainLoop {
     pub(crate) gauge: Gauge,
     /// How often it was asked to stop by signal.
     pub(crate) signals: u32,
+    pub(crate) patience: Patience,
 }
 
 /// What the loop woke up for.
@@ -104,8 +111,9 @@ impl MainLoop {
         let timeout = self.hub.poll_timeout().map(clock::until);
         let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.has_no_process());
         let look = (!self.effects.agents.is_empty()).then(|| self.gauge.pause());
+        let since = Instant::now();
         // What is already durable is heard before anything new is taken in.
-        tokio::select! {
+        let woken = tokio::select! {
             biased;
             Some(done) = mail.journal.recv() => Woken::Journal(done),
             Some((agent, event)) = mail.agents.recv() => Woken::Agent(agent, event),
@@ -118,7 +126,10 @@ impl MainLoop {
             () = elapsed(timeout) => Woken::Tick,
             () = elapsed(idle) => Woken::Idle,
             () = elapsed(look) => Woken::Look,
-        }
+            never = stay_awake(self.patience, since) => match never {},
+        };
+        self.patience.learn(since.elapsed());
+        woken
     }
 
     fn take(&mut self, woken: Woken) {
@@ -181,8 +192,9 @@ impl MainLoop {
                 self.feed(Input::AgentStarted { agent, pid });
             }
             AgentEvent::Frames(frames) => {
+                let now = clock::now();
                 for frame in frames {
-                    self.feed(Input::AgentSpoke { agent, frame });
+                    self.feed_at(now, Input::AgentSpoke { agent, frame });
                 }
             }
             AgentEvent::Noise(noise) => {
@@ -237,7 +249,10 @@ impl MainLoop {
     }
 
     fn feed(&mut self, input: Input) {
-        let now = clock::now();
+        self.feed_at(clock::now(), input);
+    }
+
+    fn feed_at(&mut self, now: Time, input: Input) {
         self.recorder.record(now, &input);
         self.hub.handle(now, input);
         self.drain();
@@ -288,6 +303,14 @@ fn more(mail: &mut Mailboxes) -> Option<Woken> {
         return Some(Woken::Agent(agent, event));
     }
     mail.clients.try_recv().ok().map(|(conn, event)| Woken::Client(conn, event))
+}
+
+/// Keeps the loop from sleeping while looking may pay: the runtime looks for news and comes back.
+async fn stay_awake(patience: Patience, since: Instant) -> Infallible {
+    while patience.lasts(since.elapsed()) {
+        tokio::task::yield_now().await;
+    }
+    pending().await
 }
 
 async fn elapsed(timeout: Option<Duration>) {

@@ -19,7 +19,7 @@ use crate::{
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
-use jackfield_core::{Config, Hub};
+use jackfield_core::{Config, Hub, Patience};
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
 use jackfield_wire::chain;
 use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, time::Duration};
@@ -133,7 +133,7 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let (main_loop, mail, sessions) = assemble(options, journal, ledger, calls)?;
         tracing::info!(sessions, pid = std::process::id(), "daemon started");
         on_ready(&Ready { addresses: bound, sessions });
-        main_loop.run(mail).await;
+        run(main_loop, mail).await;
         if let Some(web) = web {
             web.finish().await;
         }
@@ -182,7 +182,7 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
                 };
                 if give.send(theirs).is_ok() {
                     main_loop.on_accepted(ours);
-                    main_loop.run(mail).await;
+                    run(main_loop, mail).await;
                 }
             });
         })
@@ -199,6 +199,13 @@ fn open(options: &Options) -> Result<Journal, BootError> {
             let path = options.paths.journal();
             Journal::open(&path, options.settings.durability()).map_err(BootError::Journal)
         }
+    }
+}
+
+/// In a task: what wakes the runtime's first future makes it look at all edges before it goes on.
+async fn run(main_loop: MainLoop, mail: Mailboxes) {
+    if let Err(ended) = tokio::spawn(main_loop.run(mail)).await {
+        std::panic::resume_unwind(ended.into_panic());
     }
 }
 
@@ -260,6 +267,7 @@ fn assemble(
         idle_after: options.idle_after,
         gauge: Gauge::new(),
         signals: 0,
+        patience: Patience::default(),
     };
     let mail = Mailboxes {
         journal: journal_mail,
