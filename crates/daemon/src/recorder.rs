@@ -7,6 +7,8 @@ use std::{fmt::Write as _, path::PathBuf};
 /// Each half; together they hold between one and two of these.
 const HALF_BYTES: usize = 256 * 1024;
 
+const HEAD_BYTES: usize = 160;
+
 #[derive(Debug)]
 pub(crate) struct Recorder {
     older: String,
@@ -28,10 +30,10 @@ impl Recorder {
         let line = &mut self.newer;
         let result = match input {
             Input::ClientSpoke { conn, frame } => {
-                writeln!(line, "{} client {conn} {}", now.0, head(frame.text()))
+                writeln!(line, "{} client {conn} {}", now.0, head(frame.bytes()))
             }
             Input::AgentSpoke { agent, frame } => {
-                writeln!(line, "{} agent {agent} {}", now.0, head(frame.text()))
+                writeln!(line, "{} agent {agent} {}", now.0, head(frame.bytes()))
             }
             Input::Read { conn, session, after, events } => {
                 writeln!(line, "{} read {conn} {session} {} +{}", now.0, after.0, events.len())
@@ -54,12 +56,11 @@ impl Recorder {
 }
 
 /// Enough of a frame to know it by; prompts and files stay out of the dump.
-fn head(text: &str) -> &str {
-    let mut end = text.len().min(160);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+fn head(frame: &[u8]) -> &str {
+    let head = &frame[..frame.len().min(HEAD_BYTES)];
+    // Cut in the middle of a character, it ends before it.
+    let end = str::from_utf8(head).map_or_else(|error| error.valid_up_to(), str::len);
+    str::from_utf8(&head[..end]).unwrap_or_default()
 }
 
 impl Drop for Recorder {

@@ -108,11 +108,11 @@ impl Hub {
                 return self.send(conn, frame.bytes().clone());
             }
         };
-        if frame.method().as_deref() == Some("$/cancel_request") {
+        let method = frame.method();
+        if method.as_deref() == Some("$/cancel_request") {
             return self.on_ask_withdrawn(id, &session, &frame);
         }
-        let journaled = frame
-            .method()
+        let journaled = method
             .and_then(|it| acp::method(&it))
             .is_some_and(|row| row.durability == acp::Durability::Journaled);
         self.on_words(id, &session, frame, journaled);
@@ -145,14 +145,13 @@ impl Hub {
         }
         let frame = self.as_ours(id, frame);
         if journaled {
-            let done = frame.clone();
             self.prove(id);
             let session = self.sessions.get_mut(id).expect("found above");
             let turn = session.state.turns;
             let late = session.turn.is_none() && turn != 0;
-            let frame = Json::trusted(frame.bytes().clone());
-            self.append(id, Body::Said { turn, late, frame });
-            self.look_at(id, &done);
+            let words = Json::trusted(frame.bytes().clone());
+            self.append(id, Body::Said { turn, late, frame: words });
+            self.look_at(id, &frame);
         } else {
             self.after_log(id, Effect::ToSubscribers { text: frame.bytes().clone() });
         }

@@ -154,6 +154,7 @@ impl Hub {
         assert_eq!(event.seq, subscriber.heard.next(), "each event once, in order");
         subscriber.heard = event.seq;
         let (observer, facts) = (subscriber.observer, subscriber.facts);
+        let something_waits = subscriber.has_deferred();
         if facts {
             self.send(conn, rendering.fact());
         } else {
@@ -164,7 +165,9 @@ impl Hub {
             Body::Answered { ask, .. } => self.withdraw_ask(id, conn, *ask),
             _ => {}
         }
-        self.flush_deferred(id, conn);
+        if something_waits {
+            self.flush_deferred(id, conn);
+        }
     }
 
     /// One event as ACP has it, and for those who know of the hub also what ACP has no words for.
