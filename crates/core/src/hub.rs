@@ -4,8 +4,8 @@ use crate::{
     AgentId, AskRule, ConnId, Input, Launch, Note, Output, Policies, Seq, SessionId, Time,
     agent::{Agent, Shape, Start},
     id::Names,
-    limits::Limits,
-    log::{Body, Event, State, Texts},
+    limits::{self, Limits},
+    log::{Body, Event, State, Texts, Worth},
     peer::Conn,
     session::{Fork, Liveness, Session, Sleep},
     timer::{Timer, Timers},
@@ -139,7 +139,7 @@ impl Hub {
                 self.let_go(&session, conn, &Fault::Internal { why });
             }
             Input::ReadFailed { conn, session, .. } => {
-                let at = self.now.plus(crate::limits::APPEND_RETRY_MS);
+                let at = self.now.plus(limits::APPEND_RETRY_MS);
                 self.timers.set(at, Timer::ReadRetry(session, conn));
             }
             Input::Recalled { session, after, events } => {
@@ -206,10 +206,14 @@ impl Hub {
         let session = self.sessions.get_mut(id).expect("the caller found this session");
         let event = Event { seq: session.gate.head().next(), at, body };
         let seq = event.seq;
-        let changed = session.state.fold(&event);
+        let worth = session.state.fold(&event);
         session.gate.hold(event.clone());
+        if worth == Worth::ALittleLater && !std::mem::replace(&mut session.summary_is_due, true) {
+            let at = self.now.plus(limits::SUMMARY_MS);
+            self.timers.set(at, Timer::Summary(id.clone()));
+        }
         if !session.stalled {
-            let summary = changed.then(|| session.state.to_summary());
+            let summary = (worth == Worth::Now).then(|| session.state.to_summary());
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
         seq
@@ -224,6 +228,7 @@ impl Hub {
                 Timer::Cancel(session, turn, rung) => self.on_cancel_deadline(&session, turn, rung),
                 Timer::AskRule(session, ask) => self.on_ask_unanswered(&session, ask),
                 Timer::AppendRetry(session) => self.append_again(&session),
+                Timer::Summary(session) => self.on_summary_due(&session),
                 Timer::ReadRetry(session, conn) => self.read_on(&session, conn),
                 Timer::Silence(agent) => self.on_silence(agent),
                 Timer::Idle(agent) => self.on_idle(agent),
@@ -251,7 +256,7 @@ impl Hub {
         if running.is_empty() {
             self.stop_agents();
         } else {
-            self.timers.set(self.now.plus(crate::limits::STOP_GRACE_MS), Timer::StopGrace);
+            self.timers.set(self.now.plus(limits::STOP_GRACE_MS), Timer::StopGrace);
         }
     }
 
@@ -275,6 +280,7 @@ impl Hub {
         if self.agents.is_empty() {
             let written = self.sessions.values().all(|it| it.gate.is_clear());
             if written && self.forks.is_empty() {
+                self.summarize_all();
                 self.stopped = true;
                 self.outputs.push_back(Output::Stopped);
             }

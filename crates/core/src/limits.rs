@@ -98,6 +98,11 @@ pub const RESTART_DOUBLINGS_MAX: usize = 6;
 pub const APPEND_RETRY_MS: u64 = 100;
 pub const APPEND_RETRY_MS_MAX: u64 = 10_000;
 
+/// A turn has ended: its client hears that at once, and the summary of the session is written so much
+/// later. After a crash the sessions of the last moment are read from their logs; a figure that people
+/// do not notice in a start, and far more than a turn of the fastest agent takes.
+pub const SUMMARY_MS: u64 = 250;
+
 /// The bounds on what the hub keeps in memory, as a value: the constants above, unless whoever runs
 /// the hub wants smaller ones. The simulator does, so that it gets to see what happens at each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,9 @@ pub enum Output {
     /// Write this event, and the session's new summary if there is one; answer with
     /// [`crate::Input::Durable`].
     Append { session: SessionId, event: Event, summary: Option<Bytes> },
+    /// Write the summary of a session whose events up to `upto` are written; answer with
+    /// [`crate::Input::Durable`].
+    Summarize { session: SessionId, upto: Seq, summary: Bytes },
     /// Read events after `after`; answer with [`crate::Input::Read`].
     Read { conn: ConnId, session: SessionId, after: Seq },
     /// Read events after `after` for the hub itself; answer with [`crate::Input::Recalled`].

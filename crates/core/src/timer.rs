@@ -18,6 +18,8 @@ pub(crate) enum Timer {
     AskRule(SessionId, u64),
     /// Try the appends of this session again.
     AppendRetry(SessionId),
+    /// The summary of this session has changed a moment ago.
+    Summary(SessionId),
     /// A journal read failed; this client's reading of this session goes on.
     ReadRetry(SessionId, crate::ConnId),
     /// This agent may have been silent for too long.

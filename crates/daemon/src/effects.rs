@@ -100,6 +100,9 @@ impl Effects {
                 self.meters.events += 1;
                 self.chunks.push(&session, &event, summary);
             }
+            Output::Summarize { session, upto, summary } => {
+                self.chunks.summarize(&session, upto, summary);
+            }
             Output::Read { conn, session, after } => {
                 let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
                 if let Some(refused) = self.port.read(conn.0, session, after.0, events, bytes) {
@@ -168,10 +171,6 @@ impl Effects {
         let Some(handle) = self.conns.get_mut(&conn) else { return };
         handle.send(text);
         self.dirty_conns.insert(conn);
-        if UNREAD_BYTES_MAX < handle.queued_bytes() {
-            tracing::warn!(%conn, "a client asks and asks and does not read; it is cut off");
-            handle.close();
-        }
     }
 
     fn tell_agent(&mut self, agent: AgentId, text: Bytes) {
@@ -303,6 +302,10 @@ impl Effects {
         for conn in std::mem::take(&mut self.dirty_conns) {
             let Some(handle) = self.conns.get_mut(&conn) else { continue };
             let bytes = handle.flush();
+            if UNREAD_BYTES_MAX < handle.queued_bytes() {
+                tracing::warn!(%conn, "a client asks and asks and does not read; it is cut off");
+                handle.close();
+            }
             if bytes != 0 {
                 self.inputs.push_back(Input::ClientWrote { conn, bytes });
             }

@@ -20,13 +20,14 @@ pub(crate) const SEQ_BITS: u32 = 36;
 pub const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 pub const STREAMS_MAX: u64 = (1 << (63 - SEQ_BITS)) - 1;
 
-/// Consecutive events to put at the end of one stream.
+/// Consecutive events to put at the end of one stream. There may be none where there is a summary:
+/// then that is put beside the events that are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
     pub stream: Arc<str>,
     /// The epoch that [`Journal::claim`](crate::Journal::claim) gave.
     pub epoch: u64,
-    /// The number of the first event.
+    /// The number of the first event; with none, the one that comes next.
     pub first: u64,
     pub count: u32,
     /// The lines, joined by `\n`.
@@ -43,11 +44,14 @@ impl Append {
 
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_name(&self.stream)?;
-        if self.count == 0 {
-            return Err(Invalid::Empty);
-        }
         if self.first == 0 {
             return Err(Invalid::FirstIsZero);
+        }
+        if self.count == 0 && self.body.is_empty() && self.summary.is_some() {
+            return Ok(());
+        }
+        if self.count == 0 {
+            return Err(Invalid::Empty);
         }
         if SEQ_MAX < self.last() {
             return Err(Invalid::SeqTooLarge);
@@ -107,22 +111,22 @@ impl Piece {
     }
 }
 
-/// Cuts lines into records of at most [`RECORD_BYTES_MAX`]; a longer line is a piece of its own.
-pub(crate) fn pieces(mut first: u64, body: Bytes) -> impl Iterator<Item = Piece> {
+/// Cuts the lines `first` to `last` into records of at most [`RECORD_BYTES_MAX`]; a longer line is a
+/// piece of its own.
+pub(crate) fn pieces(mut first: u64, last: u64, body: Bytes) -> impl Iterator<Item = Piece> {
     let mut rest = Some(body);
     std::iter::from_fn(move || {
         let body = rest.take()?;
-        let cut = cut(&body);
-        let piece = match cut {
+        let (count, body) = match cut(&body) {
             Some(cut) => {
                 rest = Some(body.slice(cut + 1..));
-                body.slice(..cut)
+                let body = body.slice(..cut);
+                (memchr::memchr_iter(b'\n', &body).count() as u64 + 1, body)
             }
-            None => body,
+            None => (last + 1 - first, body),
         };
-        let count = memchr::memchr_iter(b'\n', &piece).count() + 1;
         let count = u32::try_from(count).expect("an append counts its lines in a u32");
-        let piece = Piece { first, count, body: piece };
+        let piece = Piece { first, count, body };
         first += u64::from(count);
         Some(piece)
     })
@@ -260,6 +264,11 @@ mod tests {
         assert_eq!(wrong.check(), Err(Invalid::Count { count: 3, lines: 2 }));
         assert_eq!(append(0, &["a"]).check(), Err(Invalid::FirstIsZero));
         assert_eq!(Append { count: 0, ..append(1, &["a"]) }.check(), Err(Invalid::Empty));
+        let summary = Some(Bytes::from_static(b"s"));
+        let bare = Append { count: 0, summary, ..append(1, &[""]) };
+        assert_eq!(bare.check(), Ok(()));
+        assert_eq!(Append { body: "a".into(), ..bare.clone() }.check(), Err(Invalid::Empty));
+        assert_eq!(Append { summary: None, ..bare }.check(), Err(Invalid::Empty));
         assert_eq!(append(SEQ_MAX, &["a"]).check(), Ok(()));
         assert_eq!(append(SEQ_MAX, &["a", "b"]).check(), Err(Invalid::SeqTooLarge));
         assert_eq!(append(u64::MAX, &["a"]).check(), Err(Invalid::SeqTooLarge));
@@ -282,7 +291,7 @@ mod tests {
         let over = "y".repeat(RECORD_BYTES_MAX + 1);
         let body = Bytes::from(["a", &limit, "b", &over, "c", "d"].join("\n"));
         let found: Vec<_> =
-            pieces(10, body).map(|it| (it.first, it.count, it.is_large())).collect();
+            pieces(10, 15, body).map(|it| (it.first, it.count, it.is_large())).collect();
         assert_eq!(
             found,
             [(10, 1, false), (11, 1, false), (12, 1, false), (13, 1, true), (14, 2, false)]
@@ -333,7 +342,7 @@ mod tests {
                 .map(|(len, fill)| vec![if fill == b'\n' { b' ' } else { fill }; len])
                 .collect();
             let body = Bytes::from(lines.join(&b'\n'));
-            let all: Vec<_> = pieces(1, body.clone()).collect();
+            let all: Vec<_> = pieces(1, lines.len() as u64, body.clone()).collect();
             let joined: Vec<_> = all.iter().map(|it| it.body.to_vec()).collect();
             prop_assert_eq!(Bytes::from(joined.join(&b'\n')), body);
             let mut next = 1;

@@ -10,8 +10,13 @@ use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
+
+/// Updates that change what is known of a session. Made once: to make a searcher takes longer than to
+/// look through a frame with it.
+static TELLING: LazyLock<[memmem::Finder<'static>; 2]> =
+    LazyLock::new(|| ["session_info_update", "current_mode_update"].map(memmem::Finder::new));
 
 /// What the log says about a session. Its JSON form is the summary kept beside the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +60,18 @@ pub struct State {
     /// and never folded, for what is brought in may have been imported before and say so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub importing: bool,
+}
+
+/// Whether the summary is to be written again. An old one is never wrong: what came after it is folded
+/// in when it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worth {
+    /// Not for what streams by, nor for what a turn leaves behind anyway when it ends.
+    Nothing,
+    /// Somebody waits for this event, and nobody for the summary.
+    ALittleLater,
+    /// With the event.
+    Now,
 }
 
 /// A prompt that waits, as the log has it.
@@ -143,9 +160,8 @@ impl State {
         std::iter::once(self.cwd.as_str()).chain(more).map(PathBuf::from).collect()
     }
 
-    /// Takes the next event in. True if the summary is worth writing again: not for what streams by,
-    /// nor for what a turn leaves behind anyway when it ends.
-    pub fn fold(&mut self, event: &Event) -> bool {
+    /// Takes the next event in.
+    pub fn fold(&mut self, event: &Event) -> Worth {
         assert_eq!(event.seq, self.upto().next(), "events are folded in order, each once");
         self.seq = event.seq.0;
         let Time(at) = event.at;
@@ -170,7 +186,9 @@ impl State {
             Body::Bound { rung, setup, agent_session, .. } => {
                 self.fold_bound(*rung, setup, agent_session.as_ref());
             }
-            Body::Said { frame, .. } => return self.fold_update(frame),
+            Body::Said { frame, .. } => {
+                return if self.fold_update(frame) { Worth::Now } else { Worth::Nothing };
+            }
             Body::Queued { prompt, by, frame } => {
                 self.prompts = *prompt;
                 let (seq, by, frame) = (event.seq.0, by.clone(), frame.clone());
@@ -188,28 +206,29 @@ impl State {
                 self.turns = *turn;
                 self.open_turn = Some(*turn);
                 self.closed = false;
-                return prompt.is_some();
+                return if prompt.is_some() { Worth::Now } else { Worth::Nothing };
             }
             Body::Ended { outcome, .. } => {
                 self.open_turn = None;
                 self.unseeded &= !went_well(outcome);
+                return Worth::ALittleLater;
             }
             Body::Asked { ask, .. } => {
                 self.asks = *ask;
                 self.open_asks.insert(*ask);
-                return false;
+                return Worth::Nothing;
             }
             Body::Answered { ask, .. } => {
                 self.open_asks.remove(ask);
-                return false;
+                return Worth::Nothing;
             }
             Body::Learned { rule, .. } => self.rules.push(rule.clone()),
             Body::Unasked { call } => self.unasked = Some(call.clone()),
             Body::Configured { frame, .. } => self.fold_setting(frame),
             Body::Closed => self.closed = true,
-            Body::Cancelled { .. } | Body::Quiet { .. } => return false,
+            Body::Cancelled { .. } | Body::Quiet { .. } => return Worth::Nothing,
         }
-        true
+        Worth::Now
     }
 
     fn fold_import(&mut self) {
@@ -246,9 +265,9 @@ impl State {
     }
 
     /// A few updates change what is known of the session; most are text, told apart without parsing.
+    /// True if this one does.
     fn fold_update(&mut self, frame: &Json) -> bool {
-        let may_matter = |name: &str| memmem::find(frame.bytes(), name.as_bytes()).is_some();
-        if !may_matter("session_info_update") && !may_matter("current_mode_update") {
+        if TELLING.iter().all(|it| it.find(frame.bytes()).is_none()) {
             return false;
         }
         let Ok(frame) = Frame::parse(frame.bytes().clone()) else { return false };

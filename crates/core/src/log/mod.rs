@@ -11,7 +11,7 @@ mod texts;
 pub use decode::BadLine;
 pub use event::{Body, Event, Outcome, Rung};
 pub(crate) use fold::first_line;
-pub use fold::{Origin, Queued, State};
+pub use fold::{Origin, Queued, State, Worth};
 pub use gate::{Effect, Gate, Released};
 pub use json::Json;
 pub use texts::Texts;

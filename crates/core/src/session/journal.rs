@@ -1,9 +1,39 @@
-//! When the journal cannot append: hold, try again, or let the session go if it is another's now.
+//! What the journal is told beside the events themselves: summaries, and everything once more when it
+//! could not append.
 
 use crate::{AppendFailure, Hub, Note, Output, SessionId, limits, timer::Timer};
 use jackfield_wire::Fault;
 
 impl Hub {
+    /// A turn ended a moment ago.
+    pub(crate) fn on_summary_due(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.gate.is_clear() {
+            self.summarize(id);
+        } else {
+            // There is news that is not written yet: the summary would be ahead of its log.
+            self.timers.set(self.now.plus(limits::SUMMARY_MS), Timer::Summary(id.clone()));
+        }
+    }
+
+    /// At the end, so that the next start has nothing to read but summaries.
+    pub(crate) fn summarize_all(&mut self) {
+        let due = self.sessions.iter().filter(|(_, it)| it.summary_is_due);
+        let due: Vec<SessionId> = due.map(|(id, _)| id.clone()).collect();
+        for id in due {
+            self.summarize(&id);
+        }
+    }
+
+    fn summarize(&mut self, id: &SessionId) {
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        if std::mem::take(&mut session.summary_is_due) {
+            let (session, upto, summary) =
+                (id.clone(), session.gate.head(), session.state.to_summary());
+            self.outputs.push_back(Output::Summarize { session, upto, summary });
+        }
+    }
+
     pub(crate) fn on_append_failed(&mut self, id: &SessionId, why: AppendFailure) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         match why {
@@ -37,5 +67,64 @@ impl Hub {
             let event = event.clone();
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Input, Recovered, Seq, Time, log::State};
+
+    /// A hub that finds a turn which the last daemon did not end, and ends it.
+    fn hub() -> Hub {
+        let state = State { seq: 5, turns: 1, open_turn: Some(1), ..State::default() };
+        let mut hub =
+            Hub::new(Config::default(), Time(0), [Recovered { session: "s-1".into(), state }]);
+        let ended = shown(&mut hub);
+        assert_eq!(ended, ["append 6 without summary"]);
+        hub
+    }
+
+    fn tell(hub: &mut Hub, at: u64, input: Input) -> Vec<String> {
+        hub.handle(Time(at), input);
+        shown(hub)
+    }
+
+    fn shown(hub: &mut Hub) -> Vec<String> {
+        let shown = |output| match output {
+            Output::Append { event, summary: None, .. } => {
+                Some(format!("append {} without summary", event.seq.0))
+            }
+            Output::Summarize { upto, summary, .. } => {
+                let state = State::from_summary(&summary).expect("it is a summary");
+                assert_eq!((state.upto(), state.open_turn), (upto, None));
+                Some(format!("summarize up to {}", upto.0))
+            }
+            Output::Stopped => Some("stopped".to_owned()),
+            _ => None,
+        };
+        std::iter::from_fn(|| hub.poll_output()).filter_map(shown).collect()
+    }
+
+    fn durable() -> Input {
+        Input::Durable { session: "s-1".into(), upto: Seq(6) }
+    }
+
+    #[test]
+    fn the_summary_follows_the_end_of_a_turn_once_that_is_written() {
+        let mut hub = hub();
+        let later = limits::SUMMARY_MS;
+        assert_eq!(hub.poll_timeout(), Some(Time(later)));
+        assert!(tell(&mut hub, later, Input::Tick).is_empty(), "the end is not written yet");
+        assert!(tell(&mut hub, later, durable()).is_empty());
+        assert_eq!(tell(&mut hub, 2 * later, Input::Tick), ["summarize up to 6"]);
+        assert_eq!(hub.poll_timeout(), None);
+    }
+
+    #[test]
+    fn at_the_end_nothing_is_left_to_be_summed_up() {
+        let mut hub = hub();
+        assert!(tell(&mut hub, 1, durable()).is_empty());
+        assert_eq!(tell(&mut hub, 2, Input::Stop), ["summarize up to 6", "stopped"]);
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct Session {
     pub(crate) append_failures: u32,
     /// The last append failed and its retry has not begun: events are held, all are sent then.
     pub(crate) stalled: bool,
+    /// The summary that is written is older than it should be for long.
+    pub(crate) summary_is_due: bool,
     pub(crate) subscribers: BTreeMap<ConnId, Subscriber>,
     pub(crate) stage: Stage,
     pub(crate) agent: Option<AgentId>,
@@ -101,6 +103,7 @@ impl Session {
             state: known,
             append_failures: 0,
             stalled: false,
+            summary_is_due: false,
             subscribers: BTreeMap::new(),
             stage,
             agent: None,

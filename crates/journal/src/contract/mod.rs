@@ -118,6 +118,7 @@ suite! {
     writing::an_append_that_does_not_add_up_is_invalid,
     writing::the_latest_summary_wins,
     writing::a_retry_does_not_bring_back_an_older_summary,
+    writing::a_summary_may_come_after_its_events,
     writing::a_deleted_stream_is_gone,
     writing::deleting_what_is_not_there_is_no_error,
     reading::an_empty_journal_has_nothing,

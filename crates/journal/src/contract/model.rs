@@ -54,7 +54,7 @@ fn line() -> impl Strategy<Value = usize> {
 }
 
 fn write() -> impl Strategy<Value = Write> {
-    let lines = proptest::collection::vec(line(), 1..6);
+    let lines = proptest::collection::vec(line(), 0..6);
     let behind = prop_oneof![9 => Just(0), 1 => 1..3_u64];
     let offset = prop_oneof![8 => Just(1), 2 => -3..4_i64];
     let summary = proptest::option::of(any::<u8>());
@@ -110,7 +110,7 @@ impl Model {
         let lines: Vec<_> = lines.iter().map(String::as_str).collect();
         let epoch = kept.epoch.saturating_sub(write.epochs_behind);
         let append = append(NAMES[write.stream], epoch, first, &lines);
-        match write.summary {
+        match write.summary.or(lines.is_empty().then_some(0)) {
             Some(summary) => with_summary(append, &summary.to_string()),
             None => append,
         }
@@ -125,7 +125,7 @@ impl Model {
             return Err("gap");
         }
         let body = std::str::from_utf8(&append.body).unwrap();
-        for (seq, line) in (append.first..).zip(body.split('\n')) {
+        for (seq, line) in (append.first..=append.last()).zip(body.split('\n')) {
             if kept.lines.len() as u64 + 1 == seq {
                 kept.lines.push(line.to_owned());
             }

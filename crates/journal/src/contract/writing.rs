@@ -264,6 +264,28 @@ pub(super) fn a_retry_does_not_bring_back_an_older_summary(world: &mut World) {
     assert_eq!(world.journal.streams().unwrap()[0].summary, "two");
 }
 
+pub(super) fn a_summary_may_come_after_its_events(world: &mut World) {
+    let epoch = world.journal.claim("s").unwrap().epoch;
+    let bare = |first, summary| with_summary(append("s", epoch, first, &[]), summary);
+    let summary = |world: &World| {
+        let stream = world.journal.streams().unwrap().remove(0);
+        (String::from_utf8(stream.summary.to_vec()).unwrap(), stream.summary_upto, stream.head)
+    };
+    write(&world.journal, append("s", epoch, 1, &["a", "b"])).unwrap();
+    assert_eq!(write(&world.journal, bare(3, "of two")).unwrap(), 2);
+    assert_eq!(summary(world), ("of two".into(), 2, 2));
+    assert_eq!(write(&world.journal, bare(2, "of one")).unwrap(), 2);
+    assert_eq!(summary(world), ("of two".into(), 2, 2), "it is older");
+    let ahead = write(&world.journal, bare(4, "of three")).unwrap_err();
+    assert!(matches!(ahead, AppendError::Gap { first: 4, head: 2, .. }), "{ahead}");
+    world.journal.claim("s").unwrap();
+    let fenced = write(&world.journal, bare(3, "of another")).unwrap_err();
+    assert!(matches!(fenced, AppendError::Fenced { .. }), "{fenced}");
+    world.reopen();
+    assert_eq!(summary(world), ("of two".into(), 2, 2));
+    assert_eq!(lines(&read_all(&world.journal, "s", 0)), ["a", "b"]);
+}
+
 pub(super) fn a_deleted_stream_is_gone(world: &mut World) {
     for stream in ["a", "b", "c"] {
         let epoch = world.journal.claim(stream).unwrap().epoch;

@@ -3,6 +3,7 @@
 mod claim;
 mod read;
 mod schema;
+mod snapshot;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -155,6 +156,7 @@ impl Sqlite {
         self.upkeep_is_due.store(false, Ordering::Relaxed);
         if WAL_BYTES_MAX <= self.lock_writer().wal_bytes() {
             self.is_copying.store(true, Ordering::Relaxed);
+            self.lock_writer().let_go();
             let copied = upkeep::copy_wal(&keeper)
                 .and_then(|()| upkeep::restart_wal(&keeper, &mut self.lock_writer()));
             self.is_copying.store(false, Ordering::Relaxed);

@@ -102,6 +102,7 @@ pub(super) fn copy_wal(keeper: &Connection) -> rusqlite::Result<()> {
 /// everything was copied starts the WAL over, and waits for the disk once. Better here than in
 /// an append.
 pub(super) fn restart_wal(keeper: &Connection, writer: &mut Writer) -> rusqlite::Result<()> {
+    writer.let_go();
     let left = checkpoint(keeper)?;
     place_some(writer)?;
     // A reader may have been in the way: then soon again.

@@ -6,13 +6,14 @@
 
 use super::{
     schema::{PATIENCE, is_busy, place},
+    snapshot::{Snapshot, is_outrun},
     tail::{SharedTail, Unplaced},
 };
 use crate::{
     error::AppendError,
     record::{Append, Piece, RECORD_BYTES_MAX, Reference, SEQ_MAX, checksum, pieces},
 };
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 /// Streams remembered at once; beyond that everything is forgotten and read again when needed.
@@ -38,6 +39,7 @@ pub(super) struct Writer {
     patience: Duration,
     /// An estimate of what was written to the WAL since it was last emptied.
     wal_bytes: usize,
+    snapshot: Snapshot,
 }
 
 /// What is known of a stream.
@@ -68,6 +70,7 @@ impl Writer {
             tail,
             patience: PATIENCE,
             wal_bytes: 0,
+            snapshot: Snapshot::default(),
         }
     }
 
@@ -100,7 +103,7 @@ impl Writer {
         let mut outcomes = Vec::with_capacity(batch.len());
         let done = self.be_patient(wait).and_then(|()| match batch {
             [] => Ok(()),
-            [append] if self.append_quickly(append, &mut outcomes)? => Ok(()),
+            [append] if self.append_quickly(append, wait, &mut outcomes)? => Ok(()),
             _ => self.transaction(|it| it.append_all(batch, &mut outcomes)),
         });
         let error = match done {
@@ -126,11 +129,11 @@ impl Writer {
         )
     }
 
-    /// The common case: one record at the end of a stream that we know, in one statement.
-    /// False if it is not that case.
+    /// The common case, in one statement: one record behind a stream we know. False if it is not.
     fn append_quickly(
         &mut self,
         append: &Append,
+        wait: Wait,
         outcomes: &mut Vec<Outcome>,
     ) -> rusqlite::Result<bool> {
         let Some(&known) = self.known.get(&append.stream).filter(|_| self.is_fresh) else {
@@ -142,7 +145,9 @@ impl Writer {
             return Ok(false);
         }
         let piece = Piece { first: append.first, count: append.count, body: append.body.clone() };
-        match self.insert(&append.stream, known, &piece) {
+        // Who waits may wait for a copy of the WAL, and a snapshot would be in its way.
+        let ready = if wait == Wait::No { self.snapshot.begin(&self.conn) } else { Ok(()) };
+        match ready.and_then(|()| self.insert(&append.stream, known, &piece)) {
             Ok(()) => {
                 self.add_to_tail(&append.stream, known, &piece);
                 self.tail.commit(self.last);
@@ -150,10 +155,7 @@ impl Writer {
                 outcomes.push(Ok(append.last()));
                 Ok(true)
             }
-            // Someone else took the next id.
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                Ok(false)
-            }
+            Err(error) if is_outrun(&error) => Ok(false),
             Err(error) => {
                 self.is_fresh = false;
                 Err(error)
@@ -191,7 +193,7 @@ impl Writer {
             return Ok(Err(AppendError::Gap { stream, first, head }));
         }
         if let Some((first, body)) = append.missing_after(known.head) {
-            for piece in pieces(first, body) {
+            for piece in pieces(first, append.last(), body) {
                 self.insert(stream, known, &piece)?;
                 self.add_to_tail(stream, known, &piece);
             }
@@ -232,6 +234,8 @@ impl Writer {
         &mut self,
         work: impl FnOnce(&mut Writer) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
+        // It would refuse to write if somebody else has written since.
+        self.let_go();
         self.run("BEGIN IMMEDIATE")?;
         let done = self.refresh().and_then(|()| work(self)).and_then(|done| {
             self.run("COMMIT")?;
@@ -369,6 +373,11 @@ impl Writer {
             self.patience = patience;
         }
         Ok(())
+    }
+
+    /// What is in the WAL can be copied only as far as no snapshot needs it there.
+    pub(super) fn let_go(&mut self) {
+        self.snapshot.end(&self.conn);
     }
 
     fn run(&self, sql: &str) -> rusqlite::Result<()> {

@@ -37,6 +37,8 @@ pub(super) struct Stream {
     pub(super) head: u64,
     /// Appended by the hub, not yet handed to the disk.
     collected: Vec<(Event, Option<Bytes>)>,
+    /// A summary of what is durable, not yet handed to the disk.
+    late_summary: Option<Bytes>,
     in_flight: Option<Batch>,
     /// The answer to the append in flight, on its way to the hub.
     pub(super) done: VecDeque<Input>,
@@ -60,6 +62,13 @@ enum Stage {
     Accepted,
     /// Safe or failed; the answer is on its way.
     Answered,
+}
+
+/// What becomes of what an append carries behind its first events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Landed,
+    Lost,
 }
 
 /// How an append ends.
@@ -93,6 +102,10 @@ impl Stream {
         self.collected.push((event, summary));
     }
 
+    pub(super) fn collect_summary(&mut self, summary: Bytes) {
+        self.late_summary = Some(summary);
+    }
+
     pub(super) fn ask_read(&mut self, conn: ConnId, after: Seq) {
         self.reads.push_back((conn, after));
     }
@@ -107,12 +120,13 @@ impl Stream {
         self.in_flight = None;
         if failed {
             self.collected.clear();
+            self.late_summary = None;
         }
     }
 
     pub(super) fn can_append(&self) -> bool {
         match &self.in_flight {
-            None => !self.collected.is_empty(),
+            None => !self.collected.is_empty() || self.late_summary.is_some(),
             Some(batch) => batch.stage != Stage::Answered,
         }
     }
@@ -127,7 +141,8 @@ impl Stream {
         match &mut self.in_flight {
             None => {
                 let taken = std::mem::take(&mut self.collected);
-                let mut batch = Batch { events: Vec::new(), summary: None, stage: Stage::Handed };
+                let summary = self.late_summary.take();
+                let mut batch = Batch { events: Vec::new(), summary, stage: Stage::Handed };
                 for (event, summary) in taken {
                     let mut line = Vec::new();
                     event.encode(&mut line);
@@ -148,7 +163,7 @@ impl Stream {
     fn decide(&mut self, session: &SessionId, luck: Luck) -> Vec<Event> {
         let mut landed = Vec::new();
         if matches!(luck, Luck::Good | Luck::FailedButLanded) {
-            landed = self.land(usize::MAX);
+            landed = self.land(usize::MAX, Rest::Landed);
         }
         if let Some(batch) = &mut self.in_flight {
             batch.stage = Stage::Answered;
@@ -167,7 +182,7 @@ impl Stream {
     }
 
     /// Makes the first `count` events of the append in flight durable. What is there is skipped.
-    fn land(&mut self, count: usize) -> Vec<Event> {
+    fn land(&mut self, count: usize, rest: Rest) -> Vec<Event> {
         let Some(batch) = &self.in_flight else { return Vec::new() };
         let mut landed = Vec::new();
         for (event, line) in batch.events.iter().take(count) {
@@ -182,7 +197,7 @@ impl Stream {
             self.events.push(event.clone());
             landed.push(event.clone());
         }
-        if batch.events.len() <= count && batch.summary.is_some() {
+        if rest == Rest::Landed && batch.summary.is_some() {
             self.summary.clone_from(&batch.summary);
         }
         landed
@@ -190,18 +205,19 @@ impl Stream {
 
     /// The process dies. What was accepted may be there, or a part of it, or nothing.
     pub(super) fn crash(&mut self, rng: &mut Rng) -> Crashed {
-        let count = match &self.in_flight {
+        let (count, rest) = match &self.in_flight {
             Some(batch) if batch.stage == Stage::Accepted => match rng.below(4) {
-                0 => batch.events.len(),
-                1 => rng.index(batch.events.len()),
-                _ => 0,
+                0 => (batch.events.len(), Rest::Landed),
+                1 if !batch.events.is_empty() => (rng.index(batch.events.len()), Rest::Lost),
+                _ => (0, Rest::Lost),
             },
-            _ => 0,
+            _ => (0, Rest::Lost),
         };
-        let landed = self.land(count);
+        let landed = self.land(count, rest);
         let torn = self.in_flight.as_ref().is_some_and(|it| count < it.events.len());
         self.in_flight = None;
         self.collected.clear();
+        self.late_summary = None;
         self.done.clear();
         self.reads.clear();
         self.answers.clear();
@@ -263,6 +279,7 @@ impl Stream {
 
     pub(super) fn is_quiet(&self) -> bool {
         self.collected.is_empty()
+            && self.late_summary.is_none()
             && self.in_flight.is_none()
             && self.done.is_empty()
             && self.reads.is_empty()

@@ -176,6 +176,12 @@ impl World {
                 let stream = self.disk.streams.entry(session).or_default();
                 stream.collect(event, summary);
             }
+            Output::Summarize { session, upto, summary } => {
+                self.tally.count("summaries after their events");
+                let stream = self.disk.streams.get_mut(&session).expect("it has events");
+                check::a_summary_follows_its_events(&session, upto, stream.durable());
+                stream.collect_summary(summary);
+            }
             Output::Read { conn, session, after } => {
                 if let Some(stream) = self.disk.streams.get_mut(&session) {
                     stream.ask_read(conn, after);

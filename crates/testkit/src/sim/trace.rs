@@ -63,6 +63,9 @@ fn shown_output(output: &Output) -> String {
             let summary = if summary.is_some() { " with summary" } else { "" };
             format!("append {session} {}{summary}: {}", event.seq.0, text(&line.into()))
         }
+        Output::Summarize { session, upto, .. } => {
+            format!("summarize {session} up to {}", upto.0)
+        }
         Output::Read { conn, session, after } => {
             format!("read {session} for {conn} after {}", after.0)
         }

@@ -331,7 +331,8 @@ impl Stage {
                 }
             }
             Output::Stopped => self.stopped = true,
-            Output::PauseAgent { .. }
+            Output::Summarize { .. }
+            | Output::PauseAgent { .. }
             | Output::ResumeAgent { .. }
             | Output::EndTools { .. }
             | Output::Note(_)

@@ -22,7 +22,7 @@ pub(super) use sleep::Rest;
 pub(super) use wakes::Wakes;
 
 use bytes::Bytes;
-use jackfield_core::Seq;
+use jackfield_core::{Seq, SessionId};
 
 /// The invariant that did not hold, and how. Thrown as a panic, so that a check can stand anywhere.
 #[derive(Debug)]
@@ -47,6 +47,12 @@ pub(super) fn a_retry_says_the_same(seq: Seq, there: &Bytes, again: &Bytes) {
 pub(super) fn appends_follow_the_log(seq: Seq, head: u64) {
     hold("appends_follow_the_log", seq.0 == head + 1, || {
         format!("event {} was appended to a log that ends at {head}", seq.0)
+    });
+}
+
+pub(super) fn a_summary_follows_its_events(session: &SessionId, upto: Seq, head: u64) {
+    hold("a_summary_follows_its_events", upto.0 <= head, || {
+        format!("{session} is summed up to {}, and its log ends at {head}", upto.0)
     });
 }
 
