@@ -2,7 +2,7 @@
 
 use crate::{
     AgentId, AskRule, ConnId, Input, Launch, Note, Output, Policies, Seq, SessionId, Time,
-    agent::{Agent, Shape, Start},
+    agent::{Agent, AgentPool, Shape, Start},
     id::Names,
     limits::{self, Limits},
     log::{Body, Event, State, Texts, Worth},
@@ -33,8 +33,8 @@ pub struct Config {
     pub ask_rule: Option<AskRule>,
     pub sleep: Sleep,
     pub liveness: Liveness,
-    /// How many processes of an agent wait for the next session, by name.
-    pub warm: BTreeMap<Arc<str>, usize>,
+    /// How processes of an agent are kept, by its name.
+    pub pools: BTreeMap<Arc<str>, AgentPool>,
 }
 
 /// A session as the journal holds it: the state at its last durable event.
@@ -230,8 +230,9 @@ impl Hub {
                 Timer::AppendRetry(session) => self.append_again(&session),
                 Timer::Summary(session) => self.on_summary_due(&session),
                 Timer::ReadRetry(session, conn) => self.read_on(&session, conn),
-                Timer::Silence(agent) => self.on_silence(agent),
-                Timer::Idle(agent) => self.on_idle(agent),
+                Timer::Silence(session) => self.on_silence(&session),
+                Timer::Idle(session) => self.on_idle(&session),
+                Timer::WarmIdle(agent) => self.on_warm_idle(agent),
                 Timer::Warm => self.warm_up(),
                 Timer::StopGrace => self.stop_agents(),
             }

@@ -27,6 +27,7 @@ mod restart;
 mod session;
 mod timer;
 
+pub use agent::AgentPool;
 pub use gauges::{Gauges, Process};
 pub use hub::{Config, Hub, Recovered};
 pub use id::{AgentId, ConnId, Seq, SessionId, Time};

@@ -137,4 +137,8 @@ pub enum Note {
         agent: AgentId,
         status: String,
     },
+    /// An agent that serves several sessions said something in one that nobody knows.
+    Unclaimed {
+        agent: AgentId,
+    },
 }

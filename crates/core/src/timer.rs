@@ -22,10 +22,12 @@ pub(crate) enum Timer {
     Summary(SessionId),
     /// A journal read failed; this client's reading of this session goes on.
     ReadRetry(SessionId, crate::ConnId),
-    /// This agent may have been silent for too long.
-    Silence(AgentId),
-    /// This agent may not have been used for long.
-    Idle(AgentId),
+    /// The agent of this session may have been silent in it for too long.
+    Silence(SessionId),
+    /// This session's agent may not have been used in it for long.
+    Idle(SessionId),
+    /// Nobody may have taken this warm process for long.
+    WarmIdle(AgentId),
     /// The pause before a warm process is started again is over.
     Warm,
     /// The turns that still run when the daemon stops have had their time.

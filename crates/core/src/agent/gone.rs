@@ -1,46 +1,60 @@
-//! An agent ended: everyone who waited for it is answered at once, with the cause.
+//! An agent ended: everyone who waited for it is answered at once, with the cause. All sessions that
+//! it served are interrupted alike, each once, and wake on their own.
 
-use super::{Agent, Phase, Purpose, Waiting};
+use super::{Agent, Phase, Waiting};
 use crate::{
-    AgentId, Exit, Hub, Note, Output, SessionId,
+    AgentId, Exit, Hub, Note, Output, SessionId, limits,
     log::{Body, Json, Outcome},
     session::Stage,
 };
 use jackfield_wire::{Fault, Frame};
+
+/// How a process ended for a session that it served.
+struct End<'a> {
+    exit: &'a Exit,
+    fault: &'a Fault,
+    cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// Nobody wanted it to.
+    Itself,
+    /// It was asked to.
+    Asked,
+    /// It had to, for another session that it served.
+    Neighbour,
+}
 
 impl Hub {
     pub(crate) fn on_agent_gone(&mut self, id: AgentId, exit: &Exit) {
         let Some(agent) = self.agents.remove(&id) else { return };
         self.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
         let fault = fault_of(&agent, exit);
-        self.withdraw_passing(id, &agent.purpose);
-        if let Some((conn, request)) = &agent.introduces {
+        self.withdraw_passing(id);
+        for (conn, request) in &agent.introduces {
             self.answer(*conn, request, Err(&fault));
         }
-        match &agent.purpose {
-            Purpose::Spare(conn) => {
-                if let Some(it) = self.conns.get_mut(conn)
-                    && it.spare == Some(id)
-                {
-                    it.spare = None;
-                }
+        for conn in &agent.seats.spares {
+            if let Some(it) = self.conns.get_mut(conn)
+                && it.spare == Some(id)
+            {
+                it.spare = None;
             }
-            Purpose::Warm => self.on_warm_gone(&agent),
-            Purpose::Session(session) => self.bury_in(&session.clone(), id, &agent, exit, &fault),
+        }
+        if agent.seats.is_empty() {
+            self.on_warm_gone(&agent);
+        }
+        let cause = if agent.stopping { Cause::Asked } else { Cause::Itself };
+        for session in &agent.seats.sessions {
+            self.bury_in(session, id, &End { exit, fault: &fault, cause });
         }
         self.answer_all(agent, &fault);
         self.after_stop();
     }
 
     /// The session outlives its agent: the log says what happened, and the turn has its outcome.
-    fn bury_in(
-        &mut self,
-        id: &SessionId,
-        agent: AgentId,
-        dead: &Agent,
-        exit: &Exit,
-        fault: &Fault,
-    ) {
+    fn bury_in(&mut self, id: &SessionId, agent: AgentId, end: &End<'_>) {
         let now = self.now;
         let Some(session) = self.sessions.get_mut(id).filter(|it| it.agent == Some(agent)) else {
             return self.on_parted(id);
@@ -48,26 +62,27 @@ impl Hub {
         if let Stage::Opening(opening) = &session.stage {
             let (conn, request) = (opening.conn, opening.request.clone());
             self.sessions.remove(id);
-            return self.answer(conn, &request, Err(fault));
+            return self.answer(conn, &request, Err(end.fault));
         }
         session.agent = None;
         session.calls.clear();
-        if !dead.stopping {
+        if end.cause == Cause::Itself {
             session.restarts.ended(now);
         }
         let waking = matches!(session.stage, Stage::Waking(_));
         session.stage = Stage::Asleep;
         let turn = session.turn.as_ref().map(|it| it.number);
-        if !dead.stopping || turn.is_some() {
-            let (status, stderr) = (exit.status.as_str().into(), exit.stderr.as_str().into());
+        if end.cause != Cause::Asked || turn.is_some() {
+            let status = end.exit.status.as_str().into();
+            let stderr = end.exit.stderr.as_str().into();
             self.append(id, Body::Gone { status, stderr });
         }
         self.void_asks(id, "the agent that asked is gone");
         if let Some(turn) = turn {
-            let error = Json::trusted(fault.to_json());
+            let error = Json::trusted(end.fault.to_json());
             self.end_turn(id, turn, Outcome::Interrupted(error));
         } else if waking {
-            self.refuse_waiting(id, fault);
+            self.refuse_waiting(id, end.fault);
         } else {
             self.pump(id);
         }
@@ -90,6 +105,30 @@ impl Hub {
         // It is buried like a dead one now; its process is stopped and its end ignored.
         self.outputs.push_back(Output::StopAgent { agent: id, now: false });
         self.on_agent_gone(id, &exit);
+    }
+
+    /// Ends a process at once because it does not listen in one session. The others that it serves
+    /// are interrupted, and wake elsewhere when it has ended.
+    pub(crate) fn cut_off(&mut self, agent: AgentId, culprit: &SessionId) {
+        self.end_agent(agent);
+        let why = format!("it was ended with session `{culprit}`, in which it did not stop");
+        let exit = Exit { status: why, stderr: String::new(), started: true };
+        let Some(fault) = self.agents.get(&agent).map(|it| fault_of(it, &exit)) else { return };
+        for session in self.served_by(agent) {
+            self.bury_in(&session, agent, &End { exit: &exit, fault: &fault, cause: Cause::Neighbour });
+        }
+    }
+
+    /// A process that serves others does not answer about this session: it goes on without it.
+    pub(super) fn give_up_on(&mut self, agent: AgentId, id: &SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let theirs = session.theirs().clone();
+        let why = format!("it has not opened the session for {} s", limits::START_MS_MAX / 1000);
+        let (name, stderr) = (self.agents[&agent].launch.name.to_string(), String::new());
+        let fault = Fault::AgentNotStarted { agent: name, why: why.clone(), stderr };
+        let exit = Exit { status: why, stderr: String::new(), started: true };
+        self.leave(agent, id, &theirs);
+        self.bury_in(id, agent, &End { exit: &exit, fault: &fault, cause: Cause::Asked });
     }
 }
 

@@ -1,21 +1,20 @@
 //! What agents say: answers to whoever waits, words for the log, and asks for clients.
 
-use super::{Phase, Purpose, Waiting};
+use super::{Phase, Waiting};
 use crate::{
-    AgentId, Hub, Output, SessionId,
+    AgentId, ConnId, Hub, Note, Output, SessionId,
     log::{Body, Effect, Json, Outcome},
     peer::{Route, hub_capabilities},
-    session::Stage,
+    session::{Session, Stage},
 };
 use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 impl Hub {
     pub(crate) fn on_agent(&mut self, agent: AgentId, frame: Frame) {
         let Some(it) = self.agents.get_mut(&agent) else { return };
-        if it.pulse.beat(self.now) {
-            self.watch(agent);
-        }
+        it.used = self.now;
         match frame.kind() {
             Kind::Response => self.on_agent_answer(agent, &frame),
             Kind::Notification => self.on_agent_notification(agent, frame),
@@ -30,43 +29,71 @@ impl Hub {
         if agent.stopping && waiting.is_start() {
             return; // Too late: it was let go, and whoever waits hears of its end.
         }
+        match waiting.session() {
+            Some(session) => self.beat(&session.clone()),
+            None => self.served_by(id).iter().for_each(|it| self.beat(it)),
+        }
+        let names = waiting.names();
         match waiting {
             Waiting::Initialize => self.on_hello(id, frame),
             Waiting::New(session) => self.on_opened(id, &session, frame),
             Waiting::Reopen(session, way) => self.on_reopened(id, &session, way, frame),
             Waiting::Setting(session, name) => self.on_set(id, &session, &name, frame),
-            Waiting::Prompt(session, turn) => {
-                if self.disowns(id, &session, turn, frame) {
-                    return; // It never had this session: the climb goes on with the same prompt.
-                }
-                let outcome = match frame.result() {
-                    Some(result) => Outcome::Stopped(Json::trusted(result.to_owned())),
-                    None => Outcome::Failed(Json::trusted(error_of(frame))),
-                };
-                self.end_turn(&session, turn, outcome);
-            }
+            Waiting::Prompt(session, turn) => self.on_prompt_answer(id, &session, turn, frame),
             Waiting::Client { conn, id: theirs, session, setting } => {
-                let answer = frame.with_id(&theirs);
-                if let Some(gone) = session.as_ref().filter(|it| !self.sessions.contains_key(*it)) {
-                    let fault = Fault::SessionNotFound { session: gone.to_string() };
-                    return self.answer(conn, &theirs, Err(&fault));
+                self.on_own_answer(id, conn, &theirs, session, setting, frame);
+            }
+            Waiting::Unwanted => {
+                if let Some(theirs) = frame.session_id() {
+                    self.dismiss_session(id, None, &theirs, false);
                 }
-                let answer = match &self.agents[&id].purpose {
-                    Purpose::Session(session) => self.as_ours(session, answer),
-                    Purpose::Spare(_) | Purpose::Warm => answer,
-                };
-                let Some(session) = session else {
-                    self.finish_request(conn, &theirs);
-                    return self.send(conn, answer.bytes().clone());
-                };
-                if let (Some(setting), Some(result)) = (setting, frame.result()) {
-                    let frame = Json::trusted(setting.bytes().clone());
-                    let result = Json::trusted(result.to_owned());
-                    self.append(&session, Body::Configured { frame, result });
-                }
-                self.answer_in(&session, conn, &answer);
             }
         }
+        if names {
+            self.forget_unclaimed(id);
+        }
+    }
+
+    fn on_prompt_answer(&mut self, agent: AgentId, id: &SessionId, turn: u64, frame: &Frame) {
+        if self.disowns(agent, id, turn, frame) {
+            return; // It never had this session: the climb goes on with the same prompt.
+        }
+        let outcome = match frame.result() {
+            Some(result) => Outcome::Stopped(Json::trusted(result.to_owned())),
+            None => Outcome::Failed(Json::trusted(error_of(frame))),
+        };
+        self.end_turn(id, turn, outcome);
+    }
+
+    /// The answer to what a client had asked for itself.
+    fn on_own_answer(
+        &mut self,
+        agent: AgentId,
+        conn: ConnId,
+        theirs: &str,
+        session: Option<SessionId>,
+        setting: Option<Frame>,
+        frame: &Frame,
+    ) {
+        if let Some(gone) = session.as_ref().filter(|it| !self.sessions.contains_key(*it)) {
+            let fault = Fault::SessionNotFound { session: gone.to_string() };
+            return self.answer(conn, theirs, Err(&fault));
+        }
+        let answer = frame.with_id(theirs);
+        let answer = match session.clone().or_else(|| self.whose(agent, frame)) {
+            Some(session) => self.as_ours(&session, answer),
+            None => answer,
+        };
+        let Some(session) = session else {
+            self.finish_request(conn, theirs);
+            return self.send(conn, answer.bytes().clone());
+        };
+        if let (Some(setting), Some(result)) = (setting, frame.result()) {
+            let frame = Json::trusted(setting.bytes().clone());
+            let result = Json::trusted(result.to_owned());
+            self.append(&session, Body::Configured { frame, result });
+        }
+        self.answer_in(&session, conn, &answer);
     }
 
     /// An agent answered `initialize`.
@@ -86,62 +113,114 @@ impl Hub {
         agent.can.fork = told
             .pointer("/agentCapabilities/sessionCapabilities/fork")
             .is_some_and(|it| !it.is_null());
-        let purpose = agent.purpose.clone();
-        if let Some((conn, request)) = agent.introduces.take() {
+        agent.can.close = told
+            .pointer("/agentCapabilities/sessionCapabilities/close")
+            .is_some_and(|it| !it.is_null());
+        for (conn, request) in std::mem::take(&mut agent.introduces) {
             self.answer(conn, &request, Ok(&hub_capabilities(Some(result))));
         }
-        if let Purpose::Session(session) = purpose {
+        for session in self.served_by(id) {
             self.on_agent_ready(id, &session);
         }
     }
 
     fn on_agent_notification(&mut self, id: AgentId, frame: Frame) {
-        let agent = self.agents.get(&id).expect("the caller found this agent");
-        let session = match &agent.purpose {
-            Purpose::Session(session) => session.clone(),
-            Purpose::Warm => return, // There is nobody it could mean.
-            Purpose::Spare(conn) => {
-                let conn = *conn;
-                if frame.method().as_deref() == Some("$/cancel_request") {
-                    return self.on_passing_withdrawn(id, &frame);
-                }
-                return self.send(conn, frame.bytes().clone());
-            }
-        };
         let method = frame.method();
         if method.as_deref() == Some("$/cancel_request") {
-            return self.on_ask_withdrawn(id, &session, &frame);
+            return self.on_ask_withdrawn(id, &frame);
         }
-        let journaled = method
-            .and_then(|it| acp::method(&it))
-            .is_some_and(|row| row.durability == acp::Durability::Journaled);
-        self.on_words(id, &session, frame, journaled);
+        let agent = self.agents.get(&id).expect("the caller found this agent");
+        if let Some(session) = self.whose(id, &frame) {
+            let journaled = method
+                .and_then(|it| acp::method(&it))
+                .is_some_and(|row| row.durability == acp::Durability::Journaled);
+            self.on_words(id, &session, frame, journaled);
+        } else if agent.seats.sessions.is_empty() || frame.session_id().is_none() {
+            self.tell_everyone(id, &frame);
+        } else if agent.owes_a_name() {
+            self.keep_early(id, frame);
+        } else {
+            self.note(Note::Unclaimed { agent: id });
+        }
+    }
+
+    /// The session of a process that a frame is about. With one session it can be no other; a child
+    /// session of the agent's own is in it.
+    fn whose(&self, agent: AgentId, frame: &Frame) -> Option<SessionId> {
+        let agent = self.agents.get(&agent)?;
+        match &agent.seats.sessions[..] {
+            [only] => Some(only.clone()),
+            _ => self.called(agent, &frame.session_id()?),
+        }
+    }
+
+    /// Words about no session: each client that has to do with the process hears them once.
+    fn tell_everyone(&mut self, agent: AgentId, frame: &Frame) {
+        let mut told: BTreeSet<ConnId> = BTreeSet::new();
+        for id in self.served_by(agent) {
+            let subscribers = self.sessions[&id].subscribers.keys().copied();
+            for conn in subscribers.collect::<Vec<_>>() {
+                if told.insert(conn) {
+                    let text = frame.bytes().clone();
+                    self.after_log(&id, Effect::ToClient { conn, text });
+                }
+            }
+        }
+        let spares = self.agents.get(&agent).map(|it| it.seats.spares.clone());
+        for conn in spares.into_iter().flatten().filter(|it| !told.contains(it)) {
+            self.send(conn, frame.bytes().clone());
+        }
+    }
+
+    /// Some agents talk in a session before they have told its name; that is kept in order, up to a
+    /// point no honest agent reaches.
+    fn keep_early(&mut self, id: AgentId, frame: Frame) {
+        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
+        if agent.early.len() < self.config.limits.early_max {
+            agent.early.push(frame);
+        } else {
+            self.refuse_agent(id, "it talks without end before it answers `session/new`");
+        }
+    }
+
+    /// The agent has told its name for a session: what it said there before.
+    pub(crate) fn take_early(&mut self, agent: AgentId, id: &SessionId) -> Vec<Frame> {
+        let Some(session) = self.sessions.get(id) else { return Vec::new() };
+        let Some(agent) = self.agents.get_mut(&agent) else { return Vec::new() };
+        let only = agent.seats.sessions.len() == 1;
+        let is_its = |it: &Frame| only || it.session_id().is_some_and(|it| session.is_called(&it));
+        agent.early.extract_if(.., |it| is_its(it)).collect()
+    }
+
+    /// Every name is known: what was said under others is nobody's.
+    fn forget_unclaimed(&mut self, id: AgentId) {
+        let Some(agent) = self.agents.get_mut(&id).filter(|it| !it.owes_a_name()) else { return };
+        for _ in std::mem::take(&mut agent.early) {
+            self.note(Note::Unclaimed { agent: id });
+        }
     }
 
     /// Words of a session's agent: into the log, or past it, or aside while it is being opened.
-    fn on_words(&mut self, agent: AgentId, id: &SessionId, mut frame: Frame, journaled: bool) {
+    fn on_words(&mut self, agent: AgentId, id: &SessionId, mut frame: Frame) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.agent != Some(agent) {
             return; // The session let go of it; another may serve it by now.
         }
+        let missing = session.pulse.beat(self.now);
+        let journaled = is_journaled(&frame);
         match &mut session.stage {
-            Stage::Opening(opening) => {
-                if !opening.keep(frame, self.config.limits.early_max) {
-                    self.refuse_agent(
-                        agent,
-                        "it talks without end before it answers `session/new`",
-                    );
-                }
-                return;
-            }
+            Stage::Opening(_) => return self.keep_early(agent, frame),
+            Stage::Waking(waking) if waking.is_nameless() => return self.keep_early(agent, frame),
             Stage::Waking(waking) => {
-                let max = self.config.limits.early_max;
-                let Some(new) = waking.hear(frame, journaled, self.now, max) else {
+                let Some(new) = waking.hear(frame, journaled, self.now) else {
                     return; // It tells what was said before, and the journal has that.
                 };
                 frame = new;
             }
             Stage::Importing(_) | Stage::Bound | Stage::Asleep => {}
+        }
+        if missing {
+            self.watch(id);
         }
         let frame = self.as_ours(id, frame);
         if journaled {
@@ -169,31 +248,28 @@ impl Hub {
     }
 
     fn on_agent_request(&mut self, id: AgentId, frame: &Frame) {
-        let agent = self.agents.get(&id).expect("the caller found this agent");
-        let purpose = agent.purpose.clone();
         if let Some(request) = frame.request_id() {
             // About a request of a client's own: only that client understands it.
             let Some((conn, theirs)) = self.asker(id, request) else {
                 return self.refuse_ask(id, frame);
             };
+            let session = self.session_of_request(id, request.parse().unwrap_or(0));
             let splice = Splice { request_id: Some(&theirs), ..Splice::default() };
-            let frame = frame.spliced(splice);
-            return match purpose {
-                Purpose::Session(session) => {
-                    let frame = self.as_ours(&session, frame);
-                    self.issue_passing(id, Some(&session), conn, &frame);
-                }
-                Purpose::Spare(_) | Purpose::Warm => self.issue_passing(id, None, conn, &frame),
-            };
+            let mut frame = frame.spliced(splice);
+            if let Some(session) = session.clone().or_else(|| self.whose(id, &frame)) {
+                frame = self.as_ours(&session, frame);
+            }
+            return self.issue_passing(id, session.as_ref(), conn, &frame);
         }
-        let Purpose::Session(session) = purpose else {
+        let serves = |it: &Session| it.agent == Some(id) && !it.is_opening();
+        let session = self.whose(id, frame);
+        let serving = session.filter(|it| self.sessions.get(it).is_some_and(serves));
+        let Some(session) = serving else {
+            // It names no session, or one that nobody knows yet or that let go of this agent: nobody
+            // can be asked.
             return self.refuse_ask(id, frame);
         };
-        let serves = |it: &crate::session::Session| it.agent == Some(id) && !it.is_opening();
-        if !self.sessions.get(&session).is_some_and(serves) {
-            // Nobody knows this session yet, or it let go of this agent: nobody can be asked.
-            return self.refuse_ask(id, frame);
-        }
+        self.beat(&session);
         self.prove(&session);
         self.on_ask(id, &session, frame);
     }
@@ -207,7 +283,7 @@ impl Hub {
     }
 
     /// The request of a client that an agent has under `our_id`.
-    pub(crate) fn asker(&self, agent: AgentId, our_id: &str) -> Option<(crate::ConnId, Box<str>)> {
+    pub(crate) fn asker(&self, agent: AgentId, our_id: &str) -> Option<(ConnId, Box<str>)> {
         let our_id: u64 = our_id.parse().ok()?;
         let by_route = |conn: &crate::peer::Conn| {
             let mut routes = conn.requests.iter();
@@ -229,6 +305,12 @@ impl Hub {
         }
         self.conns.iter().find_map(|(&id, conn)| by_route(conn).map(|request| (id, request)))
     }
+}
+
+/// Whether the log has messages of this kind.
+pub(crate) fn is_journaled(frame: &Frame) -> bool {
+    let row = frame.method().and_then(|it| acp::method(&it));
+    row.is_some_and(|it| it.durability == acp::Durability::Journaled)
 }
 
 /// The error object of an answer, or one that says there was none.

@@ -5,15 +5,18 @@ mod gone;
 mod heard;
 mod places;
 mod pulse;
+mod seats;
 mod warm;
 
-pub(crate) use heard::error_of;
+pub(crate) use heard::{error_of, is_journaled};
 pub(crate) use places::Start;
 pub(crate) use pulse::Pulse;
+pub use seats::AgentPool;
+pub(crate) use seats::{Seat, Seats};
 pub(crate) use warm::Shape;
 
 use crate::{
-    AgentId, ConnId, Hub, Launch, Output, SessionId, limits, peer::agent_hello, session::Way,
+    AgentId, ConnId, Hub, Launch, Output, SessionId, Time, limits, peer::agent_hello, session::Way,
     timer::Timer,
 };
 use jackfield_wire::Frame;
@@ -24,21 +27,24 @@ pub(crate) struct Agent {
     pub(crate) launch: Launch,
     pub(crate) pid: Option<u32>,
     pub(crate) phase: Phase,
-    pub(crate) purpose: Purpose,
-    /// The client whose `initialize` is answered with what this agent can do, and its request.
-    pub(crate) introduces: Option<(ConnId, Box<str>)>,
+    pub(crate) seats: Seats,
+    /// Clients whose `initialize` is answered with what this agent can do, and their requests.
+    pub(crate) introduces: Vec<(ConnId, Box<str>)>,
     pub(crate) can: Abilities,
     /// What the client it was started for had sent with `initialize`.
     pub(crate) hello: Option<Box<str>>,
     /// What it answered to `initialize`.
     pub(crate) told: Option<Box<str>>,
-    pub(crate) pulse: Pulse,
+    /// Its last word, or the last one to it.
+    pub(crate) used: Time,
     /// Asked to stop; its end is no surprise.
     pub(crate) stopping: bool,
     /// Its pipe is not read because the journal is behind.
     pub(crate) paused: bool,
     /// Requests sent to it, by our id.
     pub(crate) waiting: BTreeMap<u64, Waiting>,
+    /// What it said in sessions whose names it had not told yet.
+    pub(crate) early: Vec<Frame>,
     next_id: u64,
 }
 
@@ -48,22 +54,12 @@ pub(crate) enum Phase {
     Ready,
 }
 
-/// What a process is there for.
-#[derive(Debug, Clone)]
-pub(crate) enum Purpose {
-    /// Kept for a client that has not opened a session yet.
-    Spare(ConnId),
-    /// Serves this session, or is about to.
-    Session(SessionId),
-    /// Waits for the next session of its shape.
-    Warm,
-}
-
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Abilities {
     pub(crate) load: bool,
     pub(crate) resume: bool,
     pub(crate) fork: bool,
+    pub(crate) close: bool,
 }
 
 /// Who waits for an agent's answer.
@@ -83,12 +79,31 @@ pub(crate) enum Waiting {
     /// What is set again in a session that wakes.
     Setting(SessionId, String),
     Prompt(SessionId, u64),
+    /// Nobody waits any more. If the answer names a session, that is let go.
+    Unwanted,
 }
 
 impl Waiting {
     /// Whether the answer would let a process begin to serve.
     pub(crate) fn is_start(&self) -> bool {
         matches!(self, Waiting::Initialize | Waiting::New(_) | Waiting::Reopen(..))
+    }
+
+    /// Whether the answer tells the name of a session.
+    fn names(&self) -> bool {
+        matches!(self, Waiting::New(_) | Waiting::Reopen(_, Way::New | Way::Fork) | Waiting::Unwanted)
+    }
+
+    /// The session that it is about.
+    pub(crate) fn session(&self) -> Option<&SessionId> {
+        match self {
+            Waiting::New(id)
+            | Waiting::Reopen(id, _)
+            | Waiting::Setting(id, _)
+            | Waiting::Prompt(id, _) => Some(id),
+            Waiting::Client { session, .. } => session.as_ref(),
+            Waiting::Initialize | Waiting::Unwanted => None,
+        }
     }
 }
 
@@ -103,26 +118,25 @@ impl Agent {
         self.waiting.insert(self.next_id, waiting);
         self.next_id
     }
+
+    /// Started and introduced, or about to be, and nobody's yet.
+    pub(crate) fn is_warm(&self) -> bool {
+        self.seats.is_empty() && !self.stopping
+    }
+
+    /// Whether it has been asked for a session and has not told its name for it.
+    pub(crate) fn owes_a_name(&self) -> bool {
+        self.waiting.values().any(Waiting::names)
+    }
 }
 
 impl Hub {
-    /// Starts a process and says hello to it.
+    /// Starts a process and tells it what a client said. Without a seat for anybody it is warm.
     pub(crate) fn spawn(
         &mut self,
         launch: Launch,
-        client: Option<ConnId>,
-        purpose: Purpose,
-    ) -> AgentId {
-        let hello = client.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.clone());
-        self.spawn_told(launch, hello, purpose)
-    }
-
-    /// Starts a process and tells it what a client said.
-    pub(crate) fn spawn_told(
-        &mut self,
-        launch: Launch,
         hello: Option<Box<str>>,
-        purpose: Purpose,
+        seat: Option<Seat>,
     ) -> AgentId {
         let id = self.next_agent();
         let params = agent_hello(hello.as_deref());
@@ -130,24 +144,25 @@ impl Hub {
             launch: launch.clone(),
             pid: None,
             phase: Phase::Initializing,
-            purpose,
-            introduces: None,
+            seats: Seats::default(),
+            introduces: Vec::new(),
             can: Abilities::default(),
             hello,
             told: None,
-            pulse: Pulse::new(self.now),
+            used: self.now,
             stopping: false,
             paused: false,
             waiting: BTreeMap::new(),
+            early: Vec::new(),
             next_id: 0,
         };
+        seat.into_iter().for_each(|it| agent.seats.sit(it));
         let our_id = agent.expect(Waiting::Initialize);
         self.agents.insert(id, agent);
         let frame = Frame::request(&our_id.to_string(), "initialize", &params);
         self.outputs.push_back(Output::Spawn { agent: id, launch });
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
         self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));
-        self.watch(id);
         id
     }
 
@@ -168,20 +183,26 @@ impl Hub {
 
     /// Asks an agent something on the hub's own account.
     pub(crate) fn ask_agent(&mut self, id: AgentId, method: &str, params: &str, waiting: Waiting) {
-        let starts = waiting.is_start();
+        let (starts, session) = (waiting.is_start(), waiting.session().cloned());
         let Some(our_id) = self.agents.get_mut(&id).map(|it| it.expect(waiting)) else { return };
         if starts {
             self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));
         }
-        self.told(id, starts);
+        if let Some(session) = session {
+            self.told(&session, starts);
+        }
         let frame = Frame::request(&our_id.to_string(), method, params);
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
     }
 
-    /// An agent that is still not ready: what waits for it should not wait for ever.
+    /// An agent that is still not ready: what waits for it should not wait for ever. One that
+    /// serves others goes on without this session.
     pub(crate) fn on_start_deadline(&mut self, id: AgentId, step: u64) {
-        if self.agents.get(&id).is_some_and(|it| it.waiting.contains_key(&step)) {
-            self.stop_agent(id);
+        let Some(agent) = self.agents.get(&id) else { return };
+        let Some(waiting) = agent.waiting.get(&step).filter(|it| it.is_start()) else { return };
+        match waiting.session().filter(|it| agent.seats.has(it) && !agent.seats.is_alone(it)) {
+            Some(session) => self.give_up_on(id, &session.clone()),
+            None => self.stop_agent(id),
         }
     }
 
@@ -199,8 +220,17 @@ impl Hub {
             agent.paused = true;
             self.outputs.push_back(Output::PauseAgent { agent: agent_id });
         } else if agent.paused && held < limits.held_bytes_low {
-            agent.paused = false;
-            self.outputs.push_back(Output::ResumeAgent { agent: agent_id });
+            self.ease(agent_id);
         }
+    }
+
+    /// Reads an agent again, unless a session that it serves is still too far ahead of the journal.
+    fn ease(&mut self, id: AgentId) {
+        let low = self.config.limits.held_bytes_low;
+        let held = |it: &SessionId| self.sessions[it].gate.held_bytes();
+        let behind = self.served_by(id).iter().any(|it| low <= held(it));
+        let Some(agent) = self.agents.get_mut(&id).filter(|it| it.paused && !behind) else { return };
+        agent.paused = false;
+        self.outputs.push_back(Output::ResumeAgent { agent: id });
     }
 }

@@ -3,8 +3,8 @@
 //! An agent is alive from its start until it is asked to stop or has ended. One that is asked to
 //! stop no longer counts, although its process needs a moment.
 
-use super::{Agent, Purpose};
-use crate::{AgentId, ConnId, Hub, SessionId, Time, session::Stage};
+use super::{Agent, Seat};
+use crate::{AgentId, ConnId, Hub, Launch, SessionId, Time, session::Stage};
 use jackfield_wire::Fault;
 
 /// A start that waits for a place; each is there once.
@@ -37,7 +37,7 @@ impl Hub {
     pub(crate) fn admit(&mut self) {
         while let Some(start) = self.starts.front().cloned() {
             let wanted = self.is_wanted(&start);
-            if wanted && !self.make_place() {
+            if wanted && !self.finds_a_seat(&start) && !self.make_place() {
                 return;
             }
             match &start {
@@ -49,6 +49,33 @@ impl Hub {
             // Whatever came of it, it had its turn.
             self.starts.pop_front_if(|it| *it == start);
         }
+    }
+
+    /// Whether a process that runs has a seat for this by now.
+    fn finds_a_seat(&self, start: &Start) -> bool {
+        let hello = |conn: &ConnId| self.conns.get(conn)?.hello.as_deref();
+        match start {
+            Start::Hello(conn, _) => {
+                let launch = self.conns.get(conn).and_then(|it| it.launch.as_ref());
+                let seat = Seat::Spare(*conn);
+                launch.is_some_and(|it| self.free_seat(it, hello(conn), &seat).is_some())
+            }
+            Start::Session(id) => {
+                let Some((launch, asker)) = self.wants(id) else { return false };
+                let hello = asker.as_ref().and_then(hello);
+                self.free_seat(&launch, hello, &Seat::Session(id.clone())).is_some()
+            }
+        }
+    }
+
+    /// What a session without a process would be started with, and for whom.
+    fn wants(&self, id: &SessionId) -> Option<(Launch, Option<ConnId>)> {
+        let session = self.sessions.get(id)?;
+        if let Stage::Opening(opening) = &session.stage {
+            return Some((opening.launch.clone(), Some(opening.conn)));
+        }
+        let asker = session.asker();
+        Some((self.launch_again(id, asker), asker))
     }
 
     fn is_wanted(&self, start: &Start) -> bool {
@@ -95,31 +122,32 @@ impl Hub {
         self.config.sleep.max_live.is_none_or(|max| alive < max.max(1))
     }
 
-    /// Ends what is needed least: a warm process, else the one of the session that was not used for
-    /// the longest time. False if nothing can go.
+    /// Ends what is needed least: a warm process, else the one whose sessions were not used for the
+    /// longest time. False if nothing can go.
     pub(crate) fn free_one(&mut self, why: &str) -> bool {
         let least = |hub: &Hub, fits: &dyn Fn(&Agent) -> bool| {
             let fits = hub.agents.iter().filter(|(_, it)| !it.stopping && fits(it));
-            let by_use = |(id, it): &(&AgentId, &Agent)| (it.pulse.used, **id);
+            let by_use = |(id, it): &(&AgentId, &Agent)| (it.used, **id);
             fits.min_by_key(by_use).map(|(id, _)| *id)
         };
-        if let Some(warm) = least(self, &|it| matches!(it.purpose, Purpose::Warm)) {
+        if let Some(warm) = least(self, &Agent::is_warm) {
             self.stop_agent(warm);
             return true;
         }
-        let Some(agent) = least(self, &|it| self.may_sleep(it)) else { return false };
-        let Purpose::Session(session) = self.agents[&agent].purpose.clone() else { return false };
-        self.put_to_sleep(&session, why);
+        let Some(agent) = least(self, &|it| self.may_all_sleep(it)) else { return false };
+        for session in self.agents[&agent].seats.sessions.clone() {
+            self.put_to_sleep(&session, why);
+        }
         true
     }
 
     /// A process that waits for its client to open a session can be started again when it does.
     fn drop_spare(&mut self) -> bool {
         let idle = |it: &Agent| {
-            let spare = matches!(it.purpose, Purpose::Spare(_)) && it.is_ready();
-            spare && it.waiting.is_empty()
+            let spare = it.seats.sessions.is_empty() && !it.seats.is_empty();
+            spare && it.is_ready() && it.waiting.is_empty()
         };
-        let used = |(id, it): &(&AgentId, &Agent)| -> (Time, AgentId) { (it.pulse.used, **id) };
+        let used = |(id, it): &(&AgentId, &Agent)| -> (Time, AgentId) { (it.used, **id) };
         let spare = self.agents.iter().filter(|(_, it)| idle(it)).min_by_key(used);
         let Some(spare) = spare.map(|(id, _)| *id) else { return false };
         self.stop_agent(spare);

@@ -1,10 +1,11 @@
-//! When an agent was last heard and last used: what sleep and liveness go by.
+//! When a session's agent was last heard in it, and when either was last used: what sleep and
+//! liveness go by. A process that serves several sessions can be silent in one of them.
 
-use crate::{AgentId, Hub, Time, timer::Timer};
+use crate::{Hub, SessionId, Time, timer::Timer};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pulse {
-    /// Since when nothing was heard that was due: its last word, or what it was last asked.
+    /// Since when nothing was heard that was due: the agent's last word, or what it was last asked.
     pub(crate) since: Time,
     /// Its last word, or the last one to it.
     pub(crate) used: Time,
@@ -16,11 +17,7 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    pub(crate) fn new(now: Time) -> Pulse {
-        Pulse { since: now, used: now, quiet: None, watched: false, counted: false }
-    }
-
-    /// It said something. Returns whether a timer is missing; in a stream of words none is.
+    /// The agent said something. Returns whether a timer is missing; in a stream of words none is.
     pub(crate) fn beat(&mut self, now: Time) -> bool {
         self.since = now;
         self.used = now;
@@ -40,44 +37,55 @@ impl Pulse {
 }
 
 impl Hub {
-    /// Something that counts was said to an agent or by it: it is looked at when it falls silent.
-    pub(crate) fn watch(&mut self, id: AgentId) {
+    /// The agent of a session was heard in it.
+    pub(crate) fn beat(&mut self, id: &SessionId) {
         let now = self.now;
-        let Some(agent) = self.agents.get_mut(&id) else { return };
-        if !agent.pulse.watched {
-            agent.pulse.watched = true;
-            let at = now.plus(self.config.liveness.soonest_ms());
-            self.timers.set(at, Timer::Silence(id));
+        if self.sessions.get_mut(id).is_some_and(|it| it.pulse.beat(now)) {
+            self.watch(id);
         }
-        if !agent.pulse.counted {
-            agent.pulse.counted = true;
+    }
+
+    /// Something that counts was said in a session: it is looked at when it falls silent.
+    pub(super) fn watch(&mut self, id: &SessionId) {
+        let now = self.now;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if !session.pulse.watched {
+            session.pulse.watched = true;
+            let at = now.plus(self.config.liveness.soonest_ms());
+            self.timers.set(at, Timer::Silence(id.clone()));
+        }
+        if !session.pulse.counted {
+            session.pulse.counted = true;
             if let Some(ms) = self.config.sleep.idle_after_ms {
-                self.timers.set(now.plus(ms), Timer::Idle(id));
+                self.timers.set(now.plus(ms), Timer::Idle(id.clone()));
             }
         }
     }
 
-    /// An agent was told something. If it `owes` words for that, its silence counts from now on.
-    pub(crate) fn told(&mut self, id: AgentId, owes: bool) {
+    /// The agent of a session was told something. If it `owes` words for that, its silence counts
+    /// from now on.
+    pub(crate) fn told(&mut self, id: &SessionId, owes: bool) {
         let now = self.now;
-        let Some(agent) = self.agents.get_mut(&id) else { return };
-        agent.pulse.used = now;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(agent) = session.agent.and_then(|it| self.agents.get_mut(&it)) else { return };
+        agent.used = now;
+        session.pulse.used = now;
         if owes {
-            agent.pulse.since = now;
-            agent.pulse.quiet = None;
+            session.pulse.since = now;
+            session.pulse.quiet = None;
         }
         self.watch(id);
     }
 
-    pub(crate) fn look_again(&mut self, id: AgentId, at: Time) {
-        let Some(agent) = self.agents.get_mut(&id) else { return };
-        agent.pulse.watched = true;
-        self.timers.set(at, Timer::Silence(id));
+    pub(crate) fn look_again(&mut self, id: &SessionId, at: Time) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.pulse.watched = true;
+        self.timers.set(at, Timer::Silence(id.clone()));
     }
 
-    pub(crate) fn count_again(&mut self, id: AgentId, at: Time) {
-        let Some(agent) = self.agents.get_mut(&id) else { return };
-        agent.pulse.counted = true;
-        self.timers.set(at, Timer::Idle(id));
+    pub(crate) fn count_again(&mut self, id: &SessionId, at: Time) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.pulse.counted = true;
+        self.timers.set(at, Timer::Idle(id.clone()));
     }
 }

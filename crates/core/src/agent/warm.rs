@@ -1,7 +1,7 @@
 //! Warm processes: started and introduced before anybody asks, so that the next session of the same
 //! shape begins at once.
 
-use super::{Agent, Purpose};
+use super::{Agent, Seat};
 use crate::{
     AgentId, Hub, Launch, Time, limits,
     restart::{Restarts, Verdict},
@@ -28,7 +28,7 @@ impl Hub {
     /// A session was opened: others of its shape may follow.
     pub(crate) fn keep_warm(&mut self, agent: AgentId) {
         let it = &self.agents[&agent];
-        if self.config.warm.get(&it.launch.name).is_none_or(|it| *it == 0) {
+        if self.wanted_warm(&it.launch.name) == 0 {
             return;
         }
         if let Some(shape) = self.warm.iter_mut().find(|shape| shape.fits(it)) {
@@ -45,6 +45,10 @@ impl Hub {
         self.warm_up();
     }
 
+    fn wanted_warm(&self, agent: &str) -> usize {
+        self.config.pools.get(agent).map_or(0, |it| it.warm)
+    }
+
     /// Starts what is missing, as long as there is room that nobody else needs.
     pub(crate) fn warm_up(&mut self) {
         let mut at = 0;
@@ -56,9 +60,8 @@ impl Hub {
                 continue;
             }
             let shape = &self.warm[at];
-            let wanted = self.config.warm.get(&shape.launch.name).copied().unwrap_or(0);
-            let of_shape =
-                |it: &&Agent| matches!(it.purpose, Purpose::Warm) && !it.stopping && shape.fits(it);
+            let wanted = self.wanted_warm(&shape.launch.name);
+            let of_shape = |it: &&Agent| it.is_warm() && shape.fits(it);
             let missing = wanted.saturating_sub(self.agents.values().filter(of_shape).count());
             let (launch, hello) = (shape.launch.clone(), shape.hello.clone());
             if let Verdict::At(at) = verdict {
@@ -68,23 +71,25 @@ impl Hub {
                     if self.stopping || !self.starts.is_empty() || !self.has_room() {
                         return;
                     }
-                    self.spawn_told(launch.clone(), hello.clone(), Purpose::Warm);
+                    let agent = self.spawn(launch.clone(), hello.clone(), None);
+                    if let Some(ms) = self.config.sleep.idle_after_ms {
+                        self.timers.set(self.now.plus(ms), Timer::WarmIdle(agent));
+                    }
                 }
             }
             at += 1;
         }
     }
 
-    /// A warm process of this shape, the readiest one; it serves `purpose` from now on.
+    /// A seat in a warm process of this shape, the readiest one.
     pub(crate) fn take_warm(
         &mut self,
         launch: &Launch,
         hello: Option<&str>,
-        purpose: Purpose,
+        seat: &Seat,
     ) -> Option<AgentId> {
         let fits = |it: &&mut Agent| {
-            let warm = matches!(it.purpose, Purpose::Warm) && !it.stopping;
-            warm && it.launch == *launch && it.hello.as_deref() == hello
+            it.is_warm() && it.launch == *launch && it.hello.as_deref() == hello
         };
         let mut fitting = self.agents.iter_mut().map(|(id, it)| (*id, it));
         let mut found = None;
@@ -96,8 +101,8 @@ impl Hub {
             }
         }
         let (id, agent) = found?;
-        agent.purpose = purpose;
-        self.told(id, false);
+        agent.seats.sit(seat.clone());
+        agent.used = self.now;
         Some(id)
     }
 
@@ -114,11 +119,12 @@ impl Hub {
     }
 
     /// A warm process was not taken for a while: it goes, with its shape, if no session was opened.
-    pub(crate) fn on_warm_idle(&mut self, id: AgentId, idle_after_ms: u64) {
-        let agent = &self.agents[&id];
+    pub(crate) fn on_warm_idle(&mut self, id: AgentId) {
+        let Some(idle_after_ms) = self.config.sleep.idle_after_ms else { return };
+        let Some(agent) = self.agents.get(&id).filter(|it| it.is_warm()) else { return };
         let shape = self.warm.iter().position(|it| it.fits(agent));
         match shape.map(|it| (it, self.warm[it].used.plus(idle_after_ms))) {
-            Some((_, due)) if self.now < due => self.count_again(id, due),
+            Some((_, due)) if self.now < due => self.timers.set(due, Timer::WarmIdle(id)),
             Some((shape, _)) => self.forget_shape(shape),
             None => self.stop_agent(id),
         }
@@ -133,7 +139,7 @@ impl Hub {
 
     fn forget_shape(&mut self, at: usize) {
         let shape = self.warm.remove(at);
-        let of_shape = |it: &Agent| matches!(it.purpose, Purpose::Warm) && shape.fits(it);
+        let of_shape = |it: &Agent| it.is_warm() && shape.fits(it);
         let agents = self.agents.iter().filter(|(_, it)| of_shape(it));
         let agents: Vec<AgentId> = agents.map(|(id, _)| *id).collect();
         for agent in agents {

@@ -39,7 +39,7 @@ impl Hub {
     fn perform(&mut self, id: &SessionId, seq: Seq, effect: Effect) {
         match effect {
             Effect::ToAgent { agent, text } => {
-                self.told(agent, false);
+                self.told(id, false);
                 self.outputs.push_back(Output::ToAgent { agent, text });
             }
             Effect::ToClient { conn, text } => self.send_after(id, seq, conn, text),

@@ -101,10 +101,7 @@ impl Hub {
         frame: &Frame,
     ) {
         let id: Box<str> = frame.id().expect("a request has an id").into();
-        let journaled = frame
-            .method()
-            .and_then(|it| acp::method(&it))
-            .is_some_and(|row| row.durability == acp::Durability::Journaled);
+        let journaled = crate::agent::is_journaled(frame);
         let waiting = Waiting::Client {
             conn,
             id: id.clone(),
@@ -174,11 +171,8 @@ impl Hub {
     }
 
     /// The session whose log a request waited for, so that nothing about it overtakes it.
-    fn session_of_request(&self, agent: AgentId, our_id: u64) -> Option<SessionId> {
-        match self.agents.get(&agent)?.waiting.get(&our_id)? {
-            Waiting::Client { session, .. } => session.clone(),
-            _ => None,
-        }
+    pub(crate) fn session_of_request(&self, agent: AgentId, our_id: u64) -> Option<SessionId> {
+        self.agents.get(&agent)?.waiting.get(&our_id)?.session().cloned()
     }
 
     /// A client answers what it was asked.
@@ -188,7 +182,7 @@ impl Hub {
         let Some(issued) = our_id.and_then(|id| it.asked.remove(&id)) else { return };
         match issued {
             Issued::Ask(session, ask) => self.settle_ask(&session, ask, conn, frame),
-            Issued::Passing(agent, theirs) => {
+            Issued::Passing(agent, theirs, _) => {
                 let text = frame.with_id(&theirs).bytes().clone();
                 self.outputs.push_back(Output::ToAgent { agent, text });
             }
@@ -208,7 +202,7 @@ impl Hub {
     /// Agents that asked this one client get no answer from it.
     fn refuse_passing(&mut self, asked: Vec<Issued>) {
         for issued in asked {
-            if let Issued::Passing(agent, theirs) = issued {
+            if let Issued::Passing(agent, theirs, _) = issued {
                 let why = "the client that was asked is gone".to_owned();
                 let frame = Frame::error_for(&theirs, &Fault::Internal { why });
                 self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
@@ -226,7 +220,7 @@ impl Hub {
         }
         self.refuse_passing(conn.asked.into_values().collect());
         if let Some(spare) = conn.spare {
-            self.stop_agent(spare);
+            self.leave_spare(spare, id);
         }
         self.abandon_openings(id);
         self.abandon_imports(id);

@@ -60,8 +60,8 @@ pub(crate) enum Route {
 pub(crate) enum Issued {
     /// A journaled ask of a session; others may have been sent it too.
     Ask(SessionId, u64),
-    /// For this client alone: the agent and its own id.
-    Passing(AgentId, Box<str>),
+    /// For this client alone: the agent, its own id, and the session if it is about one.
+    Passing(AgentId, Box<str>, Option<SessionId>),
 }
 
 impl Conn {

@@ -3,7 +3,7 @@
 use super::conn::Abilities;
 use crate::{
     ConnId, Hub, Seq,
-    agent::{Purpose, Start},
+    agent::{Seat, Start},
 };
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Map, Value, json};
@@ -47,11 +47,14 @@ impl Hub {
     pub(crate) fn introduce(&mut self, conn: ConnId, request: &str) {
         let Some(it) = self.conns.get(&conn) else { return };
         let (Some(launch), hello) = (it.launch.clone(), it.hello.clone()) else { return };
-        let warm = self.take_warm(&launch, hello.as_deref(), Purpose::Spare(conn));
-        let agent = match warm {
+        let seat = Seat::Spare(conn);
+        let found = self
+            .take_seat(&launch, hello.as_deref(), &seat)
+            .or_else(|| self.take_warm(&launch, hello.as_deref(), &seat));
+        let agent = match found {
             Some(agent) => agent,
             None if self.has_place(&Start::Hello(conn, request.into())) => {
-                self.spawn_told(launch, hello, Purpose::Spare(conn))
+                self.spawn(launch, hello, Some(seat))
             }
             None => return,
         };
@@ -61,7 +64,7 @@ impl Hub {
         let spare = self.agents.get_mut(&agent).expect("found above");
         match spare.told.as_deref().map(|it| hub_capabilities(Some(it))) {
             Some(told) => self.answer(conn, request, Ok(&told)),
-            None => spare.introduces = Some((conn, request.into())),
+            None => spare.introduces.push((conn, request.into())),
         }
     }
 }

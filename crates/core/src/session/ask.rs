@@ -4,7 +4,6 @@
 use super::rules::{answer_of, params_of};
 use crate::{
     AgentId, ConnId, Hub, Note, Output, Seq, SessionId, TERMINAL_PREFIX, Time,
-    agent::Purpose,
     fanout::cancel_notice,
     log::{Body, Effect, Json},
     peer::{Conn, Issued},
@@ -141,7 +140,7 @@ impl Hub {
         let Some(it) = self.conns.get_mut(&conn).filter(|it| it.passing() < max) else {
             return self.refuse_ask(agent, frame);
         };
-        let our_id = it.issue(Issued::Passing(agent, theirs)).to_string();
+        let our_id = it.issue(Issued::Passing(agent, theirs, id.cloned())).to_string();
         let text = frame.with_id(&our_id).bytes().clone();
         match id {
             Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
@@ -220,7 +219,7 @@ impl Hub {
         self.append(id, Body::Answered { ask: number, by, answer: Json::trusted(answer) });
         let text = frame.with_id(&ask.theirs).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
-        self.told(ask.agent, true);
+        self.told(id, true);
     }
 
     /// The event that an ask is settled goes by: who was asked and did not answer need not.
@@ -237,31 +236,35 @@ impl Hub {
     /// The session is gone, and with it the asks its clients were sent.
     pub(crate) fn withdraw_asks_of(&mut self, id: &SessionId) {
         let of_session = |it: &Issued| matches!(it, Issued::Ask(session, _) if session == id);
-        for (conn, notice) in self.take_back(of_session) {
+        for (conn, _, notice) in self.take_back(of_session) {
             self.send(conn, notice);
         }
     }
 
     /// Clients who were asked something by an agent that is gone need not answer.
-    pub(crate) fn withdraw_passing(&mut self, agent: AgentId, purpose: &Purpose) {
-        let of_agent = |it: &Issued| matches!(it, Issued::Passing(of, _) if *of == agent);
-        for (conn, text) in self.take_back(of_agent) {
-            match purpose {
-                // The ask itself may still wait for the log.
-                Purpose::Session(id) if self.sessions.contains_key(id) => {
-                    self.after_log(id, Effect::ToClient { conn, text });
-                }
-                _ => self.send(conn, text),
+    pub(crate) fn withdraw_passing(&mut self, agent: AgentId) {
+        let of_agent = |it: &Issued| matches!(it, Issued::Passing(of, ..) if *of == agent);
+        for (conn, issued, text) in self.take_back(of_agent) {
+            self.tell_withdrawn(conn, &issued, text);
+        }
+    }
+
+    /// The ask itself may still wait for the log of its session.
+    fn tell_withdrawn(&mut self, conn: ConnId, issued: &Issued, text: Bytes) {
+        match issued {
+            Issued::Passing(_, _, Some(id)) if self.sessions.contains_key(id) => {
+                self.after_log(id, Effect::ToClient { conn, text });
             }
+            _ => self.send(conn, text),
         }
     }
 
     /// Forgets what clients were asked; returns what to tell them.
-    fn take_back(&mut self, which: impl Fn(&Issued) -> bool) -> Vec<(ConnId, Bytes)> {
+    fn take_back(&mut self, which: impl Fn(&Issued) -> bool) -> Vec<(ConnId, Issued, Bytes)> {
         let mut notices = Vec::new();
         for (&conn, it) in &mut self.conns {
             let asked = it.asked.extract_if(.., |_, issued| which(issued));
-            notices.extend(asked.map(|(request, _)| (conn, cancel_notice(request))));
+            notices.extend(asked.map(|(request, it)| (conn, it, cancel_notice(request))));
         }
         notices
     }
@@ -280,41 +283,38 @@ impl Hub {
                 };
                 let text = Frame::result_for(&ask.theirs, result).bytes().clone();
                 self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
-                self.told(ask.agent, true);
+                self.told(id, true);
             }
         }
     }
 
     /// The agent itself no longer wants an answer.
-    pub(crate) fn on_ask_withdrawn(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
+    pub(crate) fn on_ask_withdrawn(&mut self, agent: AgentId, frame: &Frame) {
         let Some(request) = frame.request_id() else { return };
-        let mut open = self.sessions.get(id).into_iter().flat_map(|it| it.asks.iter());
         let is_it = |it: &Ask| it.agent == agent && &*it.theirs == request;
-        let number = open.find(|(_, it)| is_it(it)).map(|(&it, _)| it);
-        if let (Some(number), Some(session)) = (number, self.sessions.get_mut(id)) {
-            let ask = session.asks.remove(&number).expect("found above");
-            self.remember_settled(id, number, "the agent withdrew it".into());
-            self.append(id, voided(number, "the agent withdrew it"));
-            let text = Frame::error_for(&ask.theirs, &Fault::Cancelled).bytes().clone();
-            return self.after_log(id, Effect::ToAgent { agent, text });
-        }
-        self.on_passing_withdrawn(agent, frame);
+        let open = self.served_by(agent).into_iter().find_map(|id| {
+            let mut asks = self.sessions[&id].asks.iter();
+            asks.find(|(_, it)| is_it(it)).map(|(&number, _)| (id.clone(), number))
+        });
+        let Some((id, number)) = open else { return self.on_passing_withdrawn(agent, request) };
+        let session = self.sessions.get_mut(&id).expect("found above");
+        let ask = session.asks.remove(&number).expect("found above");
+        self.remember_settled(&id, number, "the agent withdrew it".into());
+        self.append(&id, voided(number, "the agent withdrew it"));
+        let text = Frame::error_for(&ask.theirs, &Fault::Cancelled).bytes().clone();
+        self.after_log(&id, Effect::ToAgent { agent, text });
     }
 
     /// The agent no longer wants the answer of the one client it asked.
-    pub(crate) fn on_passing_withdrawn(&mut self, agent: AgentId, frame: &Frame) {
-        let Some(request) = frame.request_id() else { return };
+    fn on_passing_withdrawn(&mut self, agent: AgentId, request: &str) {
+        let is_it = |it: &Issued| matches!(it, Issued::Passing(of, theirs, _) if *of == agent && &**theirs == request);
         let asked_of = self.conns.iter().find_map(|(&conn, it)| {
-            let is_it = |it: &Issued| matches!(it, Issued::Passing(of, theirs) if *of == agent && &**theirs == request);
-            it.asked.iter().find(|(_, it)| is_it(it)).map(|(&our_id, _)| (conn, our_id))
+            let asked = it.asked.iter().find(|(_, it)| is_it(it));
+            asked.map(|(&our_id, it)| (conn, our_id, it.clone()))
         });
-        if let Some((conn, our_id)) = asked_of {
+        if let Some((conn, our_id, issued)) = asked_of {
             // The client still owes one answer, and the agent still gets it.
-            let text = cancel_notice(our_id);
-            match self.agents.get(&agent).map(|it| it.purpose.clone()) {
-                Some(Purpose::Session(id)) => self.after_log(&id, Effect::ToClient { conn, text }),
-                _ => self.send(conn, text),
-            }
+            self.tell_withdrawn(conn, &issued, cancel_notice(our_id));
         }
     }
 }

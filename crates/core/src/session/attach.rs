@@ -89,6 +89,7 @@ impl Hub {
     /// Forgets a session that is no longer ours; whoever still waits in it is told.
     pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.remove(id) else { return };
+        let theirs = session.theirs().clone();
         for (conn, subscriber) in session.subscribers {
             self.dismiss(id, conn, subscriber, fault);
         }
@@ -106,7 +107,7 @@ impl Hub {
             self.answer(conn, &request, Err(fault));
         }
         if let Some(agent) = session.agent {
-            self.stop_agent(agent);
+            self.leave(agent, id, &theirs);
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     AgentId, Hub, Note, SessionId, Time,
-    agent::{Agent, Waiting},
+    agent::{Agent, Waiting, is_journaled},
     limits,
     log::{Body, Json, Outcome, Rung},
     timer::Timer,
@@ -46,8 +46,6 @@ pub(crate) struct Waking {
     retells: bool,
     /// It said something of the conversation.
     tells: bool,
-    /// What it said in a session whose name it had not told yet.
-    early: Vec<Frame>,
     pub(super) found: Option<Found>,
     /// It was refused once because somebody else has the session open.
     was_locked: bool,
@@ -87,23 +85,14 @@ impl Waking {
         self.found.as_ref()?.theirs.as_ref()
     }
 
-    /// What the agent says now: the frame, if it is for everyone to hear now. `None` also for what
-    /// was too much to keep.
-    pub(crate) fn hear(
-        &mut self,
-        frame: Frame,
-        journaled: bool,
-        now: Time,
-        max: usize,
-    ) -> Option<Frame> {
-        if self.found.is_none() && matches!(self.way, Some(Way::New | Way::Fork)) {
-            let past = self.way == Some(Way::Fork) && journaled && self.is_past(&frame, now);
-            if !past && self.early.len() < max {
-                self.early.push(frame);
-            }
-            return None;
-        }
-        let past = journaled && self.is_past(&frame, now);
+    /// Whether it was asked for a new session and has not told its name.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.found.is_none() && matches!(self.way, Some(Way::New | Way::Fork))
+    }
+
+    /// What the agent says now: the frame, if it is for everyone to hear now.
+    pub(crate) fn hear(&mut self, frame: Frame, journaled: bool, now: Time) -> Option<Frame> {
+        let past = journaled && self.found.is_none() && self.is_past(&frame, now);
         (!past).then_some(frame)
     }
 
@@ -111,7 +100,7 @@ impl Waking {
     /// and some go on after they have answered `session/load`.
     fn is_past(&mut self, update: &Frame, now: Time) -> bool {
         let kind = update.update().unwrap_or_default();
-        if self.found.is_some() || PRESENT.contains(&&*kind) {
+        if PRESENT.contains(&&*kind) {
             return false;
         }
         self.retells |= kind == "user_message_chunk";
@@ -181,12 +170,13 @@ impl Hub {
     pub(crate) fn on_reopened(&mut self, agent: AgentId, id: &SessionId, way: Way, frame: &Frame) {
         let is_its = self.sessions.get(id).is_some_and(|it| it.agent == Some(agent));
         if !is_its || self.waking(id).is_none() {
-            return self.stop_agent(agent);
+            return; // It let go of this process.
         }
         let Some(result) = frame.result() else {
             return self.on_refused(agent, id, way, frame);
         };
-        let named = frame.session_id().map(|it| Arc::from(it.as_ref()));
+        let named = frame.session_id().filter(|it| self.is_free_name(agent, id, it));
+        let named = named.map(|it| Arc::from(it.as_ref()));
         match (way, named) {
             (Way::Resume, _) => self.found(agent, id, Rung::Resumed, result, None),
             (Way::Load, _) => self.listen(agent, id, result),
@@ -277,11 +267,15 @@ impl Hub {
         setup: &str,
         theirs: Option<Arc<str>>,
     ) {
+        let now = self.now;
         let Some(waking) = self.waking(id) else { return };
         let setup = without_session_id(setup);
         waking.found = Some(Found { rung, setup, theirs, digest: None });
-        for early in std::mem::take(&mut waking.early) {
-            self.on_agent(agent, early);
+        for early in self.take_early(agent, id) {
+            let retells = rung == Rung::Forked && is_journaled(&early);
+            if !retells || !self.waking(id).is_some_and(|it| it.is_past(&early, now)) {
+                self.on_agent(agent, early);
+            }
         }
         if rung == Rung::Reseeded {
             self.recall(agent, id);
@@ -315,6 +309,7 @@ impl Hub {
         if let Some((turn, prompt)) = waking.again {
             self.prompt_again(agent, id, turn, &prompt);
         }
+        self.warm_up();
         self.pump(id);
     }
 

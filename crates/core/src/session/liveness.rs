@@ -3,8 +3,8 @@
 
 use super::{Session, list::rfc3339, sentence};
 use crate::{
-    AgentId, Hub, SessionId, Time,
-    agent::{Agent, Phase as Stand, Purpose, Start, Waiting},
+    Hub, SessionId, Time,
+    agent::{Agent, Phase as Stand, Start},
     limits,
     log::Body,
 };
@@ -89,10 +89,8 @@ impl Liveness {
 }
 
 impl Hub {
-    /// What an agent's session waits for; nothing if it is at rest.
-    fn phase(&self, agent: &Agent) -> Option<Phase> {
-        let Purpose::Session(id) = &agent.purpose else { return None };
-        let session = self.sessions.get(id)?;
+    /// What a session with a process waits for; nothing if it is at rest.
+    fn phase(id: &SessionId, session: &Session, agent: &Agent) -> Option<Phase> {
         if !session.asks.is_empty() {
             return Some(Phase::Human);
         }
@@ -100,7 +98,7 @@ impl Hub {
             let starts = agent.pid.is_none();
             return Some(if starts { Phase::Starting } else { Phase::Initializing });
         }
-        if agent.waiting.values().any(Waiting::is_start) {
+        if agent.waiting.values().any(|it| it.is_start() && it.session() == Some(id)) {
             return Some(Phase::Opening);
         }
         session.turn.as_ref()?;
@@ -108,13 +106,15 @@ impl Hub {
         Some(if runs { Phase::Tool } else { Phase::Thinking })
     }
 
-    /// Time has passed since an agent was last looked at.
-    pub(crate) fn on_silence(&mut self, id: AgentId) {
-        let Some(agent) = self.agents.get_mut(&id).filter(|it| !it.stopping) else { return };
-        agent.pulse.looked();
-        let (since, paused) = (agent.pulse.since, agent.paused);
-        let said = agent.pulse.quiet.is_some();
-        let Some(phase) = self.phase(&self.agents[&id]) else { return };
+    /// Time has passed since a session was last looked at.
+    pub(crate) fn on_silence(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.pulse.looked();
+        let (since, said) = (session.pulse.since, session.pulse.quiet.is_some());
+        let agent = session.agent.and_then(|it| self.agents.get(&it));
+        let Some(agent) = agent.filter(|it| !it.stopping) else { return };
+        let paused = agent.paused;
+        let Some(phase) = Hub::phase(id, session, agent) else { return };
         let Some((soft, hard)) = self.config.liveness.of(phase) else { return };
         if paused {
             // It may say a lot: nobody reads it until the journal has caught up.
@@ -137,36 +137,34 @@ impl Hub {
     }
 
     /// The silence is a fact, said once.
-    fn say_quiet(&mut self, id: AgentId, phase: Phase, since: Time) {
-        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
-        agent.pulse.quiet = Some(since);
-        let Purpose::Session(session) = agent.purpose.clone() else { return };
-        let Some(it) = self.sessions.get(&session).filter(|it| !it.is_opening()) else { return };
-        let turn = it.turn.as_ref().map_or(0, |it| it.number);
-        let waits = self.sentence(it, &self.agents[&id], phase).into();
+    fn say_quiet(&mut self, id: &SessionId, phase: Phase, since: Time) {
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        session.pulse.quiet = Some(since);
+        if session.is_opening() {
+            return;
+        }
+        let turn = session.turn.as_ref().map_or(0, |it| it.number);
+        let waits = self.sentence(&self.sessions[id], phase).into();
         let phase = phase.as_str().into();
-        self.append(&session, Body::Quiet { turn, phase, since, waits });
+        self.append(id, Body::Quiet { turn, phase, since, waits });
     }
 
     /// The silence was longer than the configuration allows: the turn is cancelled, and says why.
-    fn end_overdue(&mut self, id: AgentId, phase: Phase) {
-        let Purpose::Session(session) = self.agents[&id].purpose.clone() else { return };
-        let Some(it) = self.sessions.get(&session) else { return };
-        let why = self.sentence(it, &self.agents[&id], phase);
+    fn end_overdue(&mut self, id: &SessionId, phase: Phase) {
+        let why = self.sentence(&self.sessions[id], phase);
         let why = format!("the limit of `[liveness]` was reached: {why}");
-        self.stop_overdue(&session, why);
+        self.stop_overdue(id, why);
     }
 
-    fn sentence(&self, session: &Session, agent: &Agent, phase: Phase) -> String {
-        let silent = self.now.since(agent.pulse.since);
+    fn sentence(&self, session: &Session, phase: Phase) -> String {
+        let silent = self.now.since(session.pulse.since);
         let ask = session.asks.iter().next().map(|(number, it)| (*number, it.at));
         sentence::of(phase, silent, &session.calls, ask, self.now)
     }
 
     /// One word for where a session stands.
     pub(crate) fn shown(&self, id: &SessionId, session: &Session) -> &'static str {
-        let agent = session.agent.and_then(|it| self.agents.get(&it));
-        if agent.is_some_and(|it| it.pulse.quiet.is_some()) {
+        if session.agent.is_some() && session.pulse.quiet.is_some() {
             return "quiet";
         }
         if self.place_in_line(id).is_some() { "waiting" } else { session.shown() }
@@ -186,10 +184,10 @@ impl Hub {
             return;
         }
         let Some(agent) = session.agent.and_then(|it| self.agents.get(&it)) else { return };
-        let Some(phase) = self.phase(agent) else { return };
+        let Some(phase) = Hub::phase(id, session, agent) else { return };
         row["phase"] = json!(phase.as_str());
-        row["doing"] = json!(self.sentence(session, agent, phase));
-        if let Some(since) = agent.pulse.quiet {
+        row["doing"] = json!(self.sentence(session, phase));
+        if let Some(since) = session.pulse.quiet {
             row["quietSince"] = json!(rfc3339(since.0));
         }
     }

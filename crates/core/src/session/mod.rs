@@ -37,6 +37,7 @@ pub(crate) use way::Way;
 
 use crate::{
     AgentId, ConnId, SessionId,
+    agent::Pulse,
     fanout::Subscriber,
     log::{Gate, State},
     restart::Restarts,
@@ -66,6 +67,9 @@ pub(crate) struct Session {
     pub(crate) subscribers: BTreeMap<ConnId, Subscriber>,
     pub(crate) stage: Stage,
     pub(crate) agent: Option<AgentId>,
+    /// A process that it left and that serves others since.
+    pub(crate) last: Option<AgentId>,
+    pub(crate) pulse: Pulse,
     pub(crate) turn: Option<Turn>,
     /// Prompts that run as soon as they can. What waits only in the log is held.
     pub(crate) queue: VecDeque<Prompt>,
@@ -107,6 +111,8 @@ impl Session {
             subscribers: BTreeMap::new(),
             stage,
             agent: None,
+            last: None,
+            pulse: Pulse::default(),
             turn: None,
             queue: VecDeque::new(),
             parked: VecDeque::new(),
@@ -168,6 +174,12 @@ impl Session {
     pub(crate) fn owes_nothing(&self, conn: ConnId) -> bool {
         let settled = |it: &Subscriber| it.owed.is_empty() && !it.has_deferred();
         self.gate.is_clear() && self.subscribers.get(&conn).is_none_or(settled)
+    }
+
+    /// Whose request it would be woken for.
+    pub(crate) fn asker(&self) -> Option<ConnId> {
+        let prompt = self.queue.front().map(|it| it.conn);
+        prompt.or_else(|| self.parked.front().map(|it| it.0))
     }
 
     /// Who drives: the client whose prompt runs.

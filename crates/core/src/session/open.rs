@@ -3,7 +3,7 @@
 use super::{Session, Stage};
 use crate::{
     AgentId, ConnId, Hub, Launch, Note, SessionId,
-    agent::{Purpose, Start, Waiting},
+    agent::{Seat, Start, Waiting},
     fanout::{Phase, Subscriber},
     log::{Body, Json, State},
     peer::error_frame,
@@ -20,21 +20,7 @@ pub(crate) struct Opening {
     frame: Frame,
     cwd: String,
     /// Which agent is to serve it.
-    launch: Launch,
-    /// What the agent said before it answered.
-    early: Vec<Frame>,
-}
-
-impl Opening {
-    /// Some agents talk before they answer; that is kept in order. False at a point no honest agent
-    /// reaches.
-    pub(crate) fn keep(&mut self, frame: Frame, max: usize) -> bool {
-        let room = self.early.len() < max;
-        if room {
-            self.early.push(frame);
-        }
-        room
-    }
+    pub(crate) launch: Launch,
 }
 
 impl Hub {
@@ -52,7 +38,6 @@ impl Hub {
             frame: frame.clone(),
             cwd: cwd.to_owned(),
             launch,
-            early: Vec::new(),
         };
         let state = State::default();
         self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
@@ -68,18 +53,37 @@ impl Hub {
         };
         let (conn, launch) = (opening.conn, opening.launch.clone());
         let hello = self.conns.get(&conn).and_then(|it| it.hello.clone());
-        let purpose = Purpose::Session(id.clone());
-        let waits = self
-            .take_spare(conn, &launch, id)
-            .or_else(|| self.take_warm(&launch, hello.as_deref(), purpose.clone()));
-        let agent = match waits {
-            Some(agent) => agent,
-            None if self.has_place(&Start::Session(id.clone())) => {
-                self.spawn_told(launch, hello, purpose)
-            }
-            None => return,
-        };
-        self.sessions.get_mut(id).expect("found above").agent = Some(agent);
+        if let Some(agent) = self.seat(id, &launch, Some(conn), hello) {
+            self.sit_down(agent, id);
+        }
+    }
+
+    /// A seat for a session, the nearest first: the one kept for the client, one in a process that
+    /// runs, one in a warm process, one in a new process if there is a place for it.
+    pub(super) fn seat(
+        &mut self,
+        id: &SessionId,
+        launch: &Launch,
+        asker: Option<ConnId>,
+        hello: Option<Box<str>>,
+    ) -> Option<AgentId> {
+        let seat = Seat::Session(id.clone());
+        let found = asker
+            .and_then(|it| self.take_spare(it, launch, id))
+            .or_else(|| self.take_seat(launch, hello.as_deref(), &seat))
+            .or_else(|| self.take_warm(launch, hello.as_deref(), &seat));
+        if found.is_some() {
+            return found;
+        }
+        let place = self.has_place(&Start::Session(id.clone()));
+        place.then(|| self.spawn(launch.clone(), hello, Some(seat)))
+    }
+
+    /// The session has a process; if that is ready, it is asked for the session.
+    pub(super) fn sit_down(&mut self, agent: AgentId, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        (session.agent, session.last) = (Some(agent), None);
+        self.told(id, true);
         if self.agents[&agent].is_ready() {
             self.on_agent_ready(agent, id);
         }
@@ -118,7 +122,7 @@ impl Hub {
     }
 
     /// The process kept for this client, if it is of this agent.
-    pub(crate) fn take_spare(
+    fn take_spare(
         &mut self,
         conn: ConnId,
         launch: &Launch,
@@ -126,19 +130,19 @@ impl Hub {
     ) -> Option<AgentId> {
         let it = self.conns.get_mut(&conn)?;
         let spare = it.spare?;
-        let agent = self.agents.get_mut(&spare)?;
+        let agent = self.agents.get(&spare)?;
         let same = agent.launch.name == launch.name && agent.launch.argv == launch.argv;
         if agent.stopping || !same {
             return None;
         }
-        agent.purpose = Purpose::Session(session.clone());
         it.spare = None;
+        self.change_seat(spare, &Seat::Spare(conn), Seat::Session(session.clone()));
         Some(spare)
     }
 
     /// The agent of a session that is being opened or woken can be spoken to.
     pub(crate) fn on_agent_ready(&mut self, agent: AgentId, id: &SessionId) {
-        let Some(session) = self.sessions.get(id) else { return self.stop_agent(agent) };
+        let Some(session) = self.sessions.get(id) else { return };
         match &session.stage {
             Stage::Opening(opening) => {
                 let params = opening.frame.params().unwrap_or("{}").to_owned();
@@ -151,14 +155,15 @@ impl Hub {
 
     /// The agent answered `session/new`.
     pub(crate) fn on_opened(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
-        let Some(session) = self.sessions.get_mut(id) else { return self.stop_agent(agent) };
+        let named = frame.session_id().map(std::borrow::Cow::into_owned);
+        let named = named.filter(|it| self.is_free_name(agent, id, it));
+        let session = self.sessions.get_mut(id).expect("who leaves waits for no answer");
         let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Bound) else {
             unreachable!("an opening session waits for this answer");
         };
-        let named = frame.session_id().map(std::borrow::Cow::into_owned);
         let (Some(result), Some(agent_session)) = (frame.result(), named) else {
             self.sessions.remove(id);
-            return self.on_not_opened(agent, &opening, frame);
+            return self.on_not_opened(agent, id, &opening, frame);
         };
         let launch = self.agents[&agent].launch.clone();
         let setup = without_session_id(result);
@@ -176,7 +181,7 @@ impl Hub {
         self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
         let answer = frame.with_id(&opening.request).with_session_id(id);
         self.answer_in(id, opening.conn, &answer);
-        for early in opening.early {
+        for early in self.take_early(agent, id) {
             self.on_agent(agent, early);
         }
         self.note(Note::SessionOpened { session: id.clone(), agent });
@@ -184,7 +189,7 @@ impl Hub {
     }
 
     /// Refused, for instance because a login comes first: the process stays for the next try.
-    fn on_not_opened(&mut self, agent: AgentId, opening: &Opening, frame: &Frame) {
+    fn on_not_opened(&mut self, agent: AgentId, id: &SessionId, opening: &Opening, frame: &Frame) {
         let error = crate::agent::error_of(frame);
         let answer = error_frame(&opening.request, &error);
         self.finish_request(opening.conn, &opening.request);
@@ -192,10 +197,10 @@ impl Hub {
         match self.conns.get_mut(&opening.conn) {
             Some(conn) if conn.spare.is_none() => {
                 conn.spare = Some(agent);
-                let it = self.agents.get_mut(&agent).expect("it just spoke");
-                it.purpose = Purpose::Spare(opening.conn);
+                let spare = Seat::Spare(opening.conn);
+                self.change_seat(agent, &Seat::Session(id.clone()), spare);
             }
-            _ => self.stop_agent(agent),
+            _ => self.leave(agent, id, ""),
         }
     }
 
@@ -207,7 +212,7 @@ impl Hub {
         for id in abandoned {
             let session = self.sessions.remove(&id).expect("found above");
             if let Some(agent) = session.agent {
-                self.stop_agent(agent);
+                self.leave(agent, &id, "");
             }
         }
     }

@@ -143,7 +143,7 @@ impl Hub {
         let (our_id, frame) = (our_id.to_string(), self.worded(id, number, prompt));
         let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
         let text = frame.spliced(splice).bytes().clone();
-        self.told(agent, true);
+        self.told(id, true);
         self.after_log(id, Effect::ToAgent { agent, text });
     }
 }

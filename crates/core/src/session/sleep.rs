@@ -2,8 +2,8 @@
 //! The next prompt wakes it.
 
 use crate::{
-    AgentId, Hub, SessionId,
-    agent::{Agent, Purpose, Waiting},
+    Hub, SessionId,
+    agent::{Agent, Waiting},
     log::Body,
 };
 
@@ -17,41 +17,43 @@ pub struct Sleep {
 }
 
 impl Hub {
-    /// Whether nothing would be lost if this agent were stopped, save for the time to start another.
-    pub(crate) fn may_sleep(&self, agent: &Agent) -> bool {
-        let Purpose::Session(id) = &agent.purpose else { return false };
+    /// Whether nothing would be lost if this process were stopped, save for the time to start
+    /// another.
+    pub(crate) fn may_all_sleep(&self, agent: &Agent) -> bool {
+        let seats = &agent.seats;
+        let none_waits = seats.spares.is_empty() && !seats.sessions.is_empty();
+        none_waits && seats.sessions.iter().all(|it| self.may_sleep(it, agent))
+    }
+
+    /// The same for one session that it serves.
+    fn may_sleep(&self, id: &SessionId, agent: &Agent) -> bool {
         let Some(session) = self.sessions.get(id) else { return false };
         let works = session.turn.is_some() || !session.queue.is_empty();
         let waits = !session.parked.is_empty() || !session.asks.is_empty();
-        let owes = agent.waiting.values().any(|it| !matches!(it, Waiting::Setting(..)));
+        let owes = agent.waiting.values().any(|it| match it {
+            Waiting::Setting(..) | Waiting::Unwanted => false,
+            other => other.session().is_none_or(|it| it == id),
+        });
         let comes_back = agent.can.resume || agent.can.load;
         let idle = !works && !waits && !owes && session.gate.is_clear();
         session.is_bound() && agent.is_ready() && comes_back && idle
     }
 
-    /// An agent was not used for a while, or was at some time since.
-    pub(crate) fn on_idle(&mut self, id: AgentId) {
+    /// An agent was not used in a session for a while, or was at some time since.
+    pub(crate) fn on_idle(&mut self, id: &SessionId) {
         let Some(idle_after_ms) = self.config.sleep.idle_after_ms else { return };
-        let Some(agent) = self.agents.get_mut(&id).filter(|it| !it.stopping) else { return };
-        agent.pulse.recounted();
-        let due = agent.pulse.used.plus(idle_after_ms);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.pulse.recounted();
+        let (due, behind) = (session.pulse.used.plus(idle_after_ms), !session.gate.is_clear());
+        let agent = session.agent.and_then(|it| self.agents.get(&it));
+        let Some(agent) = agent.filter(|it| !it.stopping) else { return };
         if self.now < due {
-            return self.count_again(id, due);
-        }
-        let agent = &self.agents[&id];
-        match agent.purpose.clone() {
-            Purpose::Warm => self.on_warm_idle(id, idle_after_ms),
-            Purpose::Session(session) if self.may_sleep(agent) => {
-                self.put_to_sleep(&session, "nobody used it for a while");
-            }
-            Purpose::Session(session) => {
-                // Whatever else keeps it ends with a word of or to the agent; the journal does not.
-                let behind = self.sessions.get(&session).is_some_and(|it| !it.gate.is_clear());
-                if behind {
-                    self.count_again(id, self.now.plus(idle_after_ms));
-                }
-            }
-            Purpose::Spare(_) => {}
+            self.count_again(id, due);
+        } else if self.may_sleep(id, agent) {
+            self.put_to_sleep(id, "nobody used it for a while");
+        } else if behind {
+            // Whatever else keeps it ends with a word of or to the agent; the journal does not.
+            self.count_again(id, self.now.plus(idle_after_ms));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     timer::Timer,
 };
 use jackfield_wire::{Fault, Frame, Splice};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// The turn that runs.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Hub {
             unasked: false,
             overdue: None,
         });
-        self.told(agent, true);
+        self.told(id, true);
         let session = self.sessions.get_mut(id).expect("found above");
         if !session.subscribers.contains_key(&driver) {
             self.subscribe(id, driver, Subscriber::new(durable, Phase::Live));
@@ -91,13 +91,16 @@ impl Hub {
 
     /// The turn is over. Its client is answered when the event reaches it.
     pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: Outcome) {
+        let alone = self.has_own_process(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(mut turn) = session.turn.take_if(|it| it.number == number) else {
             return; // It ended otherwise before the agent answered.
         };
         session.calls.clear();
-        if let Some(agent) = session.agent.filter(|_| turn.cancelled != 0) {
-            // Many agents forget a tool that they are told to stop.
+        let agent = session.agent.filter(|_| turn.cancelled != 0);
+        if let Some(agent) = agent.filter(|_| alone) {
+            // Many agents forget a tool that they are told to stop. Whose a tool is that runs in a
+            // process with several sessions, nobody can tell.
             let age_ms = self.now.since(turn.began);
             self.outputs.push_back(Output::EndTools { agent, age_ms });
         }
@@ -170,30 +173,28 @@ impl Hub {
             let at = self.now.plus(limits::CANCEL_GRACE_MS);
             self.timers.set(at, Timer::Cancel(id.clone(), number, 2));
         } else {
-            self.cut_off(id);
+            if let Some((agent, _)) = self.fall_asleep(id) {
+                self.cut_off(agent, id);
+            }
             let cancelled = Json::trusted(r#"{"stopReason":"cancelled"}"#);
             self.end_turn(id, number, Outcome::Stopped(cancelled));
         }
     }
 
-    /// Lets go of the session's agent: its process ends, the session sleeps.
+    /// The session sleeps, and lets go of its agent.
     pub(crate) fn release_agent(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.stage = Stage::Asleep;
-        session.calls.clear();
-        if let Some(agent) = session.agent.take() {
-            self.stop_agent(agent);
+        if let Some((agent, theirs)) = self.fall_asleep(id) {
+            self.leave(agent, id, &theirs);
         }
     }
 
-    /// Ends the process of an agent that does not listen: the session sleeps.
-    fn cut_off(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+    /// The process that it had, and its name there.
+    fn fall_asleep(&mut self, id: &SessionId) -> Option<(AgentId, Arc<str>)> {
+        let session = self.sessions.get_mut(id)?;
+        let theirs = session.theirs().clone();
         session.stage = Stage::Asleep;
         session.calls.clear();
-        if let Some(agent) = session.agent.take() {
-            self.end_agent(agent);
-        }
+        session.agent.take().map(|agent| (agent, theirs))
     }
 
     /// Ends whatever a session does, for good reason.

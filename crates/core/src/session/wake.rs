@@ -4,7 +4,6 @@
 use super::{Stage, Waking};
 use crate::{
     Hub, Launch, SessionId,
-    agent::{Purpose, Start},
     limits,
     restart::Verdict,
     timer::Timer,
@@ -31,26 +30,18 @@ impl Hub {
                 return self.refuse_waiting(id, &Fault::CannotResume { session, why });
             }
         }
-        if !self.has_place(&Start::Session(id.clone())) {
-            return;
-        }
+        let asker = session.asker();
+        let launch = self.launch_again(id, asker);
+        let hello = asker.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.clone());
+        let Some(agent) = self.seat(id, &launch, asker, hello) else { return };
         let session = self.sessions.get_mut(id).expect("found above");
-        let asker = session.queue.front().map(|it| it.conn);
-        let asker = asker.or_else(|| session.parked.front().map(|it| it.0));
         session.stage = Stage::Waking(Waking::default());
         session.standing = super::Standing::default();
-        let launch = self.launch_again(id, asker);
-        let spare = asker.and_then(|it| self.take_spare(it, &launch, id));
-        let agent =
-            spare.unwrap_or_else(|| self.spawn(launch, asker, Purpose::Session(id.clone())));
-        self.sessions.get_mut(id).expect("found above").agent = Some(agent);
-        if self.agents[&agent].is_ready() {
-            self.climb(agent, id);
-        }
+        self.sit_down(agent, id);
     }
 
     /// How the session's agent is started: as the asking client would, if it is the same agent.
-    fn launch_again(&self, id: &SessionId, asker: Option<crate::ConnId>) -> Launch {
+    pub(crate) fn launch_again(&self, id: &SessionId, asker: Option<crate::ConnId>) -> Launch {
         let state = &self.sessions[id].state;
         let of_conn = asker.and_then(|it| self.conns.get(&it)).and_then(|it| it.launch.as_ref());
         let same = |it: &&Launch| it.name == state.agent;
@@ -70,8 +61,7 @@ impl Hub {
 
     /// Whether the session's last process still ends; the wake goes on when it has, or after a while.
     fn is_parting(&mut self, id: &SessionId) -> bool {
-        let of_it = |it: &Purpose| matches!(it, Purpose::Session(session) if session == id);
-        let ends = self.agents.values().any(|it| it.stopping && of_it(&it.purpose));
+        let ends = self.agents.values().any(|it| it.stopping && it.seats.has(id));
         let session = self.sessions.get_mut(id).expect("the caller found this session");
         if !ends {
             session.standing.parted_at = None;

@@ -1,7 +1,7 @@
 //! How the hub of a world is told to keep house: who sleeps when, how many live, what is too long.
 
 use super::rng::Rng;
-use jackfield_core::{Config, Liveness, Policies, Sleep};
+use jackfield_core::{AgentPool, Config, Liveness, Policies, Sleep};
 use std::sync::Arc;
 
 /// Which kinds of tools rules speak of in the worlds that have rules.
@@ -46,10 +46,11 @@ impl Habits {
     }
 
     pub(super) fn configure(&self, config: Config) -> Config {
-        let warm = config.agents.keys().map(|it| (it.clone(), self.warm)).collect();
+        let pool = AgentPool { warm: self.warm, ..AgentPool::default() };
+        let pools = config.agents.keys().map(|it| (it.clone(), pool.clone())).collect();
         let rules = if self.rules { RULES } else { "" };
         let user = jackfield_policy::parse(rules, "policy.toml").expect("these rules are valid");
         let policies = Arc::new(Policies { user, ..Policies::default() });
-        Config { sleep: self.sleep, liveness: self.liveness, warm, policies, ..config }
+        Config { sleep: self.sleep, liveness: self.liveness, pools, policies, ..config }
     }
 }

@@ -1,12 +1,12 @@
 //! How the daemon of a scenario keeps house: `daemon keeps house: sleep after 600s`.
 
-use jackfield_core::{Config, Liveness, Sleep};
+use jackfield_core::{AgentPool, Config, Liveness, Sleep};
 
 #[derive(Default)]
 pub(super) struct House {
     sleep: Sleep,
     liveness: Liveness,
-    warm: usize,
+    pool: AgentPool,
 }
 
 impl House {
@@ -15,7 +15,10 @@ impl House {
         match rule.split(' ').collect::<Vec<_>>()[..] {
             ["sleep", "after", time] => self.sleep.idle_after_ms = Some(milliseconds(time)?),
             ["live", "at", "most", count] => self.sleep.max_live = Some(count.parse().ok()?),
-            ["warm", count] => self.warm = count.parse().ok()?,
+            ["warm", count] => self.pool.warm = count.parse().ok()?,
+            ["sessions", "per", "process", count] => {
+                self.pool.sessions_per_process = count.parse().ok()?;
+            }
             ["end", "thinking", "after", time] => {
                 self.liveness.thinking_ms_max = Some(milliseconds(time)?);
             }
@@ -25,8 +28,8 @@ impl House {
     }
 
     pub(super) fn configure(&self, config: Config) -> Config {
-        let warm = config.agents.keys().map(|it| (it.clone(), self.warm)).collect();
-        Config { sleep: self.sleep, liveness: self.liveness, warm, ..config }
+        let pools = config.agents.keys().map(|it| (it.clone(), self.pool.clone())).collect();
+        Config { sleep: self.sleep, liveness: self.liveness, pools, ..config }
     }
 }
 
