@@ -34,7 +34,7 @@ pub struct Gauges {
 pub struct Process {
     pub agent: Arc<str>,
     /// None for one that waits warm, or that only introduced itself.
-    pub session: Option<SessionId>,
+    pub sessions: Vec<SessionId>,
     pub pid: u32,
 }
 
@@ -47,7 +47,6 @@ impl Hub {
             unwritten_bytes: self.conns.values().map(|it| it.unwritten).sum(),
             ..Gauges::default()
         };
-        let mut serves = BTreeMap::new();
         for (id, session) in &self.sessions {
             if session.is_opening() {
                 continue;
@@ -63,11 +62,11 @@ impl Hub {
                 gauges.behind += usize::from(subscriber.phase != Phase::Live);
                 gauges.lag_max = gauges.lag_max.max(durable - subscriber.heard.0);
             }
-            serves.extend(session.agent.map(|it| (it, id)));
         }
-        let process = |(id, agent): (&crate::AgentId, &crate::agent::Agent)| {
-            let session = serves.get(id).map(|it| (*it).clone());
-            Some(Process { agent: agent.launch.name.clone(), session, pid: agent.pid? })
+        let process = |(&id, agent): (&crate::AgentId, &crate::agent::Agent)| {
+            let mut sessions = self.served_by(id);
+            sessions.retain(|it| !self.sessions[it].is_opening());
+            Some(Process { agent: agent.launch.name.clone(), sessions, pid: agent.pid? })
         };
         gauges.processes = self.agents.iter().filter_map(process).collect();
         gauges

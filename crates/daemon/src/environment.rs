@@ -52,7 +52,7 @@ mod tests {
             command: None,
             env: BTreeMap::from([("X".into(), "1".into())]),
             pass_env: vec!["GOOSE_*".into(), "JACKFIELD_TOKEN".into()],
-            warm: 0,
+            ..AgentSettings::default()
         };
         let env = for_agent(ours(), None, Some(&settings));
         assert_eq!(names(env), ["GOOSE_MODE", "PATH", "X"]);

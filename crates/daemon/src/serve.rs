@@ -289,7 +289,7 @@ fn hub_config(settings: &Settings, seed: u64) -> Config {
         seed,
         sleep: settings.sleep(),
         liveness: settings.liveness(),
-        warm: settings.warm(),
+        pools: settings.pools(),
         ..Config::default()
     }
 }

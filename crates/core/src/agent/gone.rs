@@ -115,14 +115,18 @@ impl Hub {
         let exit = Exit { status: why, stderr: String::new(), started: true };
         let Some(fault) = self.agents.get(&agent).map(|it| fault_of(it, &exit)) else { return };
         for session in self.served_by(agent) {
-            self.bury_in(&session, agent, &End { exit: &exit, fault: &fault, cause: Cause::Neighbour });
+            self.bury_in(
+                &session,
+                agent,
+                &End { exit: &exit, fault: &fault, cause: Cause::Neighbour },
+            );
         }
     }
 
     /// A process that serves others does not answer about this session: it goes on without it.
     pub(super) fn give_up_on(&mut self, agent: AgentId, id: &SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
-        let theirs = session.theirs().clone();
+        let theirs = session.told_as();
         let why = format!("it has not opened the session for {} s", limits::START_MS_MAX / 1000);
         let (name, stderr) = (self.agents[&agent].launch.name.to_string(), String::new());
         let fault = Fault::AgentNotStarted { agent: name, why: why.clone(), stderr };

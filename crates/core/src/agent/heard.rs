@@ -45,7 +45,7 @@ impl Hub {
             }
             Waiting::Unwanted => {
                 if let Some(theirs) = frame.session_id() {
-                    self.dismiss_session(id, None, &theirs, false);
+                    self.dismiss_session(id, &theirs, false);
                 }
             }
         }
@@ -135,7 +135,7 @@ impl Hub {
                 .and_then(|it| acp::method(&it))
                 .is_some_and(|row| row.durability == acp::Durability::Journaled);
             self.on_words(id, &session, frame, journaled);
-        } else if agent.seats.sessions.is_empty() || frame.session_id().is_none() {
+        } else if agent.seats.is_unused() || frame.session_id().is_none() {
             self.tell_everyone(id, &frame);
         } else if agent.owes_a_name() {
             self.keep_early(id, frame);
@@ -144,13 +144,13 @@ impl Hub {
         }
     }
 
-    /// The session of a process that a frame is about. With one session it can be no other; a child
-    /// session of the agent's own is in it.
+    /// The session of a process that a frame is about. If it has had one only, it can be no other: a
+    /// child session of the agent's own is in it.
     fn whose(&self, agent: AgentId, frame: &Frame) -> Option<SessionId> {
         let agent = self.agents.get(&agent)?;
-        match &agent.seats.sessions[..] {
-            [only] => Some(only.clone()),
-            _ => self.called(agent, &frame.session_id()?),
+        match agent.seats.only() {
+            Some(only) => Some(only.clone()),
+            None => self.called(agent, &frame.session_id()?),
         }
     }
 
@@ -184,11 +184,10 @@ impl Hub {
     }
 
     /// The agent has told its name for a session: what it said there before.
-    pub(crate) fn take_early(&mut self, agent: AgentId, id: &SessionId) -> Vec<Frame> {
-        let Some(session) = self.sessions.get(id) else { return Vec::new() };
+    pub(crate) fn take_early(&mut self, agent: AgentId, name: &str) -> Vec<Frame> {
         let Some(agent) = self.agents.get_mut(&agent) else { return Vec::new() };
-        let only = agent.seats.sessions.len() == 1;
-        let is_its = |it: &Frame| only || it.session_id().is_some_and(|it| session.is_called(&it));
+        let only = agent.seats.only().is_some();
+        let is_its = |it: &Frame| only || it.session_id().as_deref() == Some(name);
         agent.early.extract_if(.., |it| is_its(it)).collect()
     }
 

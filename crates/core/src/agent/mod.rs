@@ -91,7 +91,15 @@ impl Waiting {
 
     /// Whether the answer tells the name of a session.
     fn names(&self) -> bool {
-        matches!(self, Waiting::New(_) | Waiting::Reopen(_, Way::New | Way::Fork) | Waiting::Unwanted)
+        matches!(
+            self,
+            Waiting::New(_) | Waiting::Reopen(_, Way::New | Way::Fork) | Waiting::Unwanted
+        )
+    }
+
+    /// Whether somebody would miss the answer.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !matches!(self, Waiting::Unwanted)
     }
 
     /// The session that it is about.
@@ -229,7 +237,9 @@ impl Hub {
         let low = self.config.limits.held_bytes_low;
         let held = |it: &SessionId| self.sessions[it].gate.held_bytes();
         let behind = self.served_by(id).iter().any(|it| low <= held(it));
-        let Some(agent) = self.agents.get_mut(&id).filter(|it| it.paused && !behind) else { return };
+        let Some(agent) = self.agents.get_mut(&id).filter(|it| it.paused && !behind) else {
+            return;
+        };
         agent.paused = false;
         self.outputs.push_back(Output::ResumeAgent { agent: id });
     }

@@ -3,7 +3,7 @@
 //! An agent is alive from its start until it is asked to stop or has ended. One that is asked to
 //! stop no longer counts, although its process needs a moment.
 
-use super::{Agent, Seat};
+use super::{Agent, Seat, Waiting};
 use crate::{AgentId, ConnId, Hub, Launch, SessionId, Time, session::Stage};
 use jackfield_wire::Fault;
 
@@ -135,9 +135,7 @@ impl Hub {
             return true;
         }
         let Some(agent) = least(self, &|it| self.may_all_sleep(it)) else { return false };
-        for session in self.agents[&agent].seats.sessions.clone() {
-            self.put_to_sleep(&session, why);
-        }
+        self.put_all_to_sleep(agent, why);
         true
     }
 
@@ -145,7 +143,7 @@ impl Hub {
     fn drop_spare(&mut self) -> bool {
         let idle = |it: &Agent| {
             let spare = it.seats.sessions.is_empty() && !it.seats.is_empty();
-            spare && it.is_ready() && it.waiting.is_empty()
+            spare && it.is_ready() && !it.waiting.values().any(Waiting::is_wanted)
         };
         let used = |(id, it): &(&AgentId, &Agent)| -> (Time, AgentId) { (it.used, **id) };
         let spare = self.agents.iter().filter(|(_, it)| idle(it)).min_by_key(used);

@@ -3,8 +3,8 @@
 //! unless they say otherwise, and a process ends when the last is given up.
 
 use super::{Agent, Waiting};
-use crate::{AgentId, ConnId, Hub, Launch, SessionId, log::Effect, session::Session};
-use jackfield_wire::Frame;
+use crate::{AgentId, ConnId, Hub, Launch, Output, SessionId, session::Session};
+use jackfield_wire::{Fault, Frame};
 
 /// How the processes of an agent are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +34,18 @@ pub(crate) enum Seat {
 pub(crate) struct Seats {
     pub(crate) spares: Vec<ConnId>,
     pub(crate) sessions: Vec<SessionId>,
+    /// How many sessions have had a seat here.
+    had: usize,
 }
 
 impl Seats {
     pub(super) fn sit(&mut self, seat: Seat) {
         match seat {
             Seat::Spare(conn) => self.spares.push(conn),
-            Seat::Session(session) => self.sessions.push(session),
+            Seat::Session(session) => {
+                self.had += 1;
+                self.sessions.push(session);
+            }
         }
     }
 
@@ -62,6 +67,17 @@ impl Seats {
     /// Whether nobody else sits here.
     pub(crate) fn is_alone(&self, session: &SessionId) -> bool {
         self.spares.is_empty() && self.sessions.iter().all(|it| it == session)
+    }
+
+    /// The one session that was ever here, if there was no other: then whatever is said in this
+    /// process is said in it.
+    pub(crate) fn only(&self) -> Option<&SessionId> {
+        self.sessions.first().filter(|_| self.had == 1)
+    }
+
+    /// Whether no session ever was here.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.had == 0
     }
 
     pub(crate) fn has(&self, session: &SessionId) -> bool {
@@ -147,11 +163,20 @@ impl Hub {
         it.seats.stand(&Seat::Spare(conn));
     }
 
-    /// A client's seat becomes a session's, or the other way round.
-    pub(crate) fn change_seat(&mut self, agent: AgentId, from: &Seat, to: Seat) {
+    /// A client's seat becomes its session's.
+    pub(crate) fn give_spare_to(&mut self, agent: AgentId, conn: ConnId, id: &SessionId) {
         if let Some(it) = self.agents.get_mut(&agent) {
-            it.seats.stand(from);
-            it.seats.sit(to);
+            it.seats.stand(&Seat::Spare(conn));
+            it.seats.sit(Seat::Session(id.clone()));
+        }
+    }
+
+    /// A session was not opened: its seat is its client's, for the next try.
+    pub(crate) fn keep_for(&mut self, agent: AgentId, conn: ConnId, id: &SessionId) {
+        if let Some(it) = self.agents.get_mut(&agent) {
+            it.seats.stand(&Seat::Session(id.clone()));
+            it.seats.sit(Seat::Spare(conn));
+            it.seats.had -= 1;
         }
     }
 
@@ -164,30 +189,43 @@ impl Hub {
             return self.stop_agent(agent);
         }
         it.seats.stand(&Seat::Session(id.clone()));
-        let mut works = false;
-        for waiting in it.waiting.values_mut().filter(|it| it.session() == Some(id)) {
-            works |= matches!(waiting, Waiting::Prompt(..));
-            if !matches!(waiting, Waiting::Client { .. }) {
-                *waiting = Waiting::Unwanted;
-            }
-        }
+        let works = self.want_nothing(agent, id);
         if let Some(session) = self.sessions.get_mut(id) {
             session.last = Some(agent);
         }
         if !theirs.is_empty() {
-            self.dismiss_session(agent, Some(id), theirs, works);
+            self.dismiss_session(agent, theirs, works);
         }
         self.ease(agent);
     }
 
+    /// Nobody waits any longer for what a process was asked in a session. Whether it works on a
+    /// prompt there.
+    fn want_nothing(&mut self, agent: AgentId, id: &SessionId) -> bool {
+        let fault = Fault::Interrupted { why: "the session has let go of its agent".into() };
+        // What still waits for the log is not said at all.
+        let unsaid = self.sessions.get_mut(id).map(|it| it.gate.take_back(agent));
+        let unsaid = unsaid.unwrap_or_default();
+        let Some(it) = self.agents.get_mut(&agent) else { return false };
+        let its = it.waiting.iter_mut().filter(|(_, it)| it.session() == Some(id));
+        let its = its.map(|(our_id, it)| (*our_id, std::mem::replace(it, Waiting::Unwanted)));
+        let mut works = false;
+        for (our_id, waiting) in its.collect::<Vec<_>>() {
+            let name = our_id.to_string();
+            if unsaid.iter().any(|it| it.id() == Some(&*name)) {
+                self.agents.get_mut(&agent).and_then(|it| it.waiting.remove(&our_id));
+            } else {
+                works |= matches!(waiting, Waiting::Prompt(..));
+            }
+            if let Waiting::Client { conn, id: theirs, .. } = waiting {
+                self.answer_in(id, conn, &Frame::error_for(&theirs, &fault));
+            }
+        }
+        works
+    }
+
     /// Tells a process that a session of its is of no use any more.
-    pub(crate) fn dismiss_session(
-        &mut self,
-        agent: AgentId,
-        id: Option<&SessionId>,
-        theirs: &str,
-        works: bool,
-    ) {
+    pub(crate) fn dismiss_session(&mut self, agent: AgentId, theirs: &str, works: bool) {
         let Some(it) = self.agents.get_mut(&agent).filter(|it| it.is_ready()) else { return };
         let params = serde_json::json!({ "sessionId": theirs }).to_string();
         let cancel = works.then(|| Frame::notification("session/cancel", &params));
@@ -196,19 +234,15 @@ impl Hub {
             Frame::request(&our_id, "session/close", &params)
         });
         for frame in cancel.into_iter().chain(close) {
-            let text = frame.bytes().clone();
-            match id.filter(|it| self.sessions.contains_key(*it)) {
-                // What it is told to stop may still wait for the log.
-                Some(id) => self.after_log(id, Effect::ToAgent { agent, text }),
-                None => self.outputs.push_back(crate::Output::ToAgent { agent, text }),
-            }
+            self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
         }
     }
 
     /// The sessions that a process serves, or is about to, at this moment.
     pub(crate) fn served_by(&self, agent: AgentId) -> Vec<SessionId> {
         let seats = self.agents.get(&agent).map(|it| &it.seats.sessions);
-        let is_its = |id: &&SessionId| self.sessions.get(*id).is_some_and(|it| it.agent == Some(agent));
+        let is_its =
+            |id: &&SessionId| self.sessions.get(*id).is_some_and(|it| it.agent == Some(agent));
         seats.into_iter().flatten().filter(is_its).cloned().collect()
     }
 }

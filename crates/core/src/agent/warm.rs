@@ -88,9 +88,8 @@ impl Hub {
         hello: Option<&str>,
         seat: &Seat,
     ) -> Option<AgentId> {
-        let fits = |it: &&mut Agent| {
-            it.is_warm() && it.launch == *launch && it.hello.as_deref() == hello
-        };
+        let fits =
+            |it: &&mut Agent| it.is_warm() && it.launch == *launch && it.hello.as_deref() == hello;
         let mut fitting = self.agents.iter_mut().map(|(id, it)| (*id, it));
         let mut found = None;
         while let Some((id, agent)) = fitting.find(|(_, it)| fits(it)) {

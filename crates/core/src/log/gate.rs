@@ -3,6 +3,7 @@
 use super::Event;
 use crate::{AgentId, ConnId, Seq};
 use bytes::Bytes;
+use jackfield_wire::{Frame, Kind};
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
@@ -98,6 +99,26 @@ impl Gate {
         self.effects.push_back((self.head, effect));
     }
 
+    /// Takes back what an agent was to be asked or told and has not heard. What it asked itself is
+    /// still answered.
+    pub fn take_back(&mut self, of: AgentId) -> Vec<Frame> {
+        let mut taken = Vec::new();
+        for (at, effect) in std::mem::take(&mut self.effects) {
+            let frame = match &effect {
+                Effect::ToAgent { agent, text } if *agent == of => Frame::parse(text.clone()).ok(),
+                _ => None,
+            };
+            match frame.filter(|it| it.kind() != Kind::Response) {
+                Some(frame) => {
+                    self.held_bytes -= effect.weight();
+                    taken.push(frame);
+                }
+                None => self.effects.push_back((at, effect)),
+            }
+        }
+        taken
+    }
+
     /// The journal is safe up to `upto`: returns what may now happen, oldest first.
     pub fn release(&mut self, upto: Seq) -> Vec<Released> {
         assert!(upto <= self.head, "the journal knows more than was appended");
@@ -154,6 +175,24 @@ mod tests {
         let shape: Vec<bool> =
             released.iter().map(|it| matches!(it, Released::Effect(..))).collect();
         assert_eq!(shape, [false, true, false]);
+    }
+
+    #[test]
+    fn what_an_agent_has_not_heard_can_be_taken_back_and_answers_to_it_cannot() {
+        let mut gate = Gate::default();
+        gate.hold(event(1));
+        let held = gate.held_bytes();
+        let request = Frame::request("7", "session/prompt", "{}");
+        for frame in [&request, &Frame::notification("session/cancel", "{}")] {
+            gate.defer(Effect::ToAgent { agent: AgentId(1), text: frame.bytes().clone() });
+        }
+        assert!(gate.take_back(AgentId(2)).is_empty());
+        assert_eq!(gate.take_back(AgentId(1))[0].id(), Some("7"));
+        assert_eq!(gate.held_bytes(), held);
+        let answer = Frame::result_for("7", "{}").bytes().clone();
+        gate.defer(Effect::ToAgent { agent: AgentId(1), text: answer });
+        assert!(gate.take_back(AgentId(1)).is_empty());
+        assert_eq!(gate.release(Seq(1)).len(), 2);
     }
 
     #[test]

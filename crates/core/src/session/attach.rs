@@ -88,8 +88,12 @@ impl Hub {
 
     /// Forgets a session that is no longer ours; whoever still waits in it is told.
     pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let theirs = session.told_as();
+        if let Some(agent) = session.agent {
+            self.leave(agent, id, &theirs);
+        }
         let Some(session) = self.sessions.remove(id) else { return };
-        let theirs = session.theirs().clone();
         for (conn, subscriber) in session.subscribers {
             self.dismiss(id, conn, subscriber, fault);
         }
@@ -105,9 +109,6 @@ impl Hub {
             session.queue.into_iter().filter_map(|it| Some((it.conn, it.request?)))
         {
             self.answer(conn, &request, Err(fault));
-        }
-        if let Some(agent) = session.agent {
-            self.leave(agent, id, &theirs);
         }
     }
 

@@ -90,6 +90,11 @@ impl Waking {
         self.found.is_none() && matches!(self.way, Some(Way::New | Way::Fork))
     }
 
+    /// Whether the agent knows by now which session is meant.
+    pub(crate) fn has_named(&self) -> bool {
+        self.found.is_some() || matches!(self.way, Some(Way::Resume | Way::Load))
+    }
+
     /// What the agent says now: the frame, if it is for everyone to hear now.
     pub(crate) fn hear(&mut self, frame: Frame, journaled: bool, now: Time) -> Option<Frame> {
         let past = journaled && self.found.is_none() && self.is_past(&frame, now);
@@ -270,8 +275,9 @@ impl Hub {
         let now = self.now;
         let Some(waking) = self.waking(id) else { return };
         let setup = without_session_id(setup);
-        waking.found = Some(Found { rung, setup, theirs, digest: None });
-        for early in self.take_early(agent, id) {
+        waking.found = Some(Found { rung, setup, theirs: theirs.clone(), digest: None });
+        let early = theirs.map(|it| self.take_early(agent, &it));
+        for early in early.into_iter().flatten() {
             let retells = rung == Rung::Forked && is_journaled(&early);
             if !retells || !self.waking(id).is_some_and(|it| it.is_past(&early, now)) {
                 self.on_agent(agent, early);

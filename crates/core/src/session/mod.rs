@@ -145,6 +145,14 @@ impl Session {
         new.unwrap_or(&self.state.agent_session)
     }
 
+    /// The name by which its present process has heard of it; empty if it has not.
+    pub(crate) fn told_as(&self) -> Arc<str> {
+        match &self.stage {
+            Stage::Waking(waking) if !waking.has_named() => "".into(),
+            _ => self.theirs().clone(),
+        }
+    }
+
     /// Whether its agent means it by this name: the one it has, had, or is about to have.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let names = [self.theirs(), &self.state.agent_session];

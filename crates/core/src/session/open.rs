@@ -32,13 +32,8 @@ impl Hub {
         };
         let launch = self.launch_for(conn, &params, cwd)?;
         let session = self.new_name();
-        let opening = Opening {
-            conn,
-            request: id.into(),
-            frame: frame.clone(),
-            cwd: cwd.to_owned(),
-            launch,
-        };
+        let opening =
+            Opening { conn, request: id.into(), frame: frame.clone(), cwd: cwd.to_owned(), launch };
         let state = State::default();
         self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
         self.find_agent(&session);
@@ -136,7 +131,7 @@ impl Hub {
             return None;
         }
         it.spare = None;
-        self.change_seat(spare, &Seat::Spare(conn), Seat::Session(session.clone()));
+        self.give_spare_to(spare, conn, session);
         Some(spare)
     }
 
@@ -161,7 +156,7 @@ impl Hub {
         let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Bound) else {
             unreachable!("an opening session waits for this answer");
         };
-        let (Some(result), Some(agent_session)) = (frame.result(), named) else {
+        let (Some(result), Some(named)) = (frame.result(), named) else {
             self.sessions.remove(id);
             return self.on_not_opened(agent, id, &opening, frame);
         };
@@ -174,14 +169,14 @@ impl Hub {
                 argv: launch.argv,
                 cwd: opening.cwd,
                 params: Json::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
-                agent_session: agent_session.into(),
+                agent_session: named.as_str().into(),
                 setup: Json::trusted(setup),
             },
         );
         self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
         let answer = frame.with_id(&opening.request).with_session_id(id);
         self.answer_in(id, opening.conn, &answer);
-        for early in self.take_early(agent, id) {
+        for early in self.take_early(agent, &named) {
             self.on_agent(agent, early);
         }
         self.note(Note::SessionOpened { session: id.clone(), agent });
@@ -197,8 +192,7 @@ impl Hub {
         match self.conns.get_mut(&opening.conn) {
             Some(conn) if conn.spare.is_none() => {
                 conn.spare = Some(agent);
-                let spare = Seat::Spare(opening.conn);
-                self.change_seat(agent, &Seat::Session(id.clone()), spare);
+                self.keep_for(agent, opening.conn, id);
             }
             _ => self.leave(agent, id, ""),
         }

@@ -2,7 +2,7 @@
 //! The next prompt wakes it.
 
 use crate::{
-    Hub, SessionId,
+    AgentId, Hub, SessionId,
     agent::{Agent, Waiting},
     log::Body,
 };
@@ -20,9 +20,8 @@ impl Hub {
     /// Whether nothing would be lost if this process were stopped, save for the time to start
     /// another.
     pub(crate) fn may_all_sleep(&self, agent: &Agent) -> bool {
-        let seats = &agent.seats;
-        let none_waits = seats.spares.is_empty() && !seats.sessions.is_empty();
-        none_waits && seats.sessions.iter().all(|it| self.may_sleep(it, agent))
+        let sessions = &agent.seats.sessions;
+        !sessions.is_empty() && sessions.iter().all(|it| self.may_sleep(it, agent))
     }
 
     /// The same for one session that it serves.
@@ -57,8 +56,23 @@ impl Hub {
         }
     }
 
-    pub(crate) fn put_to_sleep(&mut self, id: &SessionId, why: &str) {
+    fn put_to_sleep(&mut self, id: &SessionId, why: &str) {
         self.append(id, Body::Slept { why: why.into() });
+        self.rest(id);
+    }
+
+    /// The same for all that a process serves. It ends first: who wakes waits for that. A client
+    /// that waits there to open a session is given another process then.
+    pub(crate) fn put_all_to_sleep(&mut self, agent: AgentId, why: &str) {
+        let sessions = self.served_by(agent);
+        for id in &sessions {
+            self.append(id, Body::Slept { why: why.into() });
+        }
+        self.stop_agent(agent);
+        sessions.iter().for_each(|it| self.rest(it));
+    }
+
+    fn rest(&mut self, id: &SessionId) {
         self.release_agent(id);
         if let Some(session) = self.sessions.get_mut(id) {
             self.texts.share_all(&mut session.state);

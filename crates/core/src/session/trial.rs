@@ -48,7 +48,8 @@ impl Hub {
     ) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
         let trial = session.standing.trial.take();
-        if frame.result().is_some_and(|it| !is_cancelled(it)) {
+        let overdue = session.turn.as_ref().is_some_and(super::turn::Turn::is_overdue);
+        if !overdue && frame.result().is_some_and(|it| !is_cancelled(it)) {
             session.standing.digest = None;
         }
         let refusal = Refusal::of(frame);

@@ -46,6 +46,11 @@ impl Turn {
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled != 0
     }
+
+    /// Whether it is interrupted, whatever the agent answers.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.overdue.is_some()
+    }
 }
 
 impl Hub {
@@ -191,7 +196,7 @@ impl Hub {
     /// The process that it had, and its name there.
     fn fall_asleep(&mut self, id: &SessionId) -> Option<(AgentId, Arc<str>)> {
         let session = self.sessions.get_mut(id)?;
-        let theirs = session.theirs().clone();
+        let theirs = session.told_as();
         session.stage = Stage::Asleep;
         session.calls.clear();
         session.agent.take().map(|agent| (agent, theirs))

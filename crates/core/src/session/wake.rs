@@ -2,12 +2,7 @@
 //! the session still ends, because some agents let only one write.
 
 use super::{Stage, Waking};
-use crate::{
-    Hub, Launch, SessionId,
-    limits,
-    restart::Verdict,
-    timer::Timer,
-};
+use crate::{Hub, Launch, SessionId, limits, restart::Verdict, timer::Timer};
 use jackfield_wire::Fault;
 use std::path::PathBuf;
 

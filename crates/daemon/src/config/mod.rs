@@ -6,6 +6,7 @@ use serde::Deserialize;
 use std::{
     collections::BTreeMap,
     io,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -45,6 +46,9 @@ pub struct AgentSettings {
     /// So many processes wait, started and introduced, for the next session.
     #[serde(default)]
     pub warm: usize,
+    /// So many sessions one process serves; one unless this says otherwise.
+    #[serde(default)]
+    pub sessions_per_process: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

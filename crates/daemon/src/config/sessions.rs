@@ -1,9 +1,9 @@
 //! `[sessions]` and `[liveness]`: when agents sleep, how many live, and how long they may be silent.
 
-use super::{Settings, Span};
-use jackfield_core::{Liveness, Sleep};
+use super::{AgentSettings, Settings, Span};
+use jackfield_core::{AgentPool, Liveness, Sleep};
 use serde::Deserialize;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 /// `[sessions]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -56,9 +56,13 @@ impl Settings {
         }
     }
 
-    pub fn warm(&self) -> BTreeMap<Arc<str>, usize> {
-        let warm = self.agents.iter().filter(|(_, it)| 0 < it.warm);
-        warm.map(|(name, it)| (name.as_str().into(), it.warm)).collect()
+    /// How processes are kept, by the name of their agent.
+    pub fn pools(&self) -> BTreeMap<Arc<str>, AgentPool> {
+        let pool = |it: &AgentSettings| AgentPool {
+            warm: it.warm,
+            sessions_per_process: it.sessions_per_process.map_or(1, NonZeroUsize::get),
+        };
+        self.agents.iter().map(|(name, it)| (name.as_str().into(), pool(it))).collect()
     }
 }
 
@@ -72,7 +76,7 @@ mod tests {
         assert_eq!(settings.sleep().idle_after_ms, Some(600_000));
         assert_eq!(settings.sleep().max_live, None);
         assert_eq!(settings.liveness(), jackfield_core::Liveness::default());
-        assert!(settings.warm().is_empty());
+        assert!(settings.pools().is_empty());
     }
 
     #[test]

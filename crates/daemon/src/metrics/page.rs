@@ -91,7 +91,7 @@ fn counters(registry: &mut Registry, snapshot: &Snapshot) {
 fn trees(registry: &mut Registry, snapshot: &Snapshot) {
     let trees = Family::<Tree, Gauge>::default();
     for process in &snapshot.gauges.processes {
-        let session = process.session.as_deref().unwrap_or_default().to_owned();
+        let session = process.sessions.join(",");
         let tree = Tree { agent: process.agent.to_string(), session };
         let bytes = i64::try_from(tree_resident_bytes(process.pid)).unwrap_or(i64::MAX);
         trees.get_or_create(&tree).inc_by(bytes);
@@ -120,7 +120,7 @@ mod tests {
         let (session, reason) = ("s-1".into(), None);
         meters.on_note(&Note::TurnEnded { session, turn: 1, how: "stopped", reason });
         let us =
-            Process { agent: "fake".into(), session: Some("s-1".into()), pid: std::process::id() };
+            Process { agent: "fake".into(), sessions: vec!["s-1".into()], pid: std::process::id() };
         let gauges = Gauges {
             sessions: [("idle", 2)].into(),
             prompts_waiting: 3,

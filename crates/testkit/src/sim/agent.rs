@@ -10,7 +10,7 @@ use bytes::Bytes;
 use jackfield_core::{AgentId, Exit, Input};
 use jackfield_wire::{Frame, Kind};
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -37,26 +37,30 @@ pub(super) struct Process {
     /// Reads nothing any more.
     pub(super) deaf: bool,
     ignores_cancel: bool,
-    /// Its name for the session it serves.
-    pub(super) serves: Option<Arc<str>>,
-    /// The request that it answers to say that it serves.
-    pub(super) opening: Option<Box<str>>,
-    /// The hub has heard it say that it serves.
-    pub(super) bound: bool,
-    pub(super) turn: Option<Turn>,
-    /// The prompts the hub has sent and the hub has not heard answered.
-    pub(super) prompts: BTreeSet<u64>,
+    /// Its sessions, by its own names for them.
+    pub(super) rooms: BTreeMap<Arc<str>, Room>,
+    /// What it was asked for, had and has lost: requests that waited for the journal may still name
+    /// it.
+    pub(super) known: BTreeSet<Arc<str>>,
+    /// The prompts the hub has sent and the hub has not heard answered, each with its session.
+    pub(super) prompts: BTreeMap<u64, Arc<str>>,
     asks: BTreeSet<u64>,
     /// The ids of all requests the hub has sent.
     pub(super) requests: BTreeSet<Box<str>>,
     /// Requests it has read and not answered.
     pub(super) duties: VecDeque<Frame>,
-    /// It says that it has a session and has none: its first prompt shows it.
+}
+
+/// A session as its process has it.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// The request that it answers to say that it serves.
+    pub(super) opening: Option<Box<str>>,
+    /// The hub has heard it say that it serves.
+    pub(super) bound: bool,
+    pub(super) turn: Option<Turn>,
+    /// It says that it has the session and has none: its first prompt shows it.
     pretends: bool,
-    /// What it pretended to serve: requests that waited for the journal may still name it.
-    pub(super) former: Option<Arc<str>>,
-    /// It has said so, and was given no other session yet.
-    pub(super) lost: bool,
     /// It was asked to load and has told nothing: what it says next may be of the past.
     pub(super) may_retell: bool,
 }
@@ -75,7 +79,16 @@ impl Process {
         !self.dead
             && (self.stop_asked
                 || (!self.deaf
-                    && (!self.inbox.is_empty() || self.turn.is_some() || !self.duties.is_empty())))
+                    && (!self.inbox.is_empty() || self.works() || !self.duties.is_empty())))
+    }
+
+    fn works(&self) -> bool {
+        self.rooms.values().any(|it| it.turn.is_some())
+    }
+
+    /// The hub has let go of a session: what it was prompted there is nobody's.
+    pub(super) fn forget_prompts(&mut self, theirs: &str) {
+        self.prompts.retain(|_, it| &**it != theirs);
     }
 }
 
@@ -92,25 +105,20 @@ impl World {
             dead: false,
             deaf: self.rng.chance(self.temper.deaf),
             ignores_cancel: self.rng.chance(self.temper.ignores_cancel),
-            serves: None,
-            opening: None,
-            bound: false,
-            turn: None,
-            prompts: BTreeSet::new(),
+            rooms: BTreeMap::new(),
+            known: BTreeSet::new(),
+            prompts: BTreeMap::new(),
             asks: BTreeSet::new(),
             requests: BTreeSet::new(),
             duties: VecDeque::new(),
-            pretends: false,
-            former: None,
-            lost: false,
-            may_retell: false,
         };
         if fails {
             self.tally.count("agent could not start");
             process.dead = true;
             process.outbox.push_back(gone(agent, "not found", false));
         } else {
-            process.outbox.push_back(Input::AgentStarted { agent, pid: 1 });
+            let pid = u32::try_from(agent.0).expect("few are started");
+            process.outbox.push_back(Input::AgentStarted { agent, pid });
         }
         self.procs.insert(agent, process);
     }
@@ -119,7 +127,7 @@ impl World {
         let Some(process) = self.procs.get_mut(&agent).filter(|it| !it.dead) else { return };
         process.dead = true;
         process.inbox.clear();
-        process.turn = None;
+        process.rooms.values_mut().for_each(|it| it.turn = None);
         process.outbox.push_back(gone(agent, status, true));
     }
 
@@ -137,7 +145,7 @@ impl World {
     pub(super) fn act(&mut self, agent: AgentId) {
         let Some(process) = self.procs.get(&agent) else { return };
         let (stops, deaf) = (process.stop_asked, process.deaf);
-        let (reads, works) = (!process.inbox.is_empty(), process.turn.is_some());
+        let (reads, works) = (!process.inbox.is_empty(), process.works());
         if stops && self.rng.chance(40) {
             return self.kill(agent, "signal 15 (TERM)");
         }
@@ -180,8 +188,15 @@ impl World {
                     _ => false,
                 };
                 let process = self.procs.get_mut(&agent).expect("found above");
-                if let Some(turn) = process.turn.as_mut().filter(|_| stops) {
-                    turn.cancelled = true;
+                let theirs = frame.session_id().map(|it| Arc::<str>::from(&*it));
+                for (name, room) in process.rooms.iter_mut().filter(|_| stops) {
+                    let named = theirs.as_ref().is_none_or(|it| it == name);
+                    let is_it = |it: &&mut Turn| {
+                        named && frame.request_id().is_none_or(|request| request == it.id)
+                    };
+                    if let Some(turn) = room.turn.as_mut().filter(is_it) {
+                        turn.cancelled = true;
+                    }
                 }
             }
             Kind::Response => {
@@ -200,13 +215,20 @@ impl World {
             Some("session/prompt") => {
                 let token = peek::prompt(frame.bytes()).expect("prompts are marked");
                 let left = self.rng.below(9);
+                let theirs = frame.session_id().expect("a prompt names its session");
                 let process = self.procs.get_mut(&agent).expect("it reads");
-                if std::mem::take(&mut process.pretends) || process.serves.is_none() {
-                    process.former = process.serves.take().or(process.former.take());
-                    (process.bound, process.lost) = (false, true);
+                let Some(room) = process.rooms.get_mut(&*theirs).filter(|it| !it.pretends) else {
+                    process.rooms.remove(&*theirs);
                     return self.say(agent, refusal(&id, -32002, "no such session", token));
-                }
-                process.turn = Some(Turn { id, token, left, cancelled: false });
+                };
+                room.turn = Some(Turn { id, token, left, cancelled: false });
+            }
+            Some("session/close") => {
+                let theirs = frame.session_id().expect("it names a session");
+                self.tally.count("sessions closed in their process");
+                let process = self.procs.get_mut(&agent).expect("it reads");
+                process.rooms.remove(&*theirs);
+                self.say(agent, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
             }
             _ => {
                 let process = self.procs.get_mut(&agent).expect("it reads");
@@ -221,7 +243,7 @@ impl World {
             return self.say(agent, error(id, 0));
         }
         let (_, load, resume) = PROGRAMS[self.procs[&agent].program];
-        let resume = if resume { r#"{"resume":{}}"# } else { "{}" };
+        let resume = if resume { r#"{"resume":{},"close":{}}"# } else { "{}" };
         self.say(agent, format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":1,"agentCapabilities":{{"loadSession":{load},"sessionCapabilities":{resume}}}}}}}"#
         ));
@@ -241,7 +263,7 @@ impl World {
         if self.rng.chance(40) {
             for _ in 0..=self.rng.below(2) {
                 self.tally.count("early updates");
-                self.say_update(agent, false);
+                self.say_update(agent, &name, false);
             }
         }
         self.say(agent, format!(
@@ -263,27 +285,39 @@ impl World {
             let why = self.rng.pick(&["no", "no such session", "the session is locked"]);
             return self.say(agent, refusal(id, code, why, 0));
         }
-        self.begin_to_serve(agent, id, name.into());
+        let name: Arc<str> = name.into();
+        self.begin_to_serve(agent, id, name.clone());
         let mut told = false;
-        let process = self.procs.get_mut(&agent).expect("it reads");
-        process.pretends = pretends;
+        self.room(agent, &name).pretends = pretends;
         let loads = frame.method().as_deref() == Some("session/load");
         if loads && !pretends {
             for _ in 0..self.rng.below(4) {
                 self.tally.count("replayed updates");
-                told |= self.say_update(agent, true);
+                told |= self.say_update(agent, &name, true);
             }
         }
-        self.procs.get_mut(&agent).expect("it reads").may_retell = loads && !told;
+        self.room(agent, &name).may_retell = loads && !told;
         let result = self.rng.pick(&["null", "{}", r#"{"modes":{"currentModeId":"code"}}"#]);
         self.say(agent, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
     }
 
     fn begin_to_serve(&mut self, agent: AgentId, request: &str, name: Arc<str>) {
         let process = self.procs.get_mut(&agent).expect("it speaks");
-        process.serves = Some(name);
-        process.lost = false;
-        process.opening = Some(request.into());
+        let room = Room { opening: Some(request.into()), ..Room::default() };
+        process.known.insert(name.clone());
+        process.rooms.insert(name, room);
+    }
+
+    fn room(&mut self, agent: AgentId, theirs: &str) -> &mut Room {
+        let process = self.procs.get_mut(&agent).expect("it speaks");
+        process.rooms.get_mut(theirs).expect("it serves")
+    }
+
+    /// One of its sessions of which something is true.
+    fn some_room(&mut self, agent: AgentId, is_so: impl Fn(&Room) -> bool) -> Option<Arc<str>> {
+        let rooms = self.procs[&agent].rooms.iter().filter(|(_, it)| is_so(it));
+        let names: Vec<Arc<str>> = rooms.map(|(name, _)| name.clone()).collect();
+        (!names.is_empty()).then(|| names[self.rng.index(names.len())].clone())
     }
 
     /// Answers something it was asked earlier.
@@ -303,14 +337,18 @@ impl World {
 
     /// Goes on with its turn.
     fn work(&mut self, agent: AgentId) {
+        let theirs = self.some_room(agent, |it| it.turn.is_some());
+        let theirs = theirs.expect("the caller saw a turn");
         let process = self.procs.get_mut(&agent).expect("the caller found it");
-        let turn = process.turn.as_mut().expect("the caller saw a turn");
+        let asks = !process.asks.is_empty();
+        let room = process.rooms.get_mut(&theirs).expect("found above");
+        let turn = room.turn.as_mut().expect("found above");
         let (id, token, cancelled) = (turn.id.clone(), turn.token, turn.cancelled);
         if cancelled || turn.left == 0 {
-            if !process.asks.is_empty() && !cancelled && !self.calm && self.rng.chance(80) {
+            if asks && !cancelled && !self.calm && self.rng.chance(80) {
                 return; // It waits for a human.
             }
-            process.turn = None;
+            room.turn = None;
             let text = match self.rng.below(10) {
                 0 if !cancelled => error(&id, token),
                 _ => {
@@ -324,37 +362,34 @@ impl World {
         }
         turn.left -= 1;
         match self.rng.below(10) {
-            0..=5 => drop(self.say_update(agent, false)),
-            6 => self.ask(agent, "session/request_permission"),
-            7 => self.ask(agent, "fs/read_text_file"),
+            0..=5 => drop(self.say_update(agent, &theirs, false)),
+            6 => self.ask(agent, &theirs, "session/request_permission"),
+            7 => self.ask(agent, &theirs, "fs/read_text_file"),
             8 => {
                 let method = self.rng.pick(&["x/unheard_of", "elicitation/create"]);
-                self.ask(agent, method);
+                self.ask(agent, &theirs, method);
             }
-            _ => self.say_in_passing(agent),
+            _ => self.say_in_passing(agent, &theirs),
         }
     }
 
     fn talk_idly(&mut self, agent: AgentId) {
-        if self.procs[&agent].serves.is_none() || self.procs[&agent].pretends {
-            return;
-        }
+        let Some(theirs) = self.some_room(agent, |it| !it.pretends) else { return };
         match self.rng.below(10) {
             0..=5 => {
                 self.tally.count("updates outside a turn");
-                self.say_update(agent, false);
+                self.say_update(agent, &theirs, false);
             }
-            6 => self.ask(agent, "session/request_permission"),
+            6 => self.ask(agent, &theirs, "session/request_permission"),
             7 => self.withdraw(agent),
-            _ => self.say_in_passing(agent),
+            _ => self.say_in_passing(agent, &theirs),
         }
     }
 
     /// True if it tells the conversation.
-    fn say_update(&mut self, agent: AgentId, replay: bool) -> bool {
+    fn say_update(&mut self, agent: AgentId, theirs: &Arc<str>, replay: bool) -> bool {
         self.next_mark += 1;
         let mark = self.next_mark;
-        let theirs = self.procs[&agent].serves.clone().expect("only sessions have updates");
         let big = self.rng.chance(self.temper.big);
         let padding = if big { "x".repeat(self.rng.index(1500)) } else { String::new() };
         let update = match self.rng.below(12) {
@@ -375,7 +410,7 @@ impl World {
             r#"{{"jsonrpc":"2.0","method":"session/update","params":{{{meta}"sessionId":"{theirs}","update":{{{update}}},"n":{mark}}}}}"#
         )
         .into();
-        let speaker = (self.lives, agent);
+        let (speaker, theirs) = ((self.lives, agent), theirs.clone());
         let word = Word { text: text.clone(), theirs, speaker, replay, heard: 0, seq: None };
         self.facts.words.insert(mark, word);
         let frame = Frame::parse(text).expect("well-formed by construction");
@@ -385,21 +420,19 @@ impl World {
         tells
     }
 
-    fn say_in_passing(&mut self, agent: AgentId) {
+    fn say_in_passing(&mut self, agent: AgentId, theirs: &Arc<str>) {
         self.next_mark += 1;
         let mark = self.next_mark;
-        let theirs = self.procs[&agent].serves.clone().expect("only sessions have words");
-        self.passing.insert(mark);
+        self.passing.insert(mark, theirs.clone());
         self.say(agent, format!(
             r#"{{"jsonrpc":"2.0","method":"x/by_the_way","params":{{"sessionId":"{theirs}","n":{mark}}}}}"#
         ));
     }
 
-    fn ask(&mut self, agent: AgentId, method: &str) {
+    fn ask(&mut self, agent: AgentId, theirs: &Arc<str>, method: &str) {
         self.next_mark += 1;
         let mark = self.next_mark;
         let process = self.procs.get_mut(&agent).expect("it speaks");
-        let theirs = process.serves.clone().expect("only sessions ask");
         process.asks.insert(mark);
         let permission = method == "session/request_permission";
         let kind = self.rng.pick(&["read", "edit", "delete", "execute"]);
@@ -409,7 +442,7 @@ impl World {
             "elicitation/create" => What::Form,
             _ => What::Passing,
         };
-        self.asks.on_asked(mark, agent, what);
+        self.asks.on_asked(mark, agent, theirs, what);
         let tool = format!(
             r#","toolCall":{{"toolCallId":"t-{mark}","kind":"{kind}"}},"options":[{{"optionId":"ok","kind":"allow_once"}}]"#
         );

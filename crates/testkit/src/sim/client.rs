@@ -105,7 +105,7 @@ impl World {
         it.sent.push_back(Input::ClientOpened { conn });
         self.conns.insert(conn, it);
         if self.rng.chance(40) {
-            let name = PROGRAMS[self.rng.index(PROGRAMS.len())].0;
+            let name = self.program();
             self.request(
                 conn,
                 Kind::Connect,
@@ -115,8 +115,10 @@ impl World {
             );
         }
         let meta = if aware { r#""_meta":{"jackfield":{}},"# } else { "" };
-        let elicits = if self.rng.chance(50) { r#""elicitation":{},"# } else { "" };
-        let reads = self.rng.chance(50);
+        // Only who says the same can share a process.
+        let alike = self.habits.seats != 1;
+        let elicits = if alike || self.rng.chance(50) { r#""elicitation":{},"# } else { "" };
+        let reads = alike || self.rng.chance(50);
         let hello = format!(
             r#""protocolVersion":1,"clientInfo":{{"name":"sim"}},"clientCapabilities":{{{meta}{elicits}"fs":{{"readTextFile":{reads}}}}}"#
         );
@@ -194,8 +196,8 @@ impl World {
 
     fn act_outside(&mut self, conn: ConnId) {
         match self.rng.below(10) {
-            0..=5 if self.openings() + self.disk.streams.len() < 3 => {
-                let name = PROGRAMS[self.rng.index(PROGRAMS.len())].0;
+            0..=5 if self.openings() + self.disk.streams.len() < 2 + self.habits.seats => {
+                let name = self.program();
                 let meta = format!(r#","_meta":{{"jackfield":{{"agent":"{name}"}}}}"#);
                 let meta = if self.rng.chance(60) { meta } else { String::new() };
                 let params = format!(r#""cwd":"/x","mcpServers":[]{meta}"#);
@@ -213,6 +215,13 @@ impl World {
             }
             _ => self.request(conn, Kind::Status, None, "_jackfield/status", ""),
         }
+    }
+
+    /// Which agent a client wants: where processes are shared, mostly one.
+    fn program(&mut self) -> &'static str {
+        let favourite = self.habits.seats != 1 && self.rng.chance(75);
+        let at = if favourite { self.habits.seats % 3 } else { self.rng.index(PROGRAMS.len()) };
+        PROGRAMS[at].0
     }
 
     /// Sessions that are being opened.

@@ -14,6 +14,7 @@ use jackfield_core::{
     log::{Body, Event},
 };
 use jackfield_wire::{self as wire, Frame};
+use std::sync::Arc;
 
 impl World {
     /// One input, then everything the hub says to it.
@@ -21,7 +22,16 @@ impl World {
         self.trace.input(self.now, &input);
         self.before(&input);
         self.wakes.now = self.now;
+        let answered = match &input {
+            Input::AgentSpoke { agent, frame } if frame.result().is_some() => {
+                Some((*agent, frame.clone()))
+            }
+            _ => None,
+        };
         self.hub.handle(self.now, input);
+        if let Some((agent, frame)) = answered {
+            self.begins_to_serve(agent, &frame);
+        }
         self.drain();
     }
 
@@ -116,34 +126,52 @@ impl World {
 
     /// The hub hears an agent: what it takes from an agent that serves must come to be written.
     fn before_words(&mut self, agent: AgentId, frame: &Frame) {
-        let process = self.procs.get_mut(&agent).expect("it speaks until it is gone");
         self.facts.heard += 1;
         let now = self.facts.heard;
-        let serves = process.bound && !process.stop_asked && !process.may_retell;
         self.wakes.on_heard(agent, frame);
         if frame.kind() == wire::Kind::Response {
-            let opens = frame.result().is_some() && process.opening.as_deref() == frame.id();
-            if opens && !process.stop_asked {
-                process.bound = true;
-                // What it said early counts from now on.
-                let speaker = (self.lives, agent);
-                let facts = &mut self.facts;
-                let early = facts.words.iter().filter(|(_, it)| it.speaker == speaker);
-                let early: Vec<u64> = early
-                    .filter(|(_, it)| it.heard != 0 && !it.replay && it.seq.is_none())
-                    .map(|(&mark, _)| mark)
-                    .collect();
-                facts.owed.extend(early);
-            }
             return self.before_answer(agent, frame, now);
         }
         let Some(mark) = peek::mark(frame.bytes()) else { return };
-        if let Some(word) = self.facts.words.get_mut(&mark) {
-            word.heard = now;
-            if serves && !word.replay {
-                self.facts.owed.insert(mark);
-            }
+        let Some(word) = self.facts.words.get_mut(&mark) else { return };
+        word.heard = now;
+        let (theirs, replay) = (word.theirs.clone(), word.replay);
+        let process = &self.procs[&agent];
+        let room = process.rooms.get(&theirs);
+        let there = room.is_some_and(|it| it.bound && !it.may_retell) && !process.stop_asked;
+        if there && !replay && self.serves(agent, &theirs) {
+            self.facts.owed.insert(mark);
         }
+    }
+
+    /// The hub has heard an answer: if it was the one that gives it a session, then what was said
+    /// there early counts from now on.
+    fn begins_to_serve(&mut self, agent: AgentId, frame: &Frame) {
+        let Some(process) = self.procs.get(&agent).filter(|it| !it.stop_asked) else { return };
+        let mut rooms = process.rooms.iter();
+        let opens = rooms.find(|(_, it)| it.opening.as_deref() == frame.id());
+        let theirs = opens.map(|(it, _)| it.clone());
+        // A session that wakes under a new name is served when its settings are set again.
+        if let Some(theirs) = theirs.filter(|it| self.serves(agent, it)) {
+            self.serves_from_now_on(agent, &theirs, frame.session_id().is_some());
+        }
+    }
+
+    /// Under a `new` name nothing was said that the hub did not want to hear.
+    fn serves_from_now_on(&mut self, agent: AgentId, theirs: &Arc<str>, new: bool) {
+        let room = self.procs.get_mut(&agent).and_then(|it| it.rooms.get_mut(theirs));
+        let Some(room) = room.filter(|it| !it.bound) else { return };
+        room.bound = true;
+        if !new {
+            return;
+        }
+        let speaker = (self.lives, agent);
+        let facts = &mut self.facts;
+        let said = facts.words.iter();
+        let early = said.filter(|(_, it)| it.speaker == speaker && it.theirs == *theirs);
+        let early = early.filter(|(_, it)| it.heard != 0 && !it.replay && it.seq.is_none());
+        let early: Vec<u64> = early.map(|(&mark, _)| mark).collect();
+        facts.owed.extend(early);
     }
 
     /// An agent's answer must not overtake what the agent said before it.
@@ -154,7 +182,6 @@ impl World {
             if peek::contains(frame.bytes(), "\"code\":-32002") {
                 self.tally.count("prompts disowned");
                 prompt.disowned += 1;
-                self.wakes.on_disowned(agent);
             }
             self.procs.get_mut(&agent).expect("it speaks").prompts.remove(&token);
         }
@@ -258,10 +285,13 @@ impl World {
     }
 
     fn on_note(&mut self, note: &Note) {
-        self.tally.count(match note {
+        let what = match note {
             Note::SessionOpened { .. } => "sessions opened",
             Note::SessionWoke { session, agent, rung } => {
-                self.wakes.on_woke(session, *agent, rung);
+                let theirs = self.hub.session(session).map(|it| it.agent_session.clone());
+                let key = (*agent, theirs.expect("the hub knows whom it woke"));
+                self.wakes.on_woke(session, &key, rung);
+                self.serves_from_now_on(key.0, &key.1, true);
                 match *rung {
                     "resumed" => "sessions resumed",
                     "reloaded" => "sessions reloaded",
@@ -273,8 +303,10 @@ impl World {
             Note::TurnEnded { how: "stopped", .. } => "turns stopped",
             Note::TurnEnded { how: "failed", .. } => "turns failed",
             Note::TurnEnded { .. } => "turns interrupted",
+            Note::Unclaimed { .. } => "words that were nobody's",
             _ => return,
-        });
+        };
+        self.tally.count(what);
     }
 
     /// A session is deleted or another's: nobody hears of it any more.
@@ -382,6 +414,8 @@ impl World {
 
     fn on_asked(&mut self, conn: ConnId, frame: &Frame) -> Means {
         let mark = self.asks.a_client_is_asked_what_an_agent_asked(conn, frame.bytes());
+        let said_in = self.asks.theirs(mark).expect("an agent asked it").clone();
+        self.words_stay_in_their_session(&said_in, frame);
         let id = frame.id().and_then(|it| it.parse::<u64>().ok()).expect("the hub's ids");
         let it = self.conns.get_mut(&conn).expect("held by the caller");
         let fresh = it.issued.insert(id, mark).is_none();
@@ -405,8 +439,10 @@ impl World {
                 Means::Withdrawn { id }
             }
             "x/by_the_way" => {
-                let known = peek::mark(frame.bytes()).is_some_and(|it| self.passing.contains(&it));
-                hold("what_passes_was_said", known, || format!("{conn} heard {frame:?}"));
+                let mark = peek::mark(frame.bytes()).unwrap_or(0);
+                let said_in = self.passing.get(&mark).cloned();
+                hold("what_passes_was_said", said_in.is_some(), || format!("{conn}: {frame:?}"));
+                self.words_stay_in_their_session(&said_in.expect("held above"), frame);
                 self.tally.count("passing words heard");
                 Means::Nothing
             }
@@ -474,22 +510,40 @@ impl World {
             }
             (_, Some("session/prompt")) => {
                 self.a_prompt_reaches_an_agent_once(agent, &frame);
-                self.who_wakes_is_who_slept(agent);
-                let theirs = frame.session_id().unwrap_or_default();
+                let theirs = frame.session_id().unwrap_or_default().as_ref().into();
+                self.who_wakes_is_who_slept(agent, &theirs);
                 let session = self.facts.names.get(&*theirs);
-                self.wakes.on_prompted(agent, session, &frame);
+                self.wakes.on_prompted(&(agent, theirs), session, &frame);
+            }
+            (_, Some("session/load" | "session/resume" | "session/close")) => {
+                let theirs = frame.session_id().unwrap_or_default();
+                let process = self.procs.get_mut(&agent).expect("seen above");
+                process.known.insert(theirs.as_ref().into());
+                process.forget_prompts(&theirs);
+                // It may have it still; what it says before it answers is of the past.
+                if let Some(room) = process.rooms.get_mut(&*theirs) {
+                    room.bound = false;
+                }
             }
             (_, Some("session/set_mode")) => self.note_mode(agent, &frame),
             (_, Some("$/cancel_request")) => self.a_cancel_follows_its_request(agent, &frame),
-            (_, Some("session/cancel")) => self.a_cancel_is_written_before_it_is_heard(&frame),
+            (_, Some("session/cancel")) => {
+                self.a_cancel_is_written_before_it_is_heard(agent, &frame);
+            }
             _ => {}
         }
-        self.wakes.on_told(agent, &frame);
+        let token = peek::token(frame.bytes());
+        let opens = |it: &check::Request| it.kind == Kind::New && Some(it.token) == token;
+        let opening = self.conns.values().flat_map(|it| it.open.values()).any(opens);
+        self.wakes.on_told(agent, &frame, !opening);
         let process = self.procs.get_mut(&agent).expect("seen above");
         // What it is answered meanwhile says nothing about the session.
         // A request about no session says nothing of whether the hub still listens.
         let of_session = frame.kind() == wire::Kind::Request && frame.session_id().is_some();
-        process.may_retell &= !of_session;
+        let theirs = frame.session_id().filter(|_| of_session);
+        if let Some(room) = theirs.and_then(|it| process.rooms.get_mut(&*it)) {
+            room.may_retell = false;
+        }
         process.requests.extend(frame.id().filter(|_| frame.method().is_some()).map(Into::into));
         if !process.dead {
             process.inbox.push_back(frame);

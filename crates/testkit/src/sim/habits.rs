@@ -16,6 +16,8 @@ pub(super) struct Habits {
     pub(super) sleep: Sleep,
     pub(super) liveness: Liveness,
     warm: usize,
+    /// So many sessions one process may serve.
+    pub(super) seats: usize,
     /// Rules answer what reads and what deletes.
     pub(super) rules: bool,
     /// Of ten thousand steps: the machine is short of memory.
@@ -42,11 +44,12 @@ impl Habits {
         }
         let pressure = rng.pick(&[0, 0, 100]);
         let rules = rng.chance(50);
-        Habits { sleep: Sleep { idle_after_ms, max_live }, liveness, warm, rules, pressure }
+        let seats = rng.pick(&[1, 1, 2, 3, 4]);
+        Habits { sleep: Sleep { idle_after_ms, max_live }, liveness, warm, seats, rules, pressure }
     }
 
     pub(super) fn configure(&self, config: Config) -> Config {
-        let pool = AgentPool { warm: self.warm, ..AgentPool::default() };
+        let pool = AgentPool { warm: self.warm, sessions_per_process: self.seats };
         let pools = config.agents.keys().map(|it| (it.clone(), pool.clone())).collect();
         let rules = if self.rules { RULES } else { "" };
         let user = jackfield_policy::parse(rules, "policy.toml").expect("these rules are valid");

@@ -44,8 +44,8 @@ pub(super) struct World {
     pub(super) queues: Queues,
     pub(super) rest: Rest,
     pub(super) wakes: Wakes,
-    /// Marks of notifications that are not written down.
-    pub(super) passing: BTreeSet<u64>,
+    /// Marks of notifications that are not written down, and the sessions they were said in.
+    pub(super) passing: BTreeMap<u64, Arc<str>>,
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     /// No more trouble.
@@ -108,7 +108,7 @@ impl World {
             queues: Queues::default(),
             rest: Rest::default(),
             wakes: Wakes::default(),
-            passing: BTreeSet::new(),
+            passing: BTreeMap::new(),
             tally: Tally::default(),
             trace: Trace::new(traced),
             calm: false,

@@ -4,7 +4,7 @@ use super::hold;
 use crate::sim::peek;
 use bytes::Bytes;
 use jackfield_core::{AgentId, ConnId, SessionId, log::Body};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Everything asked in this world.
 #[derive(Debug, Default)]
@@ -19,6 +19,7 @@ pub(in crate::sim) struct Asks {
 #[derive(Debug)]
 struct Ask {
     agent: AgentId,
+    theirs: Arc<str>,
     what: What,
     answered: bool,
     /// What the log says the answer is.
@@ -37,8 +38,15 @@ pub(in crate::sim) enum What {
 }
 
 impl Asks {
-    pub(in crate::sim) fn on_asked(&mut self, mark: u64, agent: AgentId, what: What) {
-        let ask = Ask { agent, what, answered: false, settled: None };
+    pub(in crate::sim) fn on_asked(
+        &mut self,
+        mark: u64,
+        agent: AgentId,
+        theirs: &Arc<str>,
+        what: What,
+    ) {
+        let theirs = theirs.clone();
+        let ask = Ask { agent, theirs, what, answered: false, settled: None };
         self.all.insert(mark, ask);
     }
 
@@ -130,9 +138,16 @@ impl Asks {
         self.all.get(&mark).is_some_and(|it| it.settled.is_some())
     }
 
-    /// Asks of running agents that nobody answered.
-    pub(in crate::sim) fn open(&self) -> impl Iterator<Item = (u64, AgentId)> {
-        self.all.iter().filter(|(_, it)| !it.answered).map(|(&mark, it)| (mark, it.agent))
+    /// Asks of running agents that nobody answered: their marks, and the agents' names for their
+    /// sessions.
+    pub(in crate::sim) fn open(&self) -> impl Iterator<Item = (u64, AgentId, &Arc<str>)> {
+        let open = self.all.iter().filter(|(_, it)| !it.answered);
+        open.map(|(&mark, it)| (mark, it.agent, &it.theirs))
+    }
+
+    /// In which session an ask was asked.
+    pub(in crate::sim) fn theirs(&self, mark: u64) -> Option<&Arc<str>> {
+        self.all.get(&mark).map(|it| &it.theirs)
     }
 
     /// Only what an agent asked is asked of a client.

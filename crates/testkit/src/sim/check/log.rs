@@ -122,6 +122,10 @@ impl Facts {
         });
         hold(name, word.seq.is_none(), || format!("update {mark} was written twice: {frame:?}"));
         word.seq = Some(seq);
+        let of = self.names.get(&word.theirs);
+        hold("words_stay_in_their_session", of.is_none_or(|it| it == session), || {
+            format!("update {mark} was said in {of:?} and is written in {session}")
+        });
         let (from, to) = (format!("\"{}\"", word.theirs), format!("\"{session}\""));
         let said = String::from_utf8_lossy(&word.text).replacen(&from, &to, 1);
         hold(name, said.as_bytes() == &frame[..], || format!("{said} was written as {frame:?}"));

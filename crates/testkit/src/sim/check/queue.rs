@@ -115,11 +115,6 @@ impl Queues {
         self.0.get(session).map(|it| it.waiting.keys().copied().collect()).unwrap_or_default()
     }
 
-    /// Whether a prompt waits that is not held: for its turn, or for an agent.
-    pub(in crate::sim) fn any_waits(&self) -> bool {
-        self.0.values().any(|line| line.waiting.keys().any(|it| !line.is_held(*it)))
-    }
-
     /// When everything has come to rest, only what is held waits.
     pub(in crate::sim) fn nothing_waits_for_ever(&self) {
         for (session, line) in &self.0 {

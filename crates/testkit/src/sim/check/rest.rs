@@ -4,6 +4,7 @@ use super::{Kind, Listener, Request, hold};
 use crate::sim::{World, agent::Process, client::Connection, peek};
 use jackfield_core::{AgentId, ConnId, SessionId, log::Body};
 use jackfield_wire::{self as wire, Frame};
+use std::sync::Arc;
 
 /// Plain clients hear plain ACP; the agents' names for sessions stay with the agents.
 pub(in crate::sim) fn names_stay_on_their_side(it: &Connection, conn: ConnId, frame: &Frame) {
@@ -19,11 +20,10 @@ impl World {
     pub(in crate::sim) fn agents_see_their_own_names(&self, agent: AgentId, frame: &Frame) {
         let Some(named) = frame.session_id() else { return };
         let process = &self.procs[&agent];
-        let was = process.former.as_ref().is_some_and(|it| **it == *named);
-        let is = process.serves.as_ref().is_none_or(|it| **it == *named);
-        let own = named.starts_with("g-") && (is || was);
+        let asks = matches!(frame.method().as_deref(), Some("session/load" | "session/resume"));
+        let own = named.starts_with("g-") && (asks || process.known.contains(&*named));
         hold("agents_see_their_own_names", own, || {
-            format!("{agent} serves {:?} and heard {frame:?}", process.serves)
+            format!("{agent} knows {:?} and heard {frame:?}", process.known)
         });
     }
 
@@ -40,14 +40,28 @@ impl World {
             format!("{agent} heard prompt {mark}, which is not in the log")
         });
         let process = self.procs.get_mut(&agent).expect("the caller found it");
-        hold("an_agent_has_one_prompt_at_a_time", process.prompts.is_empty(), || {
+        let theirs: Arc<str> = frame.session_id().unwrap_or_default().as_ref().into();
+        let has = process.prompts.values().any(|it| *it == theirs);
+        hold("a_session_has_one_prompt_at_a_time", !has, || {
             format!("{agent} heard prompt {mark} and has {:?}", process.prompts)
         });
-        process.prompts.insert(mark);
+        if process.prompts.len() == 1 {
+            self.tally.count("turns side by side in one process");
+        }
+        process.prompts.insert(mark, theirs);
     }
 
-    pub(in crate::sim) fn a_cancel_is_written_before_it_is_heard(&self, frame: &Frame) {
+    /// Save for one that only says that the hub has let go of the session.
+    pub(in crate::sim) fn a_cancel_is_written_before_it_is_heard(
+        &mut self,
+        agent: AgentId,
+        frame: &Frame,
+    ) {
         let theirs = frame.session_id().unwrap_or_default();
+        if !self.serves(agent, &theirs) {
+            self.tally.count("sessions let go while they work");
+            return self.procs.get_mut(&agent).expect("it hears").forget_prompts(&theirs);
+        }
         let session = self.facts.names.get(&*theirs);
         let Some(stream) = session.and_then(|it| self.disk.streams.get(it)) else { return };
         let written = stream.events.iter().any(|it| matches!(it.body, Body::Cancelled { .. }));
@@ -119,6 +133,7 @@ impl World {
 
     pub(in crate::sim) fn after_each_step(&mut self) {
         self.places_are_limited();
+        self.seats_are_limited();
         // The last frame may have been large, and clients' requests are written down as well.
         let slack = 8 * 1024;
         for stream in self.disk.streams.values() {
@@ -182,42 +197,84 @@ impl World {
             let text = unwritten.map(|it| &self.facts.words[it].text);
             format!("update {text:?} was heard and never written")
         });
-        let open = self.asks.open().find(|(_, agent)| self.has_listeners(*agent));
+        let open = self.asks.open().find(|(_, agent, it)| self.has_listeners(*agent, it));
         hold("every_ask_is_answered_in_the_end", open.is_none(), || format!("{open:?}"));
     }
 
     /// Whether somebody is there who could answer an agent's ask.
-    fn has_listeners(&self, agent: AgentId) -> bool {
-        let theirs = self.procs.get(&agent).and_then(|it| it.serves.as_ref());
-        let session = theirs.and_then(|it| self.facts.names.get(it));
+    fn has_listeners(&self, agent: AgentId, theirs: &str) -> bool {
+        let session = self.facts.names.get(theirs).filter(|_| self.serves(agent, theirs));
         let hears = |it: &Connection| {
             session.is_some_and(|it_id| it.hearings.contains_key(it_id)) && !it.finished
         };
         self.conns.values().any(hears)
     }
 
-    /// Every process serves a session that is there and open, or waits for a client that is there.
+    /// Every process serves a session that is there and open, or waits for a client that is there;
+    /// and no session has two.
     pub(in crate::sim) fn no_process_is_left_over(&self) {
+        let name = "no_process_is_left_over";
         let mut spare = 0;
-        let runs = |it: &Process| !it.stop_asked && !it.dead && !it.lost;
+        let runs = |it: &Process| !it.stop_asked && !it.dead;
         for (agent, process) in self.procs.iter().filter(|(_, it)| runs(it)) {
-            let Some(theirs) = process.serves.as_ref().filter(|_| process.bound) else {
-                spare += 1;
-                continue;
-            };
-            let session = self.facts.names.get(theirs);
-            let stream = session.and_then(|it| self.disk.streams.get(it));
-            let closed = stream.and_then(|it| it.events.last());
-            let closed = closed.is_none_or(|it| matches!(it.body, Body::Closed));
-            hold("no_process_is_left_over", !closed, || {
-                format!("{agent} runs for {theirs} ({session:?}), which is closed or gone")
-            });
-            let twin = self.procs.iter().filter(|(_, it)| !it.stop_asked && !it.dead && it.bound);
-            let twins = twin.filter(|(_, it)| it.serves.as_ref() == Some(theirs)).count();
-            hold("no_process_is_left_over", twins == 1, || format!("{twins} serve {theirs}"));
+            let served =
+                process.rooms.iter().filter(|(it, room)| room.bound && self.serves(*agent, it));
+            let served: Vec<&Arc<str>> = served.map(|(it, _)| it).collect();
+            spare += usize::from(self.served_by(*agent).is_empty());
+            for theirs in served {
+                let session = self.facts.names.get(theirs);
+                let stream = session.and_then(|it| self.disk.streams.get(it));
+                let closed = stream.and_then(|it| it.events.last());
+                let closed = closed.is_none_or(|it| matches!(it.body, Body::Closed));
+                hold(name, !closed, || {
+                    format!("{agent} runs for {theirs} ({session:?}), which is closed or gone")
+                });
+                let twins =
+                    self.procs.iter().filter(|(id, it)| runs(it) && self.serves(**id, theirs));
+                let twins = twins.count();
+                hold(name, twins == 1, || format!("{twins} serve {theirs}"));
+            }
         }
-        hold("no_process_is_left_over", spare <= self.conns.len(), || {
+        hold(name, spare <= self.conns.len(), || {
             format!("{spare} processes wait for {} clients", self.conns.len())
         });
+    }
+
+    /// What is said in one session is heard in no other, however many a process serves.
+    pub(in crate::sim) fn words_stay_in_their_session(&self, theirs: &Arc<str>, frame: &Frame) {
+        let (of, heard) = (self.facts.names.get(theirs), frame.session_id());
+        let same = of.is_none_or(|it| heard.as_deref() == Some(it));
+        hold("words_stay_in_their_session", same, || {
+            format!("{frame:?} was said in {theirs}, which is {of:?}")
+        });
+    }
+
+    /// What the hub says that a process serves.
+    fn served_by(&self, agent: AgentId) -> Vec<SessionId> {
+        let processes = self.hub.gauges().processes.into_iter();
+        let its = processes.filter(|it| u64::from(it.pid) == agent.0);
+        its.flat_map(|it| it.sessions).collect()
+    }
+
+    /// The same by the process's name for it.
+    pub(in crate::sim) fn serves(&self, agent: AgentId, theirs: &str) -> bool {
+        let name = |it: &SessionId| self.hub.session(it).map(|it| it.agent_session.clone());
+        self.served_by(agent).iter().any(|it| name(it).as_deref() == Some(theirs))
+    }
+
+    /// No process serves more sessions than it may; and whom the hub has let go of it serves no more.
+    fn seats_are_limited(&mut self) {
+        let max = self.habits.seats;
+        for process in self.hub.gauges().processes {
+            hold("a_process_serves_no_more_than_it_may", process.sessions.len() <= max, || {
+                format!("{process:?} and {max} are allowed")
+            });
+            let named = |it: &SessionId| self.hub.session(it).map(|it| it.agent_session.clone());
+            let served: Vec<Arc<str>> = process.sessions.iter().filter_map(named).collect();
+            let rooms = self.procs.get_mut(&AgentId(process.pid.into())).map(|it| &mut it.rooms);
+            for (theirs, room) in rooms.into_iter().flatten() {
+                room.bound &= served.contains(theirs);
+            }
+        }
     }
 }

@@ -2,21 +2,27 @@
 //! quiet, and that who wakes is who slept.
 
 use super::hold;
-use crate::sim::{World, agent::PROGRAMS};
+use crate::sim::{
+    World,
+    agent::{PROGRAMS, Process},
+};
 use jackfield_core::{
     AgentId, SessionId,
     log::{Body, Event, State},
 };
 use jackfield_wire::Frame;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// What the hub has said of each session in this life, durable or not.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Rest {
     told: BTreeMap<SessionId, Told>,
-    /// The modes each process was told.
-    modes: BTreeMap<AgentId, BTreeSet<String>>,
+    /// The modes each process was told, by its names for sessions.
+    modes: BTreeMap<(AgentId, Arc<str>), BTreeSet<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -55,13 +61,15 @@ impl World {
             format!("{session} was put to sleep with {told:?}")
         });
         let names = &self.facts.names;
-        let serving = self.procs.iter().find(|(_, it)| {
-            let serves = it.serves.as_ref().and_then(|it| names.get(it));
-            it.bound && !it.stop_asked && serves == Some(session)
-        });
+        let has = |it: &&Process| {
+            let mut rooms = it.rooms.iter().filter(|(_, it)| it.bound);
+            !it.stop_asked && rooms.any(|(it, _)| names.get(it) == Some(session))
+        };
+        let serving = self.procs.iter().find(|(_, it)| has(it));
         let can = serving.is_none_or(|(_, it)| PROGRAMS[it.program].1 || PROGRAMS[it.program].2);
         hold(name, can, || format!("{session} sleeps and its agent cannot take it up again"));
-        let works = serving.is_some_and(|(_, it)| !it.prompts.is_empty());
+        let mut prompted = serving.into_iter().flat_map(|(_, it)| it.prompts.values());
+        let works = prompted.any(|it| names.get(it) == Some(session));
         hold(name, !works, || format!("{serving:?} works and {session} was put to sleep"));
     }
 
@@ -97,14 +105,13 @@ impl World {
     pub(in crate::sim) fn note_mode(&mut self, agent: AgentId, frame: &Frame) {
         let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).expect("JSON");
         let mode = params["modeId"].as_str().unwrap_or_default().to_owned();
-        self.rest.modes.entry(agent).or_default().insert(mode);
+        let theirs = frame.session_id().unwrap_or_default().as_ref().into();
+        self.rest.modes.entry((agent, theirs)).or_default().insert(mode);
     }
 
     /// Whoever was woken is in the mode that was on before, when the first prompt comes.
-    pub(in crate::sim) fn who_wakes_is_who_slept(&mut self, agent: AgentId) {
-        let theirs = self.procs[&agent].serves.as_ref();
-        let session = theirs.and_then(|it| self.facts.names.get(it));
-        let Some(session) = session.cloned() else { return };
+    pub(in crate::sim) fn who_wakes_is_who_slept(&mut self, agent: AgentId, theirs: &Arc<str>) {
+        let Some(session) = self.facts.names.get(theirs).cloned() else { return };
         let Some(stream) = self.disk.streams.get(&session) else { return };
         let bound = stream.events.iter().rposition(|it| matches!(it.body, Body::Bound { .. }));
         let Some(bound) = bound else { return };
@@ -113,8 +120,13 @@ impl World {
             state.fold(event);
         }
         let Some(mode) = state.mode else { return };
-        let told = self.rest.modes.get(&agent).is_some_and(|it| it.contains(&mode));
-        let told = told || self.wakes.has_said_mode(agent, &mode);
+        let key = (agent, theirs.clone());
+        // A client's own setting may have gone to a name that turned out to be none.
+        let of_it = |(it, name): &(AgentId, Arc<str>)| {
+            *it == agent && self.facts.names.get(name) == Some(&session)
+        };
+        let told = self.rest.modes.iter().any(|(key, it)| of_it(key) && it.contains(&mode));
+        let told = told || self.wakes.has_said_mode(&key, &mode);
         hold("who_wakes_is_who_slept", told, || {
             format!("{agent} took {session} up and was not told its mode {mode}")
         });
@@ -126,7 +138,8 @@ impl World {
 
     /// Only processes that cannot sleep are left, and someone waits for a place: their user ends one.
     pub(in crate::sim) fn make_room(&mut self) -> bool {
-        let waits = self.conns.values().any(|it| !it.open.is_empty()) || self.queues.any_waits();
+        // Who asked may have left since.
+        let waits = 0 < self.hub.gauges().starts_waiting;
         let Some(max) = self.habits.sleep.max_live.filter(|_| waits) else { return false };
         let alive = self.procs.iter().filter(|(_, it)| !it.stop_asked && !it.dead);
         let forgets = |program: usize| !PROGRAMS[program].1 && !PROGRAMS[program].2;

@@ -8,7 +8,10 @@ use jackfield_core::{
     log::{Body, Event, Rung, State},
 };
 use jackfield_wire::{Frame, Kind};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 /// What each session is, and what each process that took one over was told.
 #[derive(Debug, Default)]
@@ -19,20 +22,25 @@ pub(in crate::sim) struct Wakes {
     /// stalls is behind.
     logged: BTreeMap<SessionId, VecDeque<String>>,
     noted: BTreeMap<SessionId, VecDeque<String>>,
-    procs: BTreeMap<AgentId, Past>,
+    procs: BTreeMap<Key, Past>,
+    /// New sessions that processes were asked for: the ids of the requests, and whether they are
+    /// for sessions that wake.
+    asked: BTreeMap<(AgentId, Box<str>), bool>,
     /// When a setting was last accepted, by whatever process.
     configured: BTreeMap<SessionId, Time>,
     /// Sessions whose agent was given a new one, although there were turns.
     lost: BTreeSet<SessionId>,
 }
 
-/// A process, as far as it was asked to take a session over.
+/// A process and its name for a session.
+pub(in crate::sim) type Key = (AgentId, Arc<str>);
+
+/// A session in a process, since that was last asked for it.
 #[derive(Debug, Default)]
 struct Past {
-    /// It was asked for a session that was before it.
+    /// It was there before the process.
     wakes: bool,
     woke: u32,
-    disowned: u32,
     mode: Option<String>,
     /// Modes it went into by itself.
     said_modes: BTreeSet<String>,
@@ -91,13 +99,14 @@ impl Wakes {
 
     pub(in crate::sim) fn start_again(&mut self, recovered: &[Recovered]) {
         self.procs.clear();
+        self.asked.clear();
         self.logged.clear();
         self.noted.clear();
         self.states = recovered.iter().map(|it| (it.session.clone(), it.state.clone())).collect();
     }
 
-    pub(in crate::sim) fn has_said_mode(&self, agent: AgentId, mode: &str) -> bool {
-        self.procs.get(&agent).is_some_and(|it| it.said_modes.contains(mode))
+    pub(in crate::sim) fn has_said_mode(&self, key: &Key, mode: &str) -> bool {
+        self.procs.get(key).is_some_and(|it| it.said_modes.contains(mode))
     }
 
     pub(in crate::sim) fn forget(&mut self, session: &SessionId) {
@@ -105,26 +114,28 @@ impl Wakes {
     }
 
     pub(in crate::sim) fn on_agent_gone(&mut self, agent: AgentId) {
-        self.procs.remove(&agent);
+        self.procs.retain(|(it, _), _| *it != agent);
     }
 
-    pub(in crate::sim) fn on_disowned(&mut self, agent: AgentId) {
-        self.procs.entry(agent).or_default().disowned += 1;
-    }
-
-    /// The hub tells an agent something.
-    pub(in crate::sim) fn on_told(&mut self, agent: AgentId, frame: &Frame) {
-        let past = self.procs.entry(agent).or_default();
+    /// The hub tells an agent something; if it asks for a new session, that may be for one that
+    /// `wakes`.
+    pub(in crate::sim) fn on_told(&mut self, agent: AgentId, frame: &Frame, wakes: bool) {
         let Some(id) = frame.id().filter(|_| frame.kind() == Kind::Request) else { return };
         let params: serde_json::Value =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         let member = |name: &str| params[name].as_str().map(str::to_owned);
         let number = id.parse::<u64>().unwrap_or(0);
-        match frame.method().as_deref() {
+        let method = frame.method();
+        if matches!(method.as_deref(), Some("session/new" | "session/fork")) {
+            self.asked.insert((agent, id.into()), wakes);
+            return;
+        }
+        let Some(theirs) = frame.session_id() else { return };
+        let past = self.procs.entry((agent, theirs.as_ref().into())).or_default();
+        match method.as_deref() {
             Some("session/load" | "session/resume") => {
-                (past.wakes, past.asked) = (true, number);
+                *past = Past { wakes: true, asked: number, ..Past::default() };
             }
-            Some("session/new" | "session/fork") => past.asked = number,
             Some("session/set_mode") => past.mode = member("modeId"),
             Some("session/set_config_option") => {
                 let option = member("configId").unwrap_or_default();
@@ -132,18 +143,28 @@ impl Wakes {
             }
             _ => return,
         }
-        if past.wakes && past.woke <= past.disowned && past.asked < number {
+        if past.wakes && past.woke == 0 && past.asked < number {
             past.settings.insert(id.to_owned(), (self.now, false));
         }
     }
 
     /// The hub hears an agent.
     pub(in crate::sim) fn on_heard(&mut self, agent: AgentId, frame: &Frame) {
-        let past = self.procs.entry(agent).or_default();
-        if let Some((_, answered)) = frame.id().and_then(|it| past.settings.get_mut(it)) {
-            *answered = true;
+        if let Some(id) = frame.id().filter(|_| frame.kind() == Kind::Response) {
+            let asked = self.asked.remove(&(agent, id.into()));
+            if let (Some(wakes), Some(theirs)) = (asked, frame.session_id()) {
+                let asked = id.parse().unwrap_or(0);
+                let past = Past { wakes, asked, ..Past::default() };
+                self.procs.insert((agent, theirs.as_ref().into()), past);
+            }
+            let its = self.procs.iter_mut().filter(|((it, _), _)| *it == agent);
+            for (_, answered) in its.filter_map(|(_, it)| it.settings.get_mut(id)) {
+                *answered = true;
+            }
         }
+        let Some(theirs) = frame.session_id() else { return };
         if frame.update().as_deref() == Some("current_mode_update") {
+            let past = self.procs.entry((agent, theirs.as_ref().into())).or_default();
             let params: serde_json::Value =
                 serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
             past.mode = params["update"]["currentModeId"].as_str().map(str::to_owned);
@@ -152,15 +173,15 @@ impl Wakes {
     }
 
     /// The hub says that a process has taken a session over.
-    pub(in crate::sim) fn on_woke(&mut self, session: &SessionId, agent: AgentId, rung: &str) {
-        let now = self.now;
+    pub(in crate::sim) fn on_woke(&mut self, session: &SessionId, key: &Key, rung: &str) {
+        let (now, agent) = (self.now, key.0);
         let logs = self.logged.get(session).is_some_and(|it| !it.is_empty());
         self.noted.entry(session.clone()).or_default().push_back(rung.to_owned());
         self.one_event_says_how_a_session_woke(session);
-        let past = self.procs.entry(agent).or_default();
+        let past = self.procs.entry(key.clone()).or_default();
         past.wakes = true;
         past.woke += 1;
-        hold("one_event_says_how_a_session_woke", past.woke <= 1 + past.disowned, || {
+        hold("one_event_says_how_a_session_woke", past.woke == 1, || {
             format!("{session} woke {} times in {agent}", past.woke)
         });
         let late = |at: Time| at.plus(limits::SETTING_MS_MAX) <= now;
@@ -187,11 +208,12 @@ impl Wakes {
     /// An agent is prompted: after it was told what was, if it knows nothing.
     pub(in crate::sim) fn on_prompted(
         &self,
-        agent: AgentId,
+        key: &Key,
         session: Option<&SessionId>,
         frame: &Frame,
     ) {
-        let past = self.procs.get(&agent);
+        let agent = key.0;
+        let past = self.procs.get(key);
         let ready = past.is_none_or(|it| !it.wakes || 0 < it.woke);
         hold("nobody_is_prompted_before_the_session_woke", ready, || {
             format!("{agent} heard {frame:?}")
