@@ -125,16 +125,12 @@ impl Hub {
     }
 
     fn on_agent_notification(&mut self, id: AgentId, frame: Frame) {
-        let method = frame.method();
-        if method.as_deref() == Some("$/cancel_request") {
+        if frame.method().as_deref() == Some("$/cancel_request") {
             return self.on_ask_withdrawn(id, &frame);
         }
         let agent = self.agents.get(&id).expect("the caller found this agent");
         if let Some(session) = self.whose(id, &frame) {
-            let journaled = method
-                .and_then(|it| acp::method(&it))
-                .is_some_and(|row| row.durability == acp::Durability::Journaled);
-            self.on_words(id, &session, frame, journaled);
+            self.on_words(id, &session, frame);
         } else if agent.seats.is_unused() || frame.session_id().is_none() {
             self.tell_everyone(id, &frame);
         } else if agent.owes_a_name() {

@@ -25,6 +25,9 @@ impl Bus {
         let (outer, inner) = (frame.outer_session_id(), frame.session_id());
         let ids = [outer.as_deref(), inner.as_deref()];
         let pool = self.pool_for(conn, frame, ids)?;
+        if let Some(worker) = self.where_it_was(pool, ids, conn) {
+            return Ok(worker);
+        }
         let (worker, home) = match self.pools[&pool].spec.affinity {
             Affinity::Connection => {
                 let worker = self.worker_of(conn, pool)?;
@@ -41,6 +44,21 @@ impl Bus {
             self.bind(conn, pool, worker);
         }
         Ok(worker)
+    }
+
+    /// The short way of nearly every message: its session is there, and this client used it last.
+    /// With many sessions each look into the book costs.
+    fn where_it_was(&self, pool: PoolId, ids: [Option<&str>; 2], conn: ConnId) -> Option<WorkerId> {
+        let mut found = None;
+        for id in ids.into_iter().flatten() {
+            let session = self.pools[&pool].sessions.get(id)?;
+            let settled = session.clients.last() == Some(&conn)
+                && found.is_none_or(|it| it == session.worker)
+                && self.is_alive(session.worker);
+            found = settled.then_some(session.worker);
+            found?;
+        }
+        found
     }
 
     /// The pool that a message names, or the only one, or the one that knows its session.
