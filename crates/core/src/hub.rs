@@ -2,7 +2,7 @@
 
 use crate::{
     AgentId, AskRule, ConnId, Input, Launch, Note, Output, Policies, Seq, SessionId, Time,
-    agent::{Agent, AgentPool, Shape, Start},
+    agent::{Agent, AgentPool, Breaker, Shape, Start},
     id::Names,
     limits::{self, Limits},
     log::{Body, Event, State, Texts, Worth},
@@ -58,6 +58,8 @@ pub struct Hub {
     pub(crate) starts: VecDeque<Start>,
     /// What warm processes are kept for.
     pub(crate) warm: Vec<Shape>,
+    /// Agents whose processes failed lately, by name.
+    pub(crate) breakers: BTreeMap<Arc<str>, Breaker>,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) stopping: bool,
     pub(crate) names: Names,
@@ -93,6 +95,7 @@ impl Hub {
             timers: Timers::default(),
             starts: VecDeque::new(),
             warm: Vec::new(),
+            breakers: BTreeMap::new(),
             // An import that the end of the last daemon cut short: nobody was told of it.
             outputs: cut.into_iter().map(delete).collect(),
             stopping: false,

@@ -137,6 +137,12 @@ pub enum Note {
         agent: AgentId,
         status: String,
     },
+    /// An agent could not be had, and another is used instead.
+    FellBack {
+        agent: String,
+        instead: String,
+        why: String,
+    },
     /// An agent that serves several sessions said something in one that nobody knows.
     Unclaimed {
         agent: AgentId,

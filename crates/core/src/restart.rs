@@ -50,6 +50,11 @@ impl Restarts {
         self.ends.clear();
     }
 
+    /// Whether one ended within the window.
+    pub(crate) fn has_any(&self, now: Time) -> bool {
+        self.ends.iter().any(|at| now < at.plus(self.policy.window_ms))
+    }
+
     pub(crate) fn verdict(&mut self, now: Time) -> Verdict {
         let Policy { max, window_ms } = self.policy;
         while self.ends.pop_front_if(|at| at.plus(window_ms) <= now).is_some() {}

@@ -82,6 +82,9 @@ pub(crate) fn note(note: &Note) {
             tracing::error!(%session, held, why, "the journal could not append; trying again");
         }
         Note::AgentEnded { agent, status } => tracing::info!(%agent, status, "agent ended"),
+        Note::FellBack { agent, instead, why } => {
+            tracing::warn!(agent, instead, why, "an agent cannot be had, and another is used");
+        }
         Note::Unclaimed { agent } => {
             tracing::warn!(%agent, "an agent that serves several sessions spoke in one that is none of them");
         }

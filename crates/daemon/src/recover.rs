@@ -101,6 +101,7 @@ mod tests {
             params: Json::trusted("{}"),
             agent_session: "a1".into(),
             setup: Json::null(),
+            fallback: Json::null(),
         }
     }
 

@@ -29,6 +29,7 @@ mod matrix_cancel;
 mod matrix_resume;
 mod notify;
 mod policy;
+mod pools;
 mod queue;
 mod real_model;
 mod recipes;

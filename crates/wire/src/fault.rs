@@ -50,6 +50,9 @@ pub enum Fault {
     AskSettled { session: String, ask: String, how: String },
     #[error("no prompt {prompt} waits in session `{session}`")]
     PromptNotWaiting { session: String, prompt: String },
+    /// It kept failing, and is left alone for a while.
+    #[error("agent `{agent}` is not started now: {why}")]
+    AgentSuspended { agent: String, why: String, until: String },
     #[error("a worker of pool `{pool}` ended: {status}")]
     WorkerGone { pool: String, status: String, stderr: String },
     #[error("no worker for this: {why}")]
@@ -83,6 +86,7 @@ impl Fault {
             Fault::WorkerGone { .. } => -31011,
             Fault::NoWorker { .. } => -31012,
             Fault::NoClient { .. } => -31013,
+            Fault::AgentSuspended { .. } => -31014,
         }
     }
 
@@ -112,6 +116,7 @@ impl Fault {
             Fault::WorkerGone { .. } => "worker_gone",
             Fault::NoWorker { .. } => "no_worker",
             Fault::NoClient { .. } => "no_client",
+            Fault::AgentSuspended { .. } => "agent_suspended",
         }
     }
 
@@ -152,6 +157,9 @@ impl Fault {
             }
             Fault::AgentNotStarted { agent, why, stderr } => {
                 vec![("agent", agent), ("why", why), ("stderr", stderr)]
+            }
+            Fault::AgentSuspended { agent, why, until } => {
+                vec![("agent", agent), ("why", why), ("until", until)]
             }
             Fault::FileNotFound { path } => vec![("path", path)],
             Fault::Overloaded { what } => vec![("what", what)],
@@ -203,6 +211,7 @@ mod tests {
             Fault::WorkerGone { pool: odd(), status: odd(), stderr: odd() },
             Fault::NoWorker { why: odd() },
             Fault::NoClient { why: odd() },
+            Fault::AgentSuspended { agent: odd(), why: odd(), until: odd() },
         ]
     }
 
@@ -234,7 +243,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 14, "one code each");
+        assert_eq!(codes.len(), 15, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

@@ -68,7 +68,7 @@ pub(super) fn table(desk: &Desk, all: &[Row], live: &[&Row]) -> Result<(), Failu
     }
     table.print(&desk.out)?;
     for row in live {
-        if let Some(why) = &row.unheard {
+        for why in row.unheard.clone().into_iter().chain(row.instead()) {
             desk.out.note(&format!("{}: {why}", row.session_id));
         }
     }

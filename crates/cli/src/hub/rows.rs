@@ -41,6 +41,9 @@ pub(crate) struct Row {
     pub(crate) agent_session: String,
     /// Why rules about what it may do are not heard, if they are not.
     pub(crate) unheard: Option<String>,
+    /// Agents that were to have it and could not be had, each with the reason.
+    #[serde(default)]
+    pub(crate) fallback: Vec<Fallen>,
     /// What it waits for, in a sentence.
     pub(crate) doing: Option<String>,
     /// As it came, for programs.
@@ -48,7 +51,21 @@ pub(crate) struct Row {
     pub(crate) raw: Value,
 }
 
+/// An agent that another is used instead of.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Fallen {
+    pub(crate) agent: String,
+    pub(crate) why: String,
+}
+
 impl Row {
+    /// Why its agent is not the one that was asked for, if it is not.
+    pub(crate) fn instead(&self) -> Option<String> {
+        let why =
+            |it: &Fallen| format!("{} is used instead of {}: {}", self.agent, it.agent, it.why);
+        self.fallback.first().map(why)
+    }
+
     /// Whether an agent process belongs to it.
     pub(crate) fn is_live(&self) -> bool {
         !matches!(self.state.as_str(), "asleep" | "closed")

@@ -31,15 +31,20 @@ impl Hub {
         let Some(agent) = self.agents.remove(&id) else { return };
         self.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
         let fault = fault_of(&agent, exit);
+        self.count_failure(&agent, exit);
         self.withdraw_passing(id);
-        for (conn, request) in &agent.introduces {
-            self.answer(*conn, request, Err(&fault));
-        }
         for conn in &agent.seats.spares {
             if let Some(it) = self.conns.get_mut(conn)
                 && it.spare == Some(id)
             {
                 it.spare = None;
+            }
+        }
+        for (conn, request) in &agent.introduces {
+            if agent.stopping {
+                self.answer(*conn, request, Err(&fault));
+            } else {
+                self.introduce_elsewhere(*conn, request, &fault);
             }
         }
         if agent.seats.is_empty() {
@@ -61,6 +66,10 @@ impl Hub {
         };
         if let Stage::Opening(opening) = &session.stage {
             let (conn, request) = (opening.conn, opening.request.clone());
+            let never_came_up = matches!(end.fault, Fault::AgentNotStarted { .. });
+            if never_came_up && end.cause == Cause::Itself {
+                return self.open_elsewhere(id, end.fault);
+            }
             self.sessions.remove(id);
             return self.answer(conn, &request, Err(end.fault));
         }

@@ -4,7 +4,7 @@ use super::{Phase, Waiting};
 use crate::{
     AgentId, ConnId, Hub, Note, Output, SessionId,
     log::{Body, Effect, Json, Outcome},
-    peer::{Route, hub_capabilities},
+    peer::Route,
     session::{Session, Stage},
 };
 use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
@@ -34,6 +34,9 @@ impl Hub {
             None => self.served_by(id).iter().for_each(|it| self.beat(it)),
         }
         let names = waiting.names();
+        if waiting.is_start() && !matches!(waiting, Waiting::Initialize) {
+            self.came_up(id);
+        }
         match waiting {
             Waiting::Initialize => self.on_hello(id, frame),
             Waiting::New(session) => self.on_opened(id, &session, frame),
@@ -116,8 +119,13 @@ impl Hub {
         agent.can.close = told
             .pointer("/agentCapabilities/sessionCapabilities/close")
             .is_some_and(|it| !it.is_null());
+        let name = agent.launch.name.clone();
         for (conn, request) in std::mem::take(&mut agent.introduces) {
-            self.answer(conn, &request, Ok(&hub_capabilities(Some(result))));
+            let told = self.capabilities(conn, &name, result);
+            self.answer(conn, &request, Ok(&told));
+        }
+        if self.agents.get(&id).is_some_and(|it| it.seats.sessions.is_empty()) {
+            self.came_up(id); // Nobody needs more of it for now.
         }
         for session in self.served_by(id) {
             self.on_agent_ready(id, &session);

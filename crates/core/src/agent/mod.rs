@@ -1,6 +1,7 @@
 //! Agent processes: started for a client or a session, spoken to under ids of ours, and buried with
 //! an answer for everyone who waited.
 
+mod breaker;
 mod gone;
 mod heard;
 mod places;
@@ -8,6 +9,7 @@ mod pulse;
 mod seats;
 mod warm;
 
+pub(crate) use breaker::Breaker;
 pub(crate) use heard::{error_of, is_journaled};
 pub(crate) use places::Start;
 pub(crate) use pulse::Pulse;
@@ -171,6 +173,7 @@ impl Hub {
         self.outputs.push_back(Output::Spawn { agent: id, launch });
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
         self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));
+        self.try_out(id);
         id
     }
 

@@ -5,6 +5,7 @@
 use super::{Agent, Waiting};
 use crate::{AgentId, ConnId, Hub, Launch, Output, SessionId, session::Session};
 use jackfield_wire::{Fault, Frame};
+use std::sync::Arc;
 
 /// How the processes of an agent are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,11 +14,13 @@ pub struct AgentPool {
     pub warm: usize,
     /// So many seats each has.
     pub sessions_per_process: usize,
+    /// The agent that is used when this one cannot be had.
+    pub fallback: Option<Arc<str>>,
 }
 
 impl Default for AgentPool {
     fn default() -> AgentPool {
-        AgentPool { warm: 0, sessions_per_process: 1 }
+        AgentPool { warm: 0, sessions_per_process: 1, fallback: None }
     }
 }
 

@@ -59,6 +59,11 @@ impl Hub {
                 self.forget_shape(at);
                 continue;
             }
+            let name = self.warm[at].launch.name.clone();
+            if self.may_start(&name).is_err() {
+                at += 1;
+                continue;
+            }
             let shape = &self.warm[at];
             let wanted = self.wanted_warm(&shape.launch.name);
             let of_shape = |it: &&Agent| it.is_warm() && shape.fits(it);

@@ -66,6 +66,8 @@ struct Fields<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     tried: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
+    fallback: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
     decision: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     rule: Option<&'a RawValue>,
@@ -88,6 +90,7 @@ impl Fields<'_> {
                 params: slice(self.params)?,
                 agent_session: self.agent_session.clone()?,
                 setup: slice(self.setup)?,
+                fallback: or_null(self.fallback),
             },
             "forked" => Body::Forked {
                 from: self.from.clone()?,
@@ -181,6 +184,7 @@ mod tests {
             params: json(r#"{"cwd":"/x"}"#),
             agent_session: "7".into(),
             setup: Json::null(),
+            fallback: json(r#"[{"agent":"codex","why":"not found"}]"#),
         });
         let params = json(r#"{"cwd":"/y"}"#);
         round_trip(Body::Forked { from: "s-1".into(), seq: Seq(9), cwd: "/y".into(), params });

@@ -22,10 +22,11 @@ impl Line<'_> {
     #[expect(clippy::too_many_lines, reason = "one arm an event, and nothing but")]
     fn body(&mut self, body: &Body) {
         match body {
-            Body::Opened { agent, argv, cwd, params, agent_session, setup } => {
+            Body::Opened { agent, argv, cwd, params, agent_session, setup, fallback } => {
                 self.is("opened").text("agent", agent).json("argv", &to_json(argv));
                 self.text("cwd", cwd).json("params", params);
                 self.text("agentSession", agent_session).json("setup", setup);
+                self.unless_null("fallback", fallback);
             }
             Body::Forked { from, seq, cwd, params } => {
                 self.is("forked").text("from", from).number("seqThere", seq.0);

@@ -23,6 +23,8 @@ pub enum Body {
         params: Json,
         agent_session: Arc<str>,
         setup: Json,
+        /// The agents that were to have it and could not be had, each with the reason.
+        fallback: Json,
     },
     /// These events are a copy: the session branched off another after that one's `seq`, and is
     /// opened with these params from now on.

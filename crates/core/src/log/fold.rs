@@ -30,6 +30,9 @@ pub struct State {
     pub params: Json,
     pub agent_session: Arc<str>,
     pub setup: Json,
+    /// The agents that were to have it and could not be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Json>,
     pub title: Option<String>,
     /// The first line of the first prompt: a name until the agent gives one.
     pub hint: Option<String>,
@@ -106,6 +109,7 @@ impl Default for State {
             params: Json::null(),
             agent_session: "".into(),
             setup: Json::null(),
+            fallback: None,
             title: None,
             hint: None,
             mode: None,
@@ -167,7 +171,8 @@ impl State {
         let Time(at) = event.at;
         self.updated_at = at;
         match &event.body {
-            Body::Opened { agent, argv, cwd, params, agent_session, setup } => {
+            Body::Opened { agent, argv, cwd, params, agent_session, setup, fallback } => {
+                self.fallback = (*fallback != Json::null()).then(|| fallback.clone());
                 self.agent = agent.clone();
                 self.argv.clone_from(argv);
                 self.cwd.clone_from(cwd);

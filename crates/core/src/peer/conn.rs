@@ -1,6 +1,6 @@
 //! One connection: what it announced, what it waits for, what it was asked.
 
-use crate::{AgentId, ConnId, Hub, Launch, SessionId};
+use crate::{AgentId, ConnId, Hub, Launch, SessionId, session::Fallen};
 use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,6 +20,8 @@ pub(crate) struct Conn {
     pub(crate) can: Abilities,
     /// The agent of its new sessions.
     pub(crate) launch: Option<Launch>,
+    /// The agents that were to be, and could not be had.
+    pub(crate) fallen: Vec<Fallen>,
     /// A process started for it that serves no session yet.
     pub(crate) spare: Option<AgentId>,
     pub(crate) attached: BTreeSet<SessionId>,

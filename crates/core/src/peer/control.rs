@@ -103,6 +103,9 @@ impl Hub {
             "updatedAt": rfc3339(state.updated_at),
             "agentSession": &*state.agent_session,
         });
+        if let Some(fallback) = &state.fallback {
+            row["fallback"] = serde_json::from_str(fallback.as_str()).unwrap_or_default();
+        }
         self.tell_doing(id, session, &mut row);
         row
     }

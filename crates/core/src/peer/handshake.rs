@@ -4,6 +4,7 @@ use super::conn::Abilities;
 use crate::{
     ConnId, Hub, Seq,
     agent::{Seat, Start},
+    session::tell_fallen,
 };
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Map, Value, json};
@@ -51,6 +52,11 @@ impl Hub {
         let found = self
             .take_seat(&launch, hello.as_deref(), &seat)
             .or_else(|| self.take_warm(&launch, hello.as_deref(), &seat));
+        if found.is_none()
+            && let Err(fault) = self.may_start(&launch.name)
+        {
+            return self.introduce_elsewhere(conn, request, &fault);
+        }
         let agent = match found {
             Some(agent) => agent,
             None if self.has_place(&Start::Hello(conn, request.into())) => {
@@ -62,10 +68,21 @@ impl Hub {
             it.spare = Some(agent);
         }
         let spare = self.agents.get_mut(&agent).expect("found above");
-        match spare.told.as_deref().map(|it| hub_capabilities(Some(it))) {
-            Some(told) => self.answer(conn, request, Ok(&told)),
+        let name = spare.launch.name.clone();
+        match spare.told.clone() {
+            Some(told) => {
+                let told = self.capabilities(conn, &name, &told);
+                self.answer(conn, request, Ok(&told));
+            }
             None => spare.introduces.push((conn, request.into())),
         }
+    }
+
+    /// What a client is told of the agent that answers its `initialize`.
+    pub(crate) fn capabilities(&self, conn: ConnId, agent: &str, told: &str) -> String {
+        let told = hub_capabilities(Some(told));
+        let fallen = self.conns.get(&conn).map_or(&[][..], |it| &it.fallen);
+        tell_fallen(&told, agent, fallen).unwrap_or(told)
     }
 }
 
@@ -81,7 +98,7 @@ fn abilities(params: &Value) -> Abilities {
 }
 
 /// What a client is told: the agent's own answer, plus what every session of the hub can do.
-pub(crate) fn hub_capabilities(agent: Option<&str>) -> String {
+fn hub_capabilities(agent: Option<&str>) -> String {
     let mut result = agent
         .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())
         .unwrap_or_else(without_agent);

@@ -6,4 +6,4 @@ mod control;
 mod handshake;
 
 pub(crate) use conn::{Conn, Issued, Route, error_frame};
-pub(crate) use handshake::{agent_hello, hub_capabilities, with_seq};
+pub(crate) use handshake::{agent_hello, with_seq};

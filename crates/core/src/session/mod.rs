@@ -5,6 +5,7 @@ mod ask;
 mod attach;
 mod calls;
 mod digest;
+mod fallback;
 mod fork;
 mod import;
 mod journal;
@@ -25,6 +26,7 @@ mod wake;
 mod way;
 
 pub(crate) use attach::Attach;
+pub(crate) use fallback::{Fallen, tell as tell_fallen};
 pub(crate) use fork::Fork;
 pub(crate) use ladder::Waking;
 pub use list::rfc3339;

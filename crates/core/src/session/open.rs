@@ -1,6 +1,6 @@
 //! `session/new`: an agent is found or started, asked for a session, and the answer begins the log.
 
-use super::{Session, Stage};
+use super::{Fallen, Session, Stage, fallback};
 use crate::{
     AgentId, ConnId, Hub, Launch, Note, SessionId,
     agent::{Seat, Start, Waiting},
@@ -21,6 +21,8 @@ pub(crate) struct Opening {
     cwd: String,
     /// Which agent is to serve it.
     pub(crate) launch: Launch,
+    /// Those that were to, and could not be had.
+    pub(crate) fallen: Vec<Fallen>,
 }
 
 impl Hub {
@@ -31,9 +33,19 @@ impl Hub {
             return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
         };
         let launch = self.launch_for(conn, &params, cwd)?;
+        // Who names an agent gets that one; else it is the connection's, which may be another's.
+        let names = params.pointer("/_meta/jackfield/agent").is_some();
+        let of_conn = self.conns.get(&conn).filter(|_| !names).map(|it| it.fallen.clone());
+        let fallen = of_conn.unwrap_or_default();
         let session = self.new_name();
-        let opening =
-            Opening { conn, request: id.into(), frame: frame.clone(), cwd: cwd.to_owned(), launch };
+        let opening = Opening {
+            conn,
+            request: id.into(),
+            frame: frame.clone(),
+            cwd: cwd.to_owned(),
+            launch,
+            fallen,
+        };
         let state = State::default();
         self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
         self.find_agent(&session);
@@ -48,30 +60,34 @@ impl Hub {
         };
         let (conn, launch) = (opening.conn, opening.launch.clone());
         let hello = self.conns.get(&conn).and_then(|it| it.hello.clone());
-        if let Some(agent) = self.seat(id, &launch, Some(conn), hello) {
-            self.sit_down(agent, id);
+        match self.seat(id, &launch, Some(conn), hello) {
+            Ok(Some(agent)) => self.sit_down(agent, id),
+            Ok(None) => {}
+            Err(fault) => self.open_elsewhere(id, &fault),
         }
     }
 
     /// A seat for a session, the nearest first: the one kept for the client, one in a process that
-    /// runs, one in a warm process, one in a new process if there is a place for it.
+    /// runs, one in a warm process, one in a new process if there is a place for it and the agent
+    /// does not keep failing.
     pub(super) fn seat(
         &mut self,
         id: &SessionId,
         launch: &Launch,
         asker: Option<ConnId>,
         hello: Option<Box<str>>,
-    ) -> Option<AgentId> {
+    ) -> Result<Option<AgentId>, Fault> {
         let seat = Seat::Session(id.clone());
         let found = asker
             .and_then(|it| self.take_spare(it, launch, id))
             .or_else(|| self.take_seat(launch, hello.as_deref(), &seat))
             .or_else(|| self.take_warm(launch, hello.as_deref(), &seat));
         if found.is_some() {
-            return found;
+            return Ok(found);
         }
+        self.may_start(&launch.name)?;
         let place = self.has_place(&Start::Session(id.clone()));
-        place.then(|| self.spawn(launch.clone(), hello, Some(seat)))
+        Ok(place.then(|| self.spawn(launch.clone(), hello, Some(seat))))
     }
 
     /// The session has a process; if that is ready, it is asked for the session.
@@ -165,16 +181,18 @@ impl Hub {
         self.append(
             id,
             Body::Opened {
-                agent: launch.name,
+                agent: launch.name.clone(),
                 argv: launch.argv,
                 cwd: opening.cwd,
                 params: Json::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
                 agent_session: named.as_str().into(),
                 setup: Json::trusted(setup),
+                fallback: fallback::to_json(&opening.fallen),
             },
         );
         self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
-        let answer = frame.with_id(&opening.request).with_session_id(id);
+        let answer = self.opened_answer(frame, &opening.request, &launch.name, &opening.fallen);
+        let answer = answer.with_session_id(id);
         self.answer_in(id, opening.conn, &answer);
         for early in self.take_early(agent, &named) {
             self.on_agent(agent, early);

@@ -28,7 +28,11 @@ impl Hub {
         let asker = session.asker();
         let launch = self.launch_again(id, asker);
         let hello = asker.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.clone());
-        let Some(agent) = self.seat(id, &launch, asker, hello) else { return };
+        let agent = match self.seat(id, &launch, asker, hello) {
+            Ok(Some(agent)) => agent,
+            Ok(None) => return,
+            Err(fault) => return self.refuse_waiting(id, &fault),
+        };
         let session = self.sessions.get_mut(id).expect("found above");
         session.stage = Stage::Waking(Waking::default());
         session.standing = super::Standing::default();

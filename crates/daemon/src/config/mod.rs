@@ -49,6 +49,9 @@ pub struct AgentSettings {
     /// So many sessions one process serves; one unless this says otherwise.
     #[serde(default)]
     pub sessions_per_process: Option<NonZeroUsize>,
+    /// The agent that is used when this one cannot be started or keeps failing.
+    #[serde(default)]
+    pub fallback: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -81,10 +84,20 @@ pub fn load(path: &Path) -> Result<Settings, ConfigError> {
     let invalid = |reason| ConfigError::Invalid { path: path.to_owned(), reason };
     let mut settings = parse(&text).map_err(invalid)?;
     settings.http.resolve(path.parent().unwrap_or(Path::new("/")));
-    if let Some(name) = &settings.default_agent
-        && !settings.agents.contains_key(name)
-        && !roster::knows(&path.with_file_name(roster::FOLDER), name)
-    {
+    let knows = |name: &String| {
+        settings.agents.contains_key(name)
+            || roster::knows(&path.with_file_name(roster::FOLDER), name)
+    };
+    for (name, agent) in &settings.agents {
+        if let Some(other) = agent.fallback.as_ref().filter(|it| *it == name || !knows(it)) {
+            let reason = format!(
+                "`fallback` of [agents.{name}] is `{other}`, which is no other agent that is known \
+                 here; `jackfield agents` lists them"
+            );
+            return Err(invalid(reason));
+        }
+    }
+    if let Some(name) = settings.default_agent.as_ref().filter(|it| !knows(it)) {
         let reason = format!(
             "`default_agent` is `{name}`, but there is no [agents.{name}] and no such agent in the \
              catalogue; `jackfield agents` lists it"
@@ -155,6 +168,29 @@ mod tests {
         assert!(load("default_agent = \"x\"").unwrap_err().to_string().contains("[agents.x]"));
         assert!(load("default_agent = \"x\"\n[agents.x]\ncommand = [\"y\"]\n").is_ok());
         assert!(load("default_agent = \"goose\"").is_ok());
+    }
+
+    #[test]
+    fn a_fallback_is_another_agent_that_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let load = |other: &str| {
+            std::fs::write(&path, format!("[agents.codex]\nfallback = \"{other}\"\n")).unwrap();
+            load(&path).map(|it| it.pools())
+        };
+        for other in ["codex", "nobody"] {
+            assert!(load(other).unwrap_err().to_string().contains("`fallback` of [agents.codex]"));
+        }
+        assert_eq!(load("goose").unwrap()["codex"].fallback.as_deref(), Some("goose"));
+    }
+
+    #[test]
+    fn a_process_serves_one_session_unless_the_settings_say_more() {
+        let settings = parse("[agents.a]\n[agents.b]\nsessions_per_process = 4\n").unwrap();
+        let seats = |name: &str| settings.pools()[name].sessions_per_process;
+        assert_eq!((seats("a"), seats("b")), (1, 4));
+        let reason = parse("[agents.a]\nsessions_per_process = 0\n").unwrap_err();
+        assert!(reason.contains("line 2"), "{reason}");
     }
 
     #[test]

@@ -61,6 +61,7 @@ impl Settings {
         let pool = |it: &AgentSettings| AgentPool {
             warm: it.warm,
             sessions_per_process: it.sessions_per_process.map_or(1, NonZeroUsize::get),
+            fallback: it.fallback.as_deref().map(Into::into),
         };
         self.agents.iter().map(|(name, it)| (name.as_str().into(), pool(it))).collect()
     }

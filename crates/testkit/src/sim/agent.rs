@@ -95,7 +95,8 @@ impl Process {
 impl World {
     pub(super) fn start_process(&mut self, agent: AgentId, program: &str) {
         let program = PROGRAMS.iter().position(|it| it.0 == program).expect("a known program");
-        let fails = self.rng.chance(self.temper.refuses / 4);
+        let broken = program == self.habits.favourite() && self.rng.chance(self.temper.broken);
+        let fails = broken || self.rng.chance(self.temper.refuses / 4);
         let mut process = Process {
             program,
             inbox: VecDeque::new(),

@@ -201,6 +201,9 @@ impl World {
                 let meta = format!(r#","_meta":{{"jackfield":{{"agent":"{name}"}}}}"#);
                 let meta = if self.rng.chance(60) { meta } else { String::new() };
                 let params = format!(r#""cwd":"/x","mcpServers":[]{meta}"#);
+                if !meta.is_empty() {
+                    self.failures.wanted.insert(self.next_mark + 1, name);
+                }
                 self.request(conn, Kind::New, None, "session/new", &params);
             }
             6 => self.request(conn, Kind::List, None, "session/list", ""),
@@ -220,7 +223,8 @@ impl World {
     /// Which agent a client wants: where processes are shared, mostly one.
     fn program(&mut self) -> &'static str {
         let favourite = self.habits.seats != 1 && self.rng.chance(75);
-        let at = if favourite { self.habits.seats % 3 } else { self.rng.index(PROGRAMS.len()) };
+        let other = self.rng.index(PROGRAMS.len());
+        let at = if favourite { self.habits.favourite() } else { other };
         PROGRAMS[at].0
     }
 

@@ -54,6 +54,7 @@ impl World {
             Input::ClientGone { conn } => drop(self.conns.remove(conn)),
             Input::AgentSpoke { agent, frame } => self.before_words(*agent, frame),
             Input::AgentGone { agent, .. } => {
+                self.note_end(*agent);
                 self.asks.on_agent_gone(*agent);
                 self.wakes.on_agent_gone(*agent);
                 self.procs.remove(agent);
@@ -235,6 +236,11 @@ impl World {
                 self.procs.get_mut(&agent).expect("it runs").paused = false;
             }
             Output::StopAgent { agent, .. } => {
+                let refused =
+                    !self.hub.gauges().processes.iter().any(|it| u64::from(it.pid) == agent.0);
+                if refused {
+                    self.note_end(agent);
+                }
                 if let Some(process) = self.procs.get_mut(&agent) {
                     process.stop_asked = true;
                 }
@@ -355,10 +361,12 @@ impl World {
         }
         answer.an_answer_reaches_who_asked(&request);
         answer.a_good_answer_is_the_agents(&request);
+        self.only_who_keeps_failing_is_left_alone(&answer);
         if request.kind == Kind::New
             && let Some(session) = frame.session_id()
         {
             let session: SessionId = session.into();
+            self.a_fallback_is_never_silent(&answer, request.token, &session);
             self.a_session_is_written_before_it_is_heard_of(&session);
             let it = self.conns.get_mut(&conn).expect("held by the caller");
             it.hearings.entry(session.clone()).or_insert(Hearing::new(0));

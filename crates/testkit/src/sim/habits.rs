@@ -1,6 +1,6 @@
 //! How the hub of a world is told to keep house: who sleeps when, how many live, what is too long.
 
-use super::rng::Rng;
+use super::{agent::PROGRAMS, rng::Rng};
 use jackfield_core::{AgentPool, Config, Liveness, Policies, Sleep};
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub(super) struct Habits {
     warm: usize,
     /// So many sessions one process may serve.
     pub(super) seats: usize,
+    /// Each agent has another that is used in its place; there is no end to that.
+    pub(super) falls_back: bool,
     /// Rules answer what reads and what deletes.
     pub(super) rules: bool,
     /// Of ten thousand steps: the machine is short of memory.
@@ -45,12 +47,23 @@ impl Habits {
         let pressure = rng.pick(&[0, 0, 100]);
         let rules = rng.chance(50);
         let seats = rng.pick(&[1, 1, 2, 3, 4]);
-        Habits { sleep: Sleep { idle_after_ms, max_live }, liveness, warm, seats, rules, pressure }
+        let falls_back = rng.chance(30);
+        let sleep = Sleep { idle_after_ms, max_live };
+        Habits { sleep, liveness, warm, seats, falls_back, rules, pressure }
+    }
+
+    /// The agent that most clients want, where processes are shared.
+    pub(super) fn favourite(&self) -> usize {
+        self.seats % 3
     }
 
     pub(super) fn configure(&self, config: Config) -> Config {
-        let pool = AgentPool { warm: self.warm, sessions_per_process: self.seats };
-        let pools = config.agents.keys().map(|it| (it.clone(), pool.clone())).collect();
+        let pool = |at: usize| {
+            let next = PROGRAMS[(at + 1) % PROGRAMS.len()].0;
+            let fallback = self.falls_back.then(|| next.into());
+            AgentPool { warm: self.warm, sessions_per_process: self.seats, fallback }
+        };
+        let pools = (0..PROGRAMS.len()).map(|at| (PROGRAMS[at].0.into(), pool(at))).collect();
         let rules = if self.rules { RULES } else { "" };
         let user = jackfield_policy::parse(rules, "policy.toml").expect("these rules are valid");
         let policies = Arc::new(Policies { user, ..Policies::default() });

@@ -25,6 +25,8 @@ pub(super) struct Temper {
     /// Agents that have lost a session when they are asked for it, and of these, liars.
     pub(super) loses: u64,
     pub(super) lies: u64,
+    /// Starts that fail, of the agent that most clients want.
+    pub(super) broken: u64,
 }
 
 impl Temper {
@@ -46,6 +48,7 @@ impl Temper {
             ignores_cancel: rng.pick(&[0, 30, 100]),
             loses: rng.pick(&[0, 0, 20, 50]),
             lies: rng.pick(&[0, 30, 80]),
+            broken: rng.pick(&[0, 0, 0, 0, 90]),
         }
     }
 
@@ -68,6 +71,7 @@ impl Temper {
             ignores_cancel: 0,
             loses: 0,
             lies: 0,
+            broken: 0,
         }
     }
 }

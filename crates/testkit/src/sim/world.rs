@@ -2,7 +2,7 @@
 
 use super::{
     agent::{PROGRAMS, Process},
-    check::{self, Asks, Facts, Queues, Rest, Wakes},
+    check::{self, Asks, Facts, Failures, Queues, Rest, Wakes},
     client::{Client, Connection},
     disk::{Crashed, Disk, Luck},
     habits::Habits,
@@ -44,6 +44,7 @@ pub(super) struct World {
     pub(super) queues: Queues,
     pub(super) rest: Rest,
     pub(super) wakes: Wakes,
+    pub(super) failures: Failures,
     /// Marks of notifications that are not written down, and the sessions they were said in.
     pub(super) passing: BTreeMap<u64, Arc<str>>,
     pub(super) tally: Tally,
@@ -108,6 +109,7 @@ impl World {
             queues: Queues::default(),
             rest: Rest::default(),
             wakes: Wakes::default(),
+            failures: Failures::default(),
             passing: BTreeMap::new(),
             tally: Tally::default(),
             trace: Trace::new(traced),
@@ -219,6 +221,7 @@ impl World {
             recovered.push(Recovered { session: session.clone(), state });
         }
         self.wakes.start_again(&recovered);
+        self.failures.start_again();
         self.disk.streams = streams;
         if 0 < self.queues.on_restart() {
             self.tally.count("prompts held");

@@ -7,6 +7,7 @@ const TROUBLE: &[&str] = &[
     "agent could not start",
     "agent died by itself",
     "agent fell silent",
+    "agents left alone",
     "agents paused",
     "appends failed",
     "appends retried",
@@ -44,6 +45,9 @@ const TROUBLE: &[&str] = &[
     "sessions fenced",
     "prompts disowned",
     "sessions forked",
+    "sessions closed in their process",
+    "sessions let go while they work",
+    "sessions of another agent",
     "sessions put to sleep",
     "sessions reloaded",
     "sessions reseeded",
@@ -53,8 +57,10 @@ const TROUBLE: &[&str] = &[
     "tails torn",
     "turns failed",
     "turns interrupted",
+    "turns side by side in one process",
     "turns stopped",
     "updates outside a turn",
+    "words that were nobody's",
 ];
 
 fn explain(failure: &Failure) -> String {

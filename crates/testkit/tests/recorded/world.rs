@@ -41,6 +41,7 @@ impl World {
             params: Json::trusted(params.to_owned()),
             agent_session: theirs.into(),
             setup: Json::null(),
+            fallback: Json::null(),
         };
         let opened = Event { seq: jackfield_core::Seq(1), at: DAWN, body };
         World::on(BTreeMap::from([(ours.clone(), vec![opened])]))

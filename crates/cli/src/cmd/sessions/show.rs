@@ -62,6 +62,7 @@ fn tell_row(desk: &Desk, row: &Row) -> Result<(), Failure> {
         ("queued", number(row.queued)),
         ("policy", row.unheard.clone().unwrap_or_default()),
         ("agent", row.agent.clone()),
+        ("instead", row.instead().unwrap_or_default()),
         ("command", row.argv.join(" ")),
         ("pid", row.pid.map(|it| it.to_string()).unwrap_or_default()),
         ("its id", row.agent_session.clone()),

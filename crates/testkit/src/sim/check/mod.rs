@@ -2,6 +2,7 @@
 //! on the disk. Each invariant is a function with a name.
 
 mod asks;
+mod failures;
 mod fork;
 mod hearing;
 mod log;
@@ -12,6 +13,7 @@ mod sleep;
 mod wakes;
 
 pub(super) use asks::{Asks, Ended, What};
+pub(super) use failures::Failures;
 pub(super) use fork::a_fork_is_a_copy_of_its_source;
 pub(super) use hearing::{Hearing, Listener, Rendered};
 pub(super) use log::{Facts, Prompt, Word, summary_and_tail_give_the_whole};
