@@ -116,7 +116,9 @@ impl ApiError {
             (Some("invalid_params" | "invalid_request" | "no_agent"), _) => Code::BadRequest,
             (Some("overloaded"), _) => Code::RateLimited,
             (Some("stopping"), _) => Code::UpstreamUnavailable,
-            (Some("agent_not_started" | "cannot_resume"), _) => Code::AgentUnavailable,
+            (Some("agent_not_started" | "agent_suspended" | "cannot_resume"), _) => {
+                Code::AgentUnavailable
+            }
             (Some("agent_gone" | "interrupted"), _) => Code::AgentConnectionDropped,
             (Some("internal"), _) => Code::InternalError,
             (None, Some(AUTH_REQUIRED)) => Code::AgentAuthRequired,

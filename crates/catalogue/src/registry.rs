@@ -121,6 +121,7 @@ fn take(entry: Value) -> Result<Spec, String> {
         launch: Vec::new(),
         models: Models::default(),
         reasoning: Vec::new(),
+        sessions_per_process: None,
         quirks: Vec::new(),
     };
     for start in starts {

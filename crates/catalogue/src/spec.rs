@@ -2,6 +2,7 @@
 
 use crate::{EnvRules, Variant};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
 
 /// An agent as its file describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub struct Spec {
     /// How hard a model may be told to think, in the program's own words.
     #[serde(default, with = "options", skip_serializing_if = "Vec::is_empty")]
     pub reasoning: Vec<String>,
+    /// So many sessions one process of it serves and keeps apart; one unless this says more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions_per_process: Option<NonZeroUsize>,
     #[serde(default, rename = "quirk", skip_serializing_if = "Vec::is_empty")]
     pub quirks: Vec<Quirk>,
 }

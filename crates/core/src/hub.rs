@@ -129,8 +129,8 @@ impl Hub {
             }
             Input::AgentSpoke { agent, frame } => self.on_agent(agent, frame),
             Input::AgentGone { agent, exit } => self.on_agent_gone(agent, &exit),
-            Input::AgentsChanged { agents } => {
-                self.config.agents = agents;
+            Input::AgentsChanged { agents, pools } => {
+                (self.config.agents, self.config.pools) = (agents, pools);
                 self.forget_shapes();
             }
             Input::Durable { session, upto } => self.on_durable(&session, upto),

@@ -1,7 +1,7 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
 use crate::{
-    AgentId, ConnId, Launch, Policies, Seq, SessionId,
+    AgentId, AgentPool, ConnId, Launch, Policies, Seq, SessionId,
     log::{Event, State},
 };
 use jackfield_wire::{Fault, Frame};
@@ -27,8 +27,8 @@ pub enum Input {
     AgentSpoke { agent: AgentId, frame: Frame },
     /// An agent process ended, or could not be started.
     AgentGone { agent: AgentId, exit: Exit },
-    /// Other agents are known by name than before; what runs goes on.
-    AgentsChanged { agents: BTreeMap<Arc<str>, Launch> },
+    /// Other agents are known by name than before, or are kept otherwise; what runs goes on.
+    AgentsChanged { agents: BTreeMap<Arc<str>, Launch>, pools: BTreeMap<Arc<str>, AgentPool> },
     /// The journal has everything of this session up to `upto`.
     Durable { session: SessionId, upto: Seq },
     /// The journal could not append; nothing after the last [`Input::Durable`] is known to be there.

@@ -240,7 +240,8 @@ impl MainLoop {
         let handle = jackfield_clients::open(stream, conn, events, FRAME_BYTES_MAX);
         self.effects.conns.insert(conn, handle);
         if let Some(agents) = self.effects.roster.refresh() {
-            self.feed(Input::AgentsChanged { agents });
+            let pools = self.effects.roster.pools();
+            self.feed(Input::AgentsChanged { agents, pools });
         }
         if let Some(policies) = self.rulebook.refresh() {
             self.feed(Input::PolicyChanged { policies });

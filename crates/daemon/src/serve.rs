@@ -239,7 +239,7 @@ fn assemble(
     let roster = Roster::new(options.settings, paths, program);
     let rulebook = Rulebook::open(&options.paths, roster.catalogue()).map_err(BootError::Rules)?;
     let (agents, policies) = (roster.launches(), rulebook.policies());
-    let config = Config { agents, policies, ..config };
+    let config = Config { agents, policies, pools: roster.pools(), ..config };
     let hub = Hub::new(config, clock::now(), recovered);
     let (journal_done, journal_mail) = mpsc::channel(1024);
     let (agent_events, agent_mail) = mpsc::channel(64);
@@ -289,7 +289,6 @@ fn hub_config(settings: &Settings, seed: u64) -> Config {
         seed,
         sleep: settings.sleep(),
         liveness: settings.liveness(),
-        pools: settings.pools(),
         ..Config::default()
     }
 }

@@ -258,7 +258,11 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "lose-early-updates",
         breaks: "what an agent says before it answers `session/new` is lost",
-        edits: &[edit(OPEN, "if room {", "if room && self.early.is_empty() {")],
+        edits: &[edit(
+            HEARD,
+            "            agent.early.push(frame);",
+            "            agent.early = vec![frame];",
+        )],
     },
     Bug {
         name: "run-effects-at-once",
@@ -531,5 +535,41 @@ pub(super) const BUGS: &[Bug] = &[
         name: "resume-what-was-never-seeded",
         breaks: "after a crash an agent resumes an empty session and is told nothing",
         edits: &[edit(WAY, "            Way::Resume | Way::Load if state.unseeded => {", "            Way::Resume | Way::Load if state.unseeded && state.seq == 0 => {")],
+    },
+    Bug {
+        name: "route-by-agent",
+        breaks: "words of one session in a process are taken for another's",
+        edits: &[edit(
+            HEARD,
+            "        match agent.seats.only() {",
+            "        match agent.seats.sessions.first() {",
+        )],
+    },
+    Bug {
+        name: "one-seat-too-many",
+        breaks: "a process serves more sessions than it may",
+        edits: &[edit(
+            "crates/core/src/agent/seats.rs",
+            "0 < taken && taken < seats;",
+            "0 < taken && taken <= seats;",
+        )],
+    },
+    Bug {
+        name: "bury-only-the-first",
+        breaks: "of the sessions of a process that died only one is told",
+        edits: &[edit(
+            GONE,
+            "        for session in &agent.seats.sessions {",
+            "        for session in agent.seats.sessions.iter().take(1) {",
+        )],
+    },
+    Bug {
+        name: "fall-back-in-silence",
+        breaks: "another agent is used and nobody is told",
+        edits: &[edit(
+            OPEN,
+            "fallback::opened_answer(frame, &opening.request, &launch.name, &opening.fallen);",
+            "fallback::opened_answer(frame, &opening.request, &launch.name, &[]);",
+        )],
     },
 ];

@@ -35,6 +35,7 @@ impl Answer {
         match self.name() {
             "agent_gone" => format!("agent `{agent}` ended before it answered"),
             "agent_not_started" => format!("agent `{agent}` could not be started"),
+            "agent_suspended" => format!("agent `{agent}` is not started now"),
             "cannot_resume" => format!("session `{}` cannot be resumed", self.ours("session")),
             "no_agent" => "no agent to use".to_owned(),
             "interrupted" => "the turn was interrupted".to_owned(),
@@ -53,7 +54,8 @@ impl Answer {
         let ours = match self.name() {
             "agent_gone" => self.ours("status"),
             "ask_settled" => self.ours("how"),
-            "agent_not_started" | "cannot_resume" | "no_agent" | "interrupted" => self.ours("why"),
+            "agent_not_started" | "agent_suspended" | "cannot_resume" | "no_agent"
+            | "interrupted" => self.ours("why"),
             _ => return self.agents_causes(),
         };
         let ours = ours.split_once(WAY_OUT).map_or(ours, |it| it.0);
@@ -98,6 +100,10 @@ impl Answer {
             ("agent_not_started" | "agent_gone", _) => {
                 "run the agent's own command by itself: it may say more".into()
             }
+            ("agent_suspended", _) => format!(
+                "run the agent's own command by itself to see what is wrong; `fallback` under \
+                 [agents.{agent}] in config.toml names one to use meanwhile"
+            ),
             ("cannot_resume", _) => {
                 "start a new session: leave `--session` out; `jackfield log` still has this one"
                     .into()

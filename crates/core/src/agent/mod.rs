@@ -57,6 +57,7 @@ pub(crate) enum Phase {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent flags of the protocol")]
 pub(crate) struct Abilities {
     pub(crate) load: bool,
     pub(crate) resume: bool,
@@ -166,7 +167,9 @@ impl Hub {
             early: Vec::new(),
             next_id: 0,
         };
-        seat.into_iter().for_each(|it| agent.seats.sit(it));
+        if let Some(seat) = seat {
+            agent.seats.sit(seat);
+        }
         let our_id = agent.expect(Waiting::Initialize);
         self.agents.insert(id, agent);
         let frame = Frame::request(&our_id.to_string(), "initialize", &params);

@@ -19,7 +19,7 @@ pub(crate) fn to_json(fallen: &[Fallen]) -> Json {
     let row = |it: &Fallen| json!({ "agent": &*it.agent, "why": redact::text(&it.why) });
     match fallen {
         [] => Json::null(),
-        some => Json::trusted(Value::from_iter(some.iter().map(row)).to_string()),
+        some => Json::trusted(some.iter().map(row).collect::<Value>().to_string()),
     }
 }
 
@@ -94,16 +94,10 @@ impl Hub {
             None => self.answer(conn, request, Err(fault)),
         }
     }
+}
 
-    /// The answer to `session/new`.
-    pub(super) fn opened_answer(
-        &self,
-        frame: &Frame,
-        request: &str,
-        agent: &str,
-        fallen: &[Fallen],
-    ) -> Frame {
-        let told = frame.result().and_then(|it| tell(it, agent, fallen));
-        told.map_or_else(|| frame.with_id(request), |it| Frame::result_for(request, &it))
-    }
+/// The answer to `session/new`.
+pub(super) fn opened_answer(frame: &Frame, request: &str, agent: &str, fallen: &[Fallen]) -> Frame {
+    let told = frame.result().and_then(|it| tell(it, agent, fallen));
+    told.map_or_else(|| frame.with_id(request), |it| Frame::result_for(request, &it))
 }

@@ -191,7 +191,8 @@ impl Hub {
             },
         );
         self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
-        let answer = self.opened_answer(frame, &opening.request, &launch.name, &opening.fallen);
+        let answer =
+            fallback::opened_answer(frame, &opening.request, &launch.name, &opening.fallen);
         let answer = answer.with_session_id(id);
         self.answer_in(id, opening.conn, &answer);
         for early in self.take_early(agent, &named) {

@@ -69,7 +69,9 @@ impl Hub {
             self.append(id, Body::Slept { why: why.into() });
         }
         self.stop_agent(agent);
-        sessions.iter().for_each(|it| self.rest(it));
+        for id in &sessions {
+            self.rest(id);
+        }
     }
 
     fn rest(&mut self, id: &SessionId) {

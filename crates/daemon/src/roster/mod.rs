@@ -10,10 +10,11 @@ use jackfield_agents::{
     probe::diagnose_missing,
 };
 use jackfield_catalogue::{Catalogue, Choice, Spec};
-use jackfield_core::Launch;
+use jackfield_core::{AgentPool, Launch};
 use std::{
     collections::BTreeMap,
     fs,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock},
     thread,
@@ -110,6 +111,24 @@ impl Roster {
             (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None })
         });
         all.collect()
+    }
+
+    /// How their processes are kept: as the settings say, else as their specs do.
+    pub(crate) fn pools(&self) -> BTreeMap<Arc<str>, AgentPool> {
+        let of_spec = |it: &Spec| {
+            let sessions_per_process = it.sessions_per_process.map_or(1, NonZeroUsize::get);
+            let pool = AgentPool { sessions_per_process, ..AgentPool::default() };
+            (it.id.as_str().into(), pool)
+        };
+        let mut pools: BTreeMap<Arc<str>, AgentPool> = self.catalogue.iter().map(of_spec).collect();
+        for (name, mut pool) in self.settings.pools() {
+            let known = pools.get(&name).map(|it| it.sessions_per_process);
+            if self.settings.agents[&*name].sessions_per_process.is_none() {
+                pool.sessions_per_process = known.unwrap_or(1);
+            }
+            pools.insert(name, pool);
+        }
+        pools
     }
 
     /// How an agent is started now, or why it cannot be. `ours` is the daemon's environment; what a

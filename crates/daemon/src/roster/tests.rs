@@ -147,6 +147,18 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
 }
 
 #[test]
+fn the_settings_come_before_the_spec_that_says_how_many_sessions_a_process_serves() {
+    let seats = |config: &str| {
+        let machine = Machine::new(config);
+        machine.file("mine.toml", &format!("sessions_per_process = 3\n{FIVE}"));
+        machine.roster().pools()["mine"].sessions_per_process
+    };
+    assert_eq!(seats(""), 3);
+    assert_eq!(seats("[agents.mine]\nwarm = 1\n"), 3);
+    assert_eq!(seats("[agents.mine]\nsessions_per_process = 2\n"), 2);
+}
+
+#[test]
 fn a_file_that_comes_changes_or_goes_is_seen() {
     let machine = Machine::new("");
     let mut roster = machine.roster();
