@@ -133,12 +133,14 @@ impl Hub {
     }
 
     fn on_agent_notification(&mut self, id: AgentId, frame: Frame) {
-        if frame.method().as_deref() == Some("$/cancel_request") {
+        let method = frame.method();
+        if method.as_deref() == Some("$/cancel_request") {
             return self.on_ask_withdrawn(id, &frame);
         }
         let agent = self.agents.get(&id).expect("the caller found this agent");
         if let Some(session) = self.whose(id, &frame) {
-            self.on_words(id, &session, frame);
+            let journaled = method.as_deref().is_some_and(is_journaled_method);
+            self.on_words(id, &session, frame, journaled);
         } else if agent.seats.is_unused() || frame.session_id().is_none() {
             self.tell_everyone(id, &frame);
         } else if agent.owes_a_name() {
@@ -204,13 +206,12 @@ impl Hub {
     }
 
     /// Words of a session's agent: into the log, or past it, or aside while it is being opened.
-    fn on_words(&mut self, agent: AgentId, id: &SessionId, mut frame: Frame) {
+    fn on_words(&mut self, agent: AgentId, id: &SessionId, mut frame: Frame, journaled: bool) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.agent != Some(agent) {
             return; // The session let go of it; another may serve it by now.
         }
         let missing = session.pulse.beat(self.now);
-        let journaled = is_journaled(&frame);
         match &mut session.stage {
             Stage::Opening(_) => return self.keep_early(agent, frame),
             Stage::Waking(waking) if waking.is_nameless() => return self.keep_early(agent, frame),
@@ -312,8 +313,11 @@ impl Hub {
 
 /// Whether the log has messages of this kind.
 pub(crate) fn is_journaled(frame: &Frame) -> bool {
-    let row = frame.method().and_then(|it| acp::method(&it));
-    row.is_some_and(|it| it.durability == acp::Durability::Journaled)
+    frame.method().is_some_and(|it| is_journaled_method(&it))
+}
+
+fn is_journaled_method(method: &str) -> bool {
+    acp::method(method).is_some_and(|it| it.durability == acp::Durability::Journaled)
 }
 
 /// The error object of an answer, or one that says there was none.
