@@ -136,11 +136,15 @@ impl World {
         self.seats_are_limited();
         // The last frame may have been large, and clients' requests are written down as well.
         let slack = 8 * 1024;
-        // What a dead process has said is read to its end.
-        let dead = self.procs.values().any(|it| it.dead);
-        for stream in self.disk.streams.values().filter(|_| !dead) {
-            let held = stream.held_bytes();
-            super::held_events_are_bounded(held, self.limits.held_bytes_max + slack);
+        let max = self.limits.held_bytes_max + slack;
+        for (session, stream) in self.disk.streams.iter().filter(|(_, it)| max < it.held_bytes()) {
+            // What a process said before it died is read to its end.
+            let read = |(id, it): (&AgentId, &Process)| {
+                !it.dead && !it.paused && self.served_by(*id).contains(session)
+            };
+            if self.procs.iter().any(read) {
+                super::held_events_are_bounded(stream.held_bytes(), max);
+            }
         }
     }
 
