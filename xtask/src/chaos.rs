@@ -1,10 +1,8 @@
 //! `cargo xtask chaos`: the end-to-end chaos for as long as one likes, under one seed.
 
-use anyhow::{Context as _, Result, ensure};
-use std::{
-    process::Command,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use crate::cargo::cargo;
+use anyhow::Result;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const TEST: &str =
     "chaos::whoever_is_killed_and_whenever_nothing_leaks_and_everything_has_one_outcome";
@@ -38,21 +36,14 @@ pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {
 /// Not by nextest, which ends tests that take minutes.
 fn start(options: &Options) -> Result<()> {
     println!("{options:?}");
-    cargo(&["build", "--workspace", "--bins"], options)?;
+    let env = [
+        ("CHAOS_SEED", options.seed.to_string()),
+        ("CHAOS_SECONDS", options.seconds.to_string()),
+        ("CHAOS_SESSIONS", options.sessions.to_string()),
+    ];
+    cargo(&["build", "--workspace", "--bins"], &env)?;
     cargo(
         &["test", "-p", "jackfield-e2e", "--test", "main", "--", "--exact", "--nocapture", TEST],
-        options,
+        &env,
     )
-}
-
-fn cargo(arguments: &[&str], options: &Options) -> Result<()> {
-    let status = Command::new("cargo")
-        .args(arguments)
-        .env("CHAOS_SEED", options.seed.to_string())
-        .env("CHAOS_SECONDS", options.seconds.to_string())
-        .env("CHAOS_SESSIONS", options.sessions.to_string())
-        .status()
-        .context("cargo does not start")?;
-    ensure!(status.success(), "`cargo {}` failed: {status}", arguments.join(" "));
-    Ok(())
 }

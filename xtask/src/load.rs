@@ -1,7 +1,7 @@
 //! `cargo xtask load`: the end-to-end load test at its full size, with release builds.
 
-use anyhow::{Context as _, Result, ensure};
-use std::process::Command;
+use crate::cargo::cargo;
+use anyhow::Result;
 
 const TEST: &str = "load::every_reader_of_every_session_hears_everything_in_time";
 
@@ -26,16 +26,8 @@ pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {
 }
 
 fn start(sizes: &[(&str, u64)]) -> Result<()> {
-    cargo(&["build", "--release", "--workspace", "--bins"], sizes)?;
+    let env: Vec<_> = sizes.iter().map(|(name, size)| (*name, size.to_string())).collect();
+    cargo(&["build", "--release", "--workspace", "--bins"], &env)?;
     let test = ["test", "--release", "-p", "jackfield-e2e", "--test", "main", "--"];
-    cargo(&[&test[..], &["--exact", "--nocapture", TEST]].concat(), sizes)
-}
-
-fn cargo(arguments: &[&str], sizes: &[(&str, u64)]) -> Result<()> {
-    let mut command = Command::new("cargo");
-    command.args(arguments);
-    command.envs(sizes.iter().map(|(variable, size)| (variable, size.to_string())));
-    let status = command.status().context("cargo does not start")?;
-    ensure!(status.success(), "`cargo {}` failed: {status}", arguments.join(" "));
-    Ok(())
+    cargo(&[&test[..], &["--exact", "--nocapture", TEST]].concat(), &env)
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod bench;
+mod cargo;
 mod chaos;
 mod fuzz;
 mod load;

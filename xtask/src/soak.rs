@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: the end-to-end soak of the bus for as long as one likes, with release builds.
 
-use anyhow::{Context as _, Result, ensure};
-use std::process::Command;
+use crate::cargo::cargo;
+use anyhow::Result;
 
 const TEST: &str = "traffic::soak::nothing_is_lost_or_said_twice_and_nothing_grows";
 
@@ -17,16 +17,9 @@ pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {
 
 /// Not by nextest, which ends tests that take minutes.
 fn start(seconds: u64) -> Result<()> {
+    let env = [("SOAK_SECONDS", seconds.to_string())];
     let programs = ["-p", "jackfield", "-p", "jackfield-testkit", "--bins"];
-    cargo(&[&["build", "--release"], &programs[..]].concat(), seconds)?;
+    cargo(&[&["build", "--release"], &programs[..]].concat(), &env)?;
     let test = ["test", "--release", "-p", "jackfield-e2e", "--test", "main", "--"];
-    cargo(&[&test[..], &["--exact", "--nocapture", TEST]].concat(), seconds)
-}
-
-fn cargo(arguments: &[&str], seconds: u64) -> Result<()> {
-    let mut command = Command::new("cargo");
-    let status = command.args(arguments).env("SOAK_SECONDS", seconds.to_string()).status();
-    let status = status.context("cargo does not start")?;
-    ensure!(status.success(), "`cargo {}` failed: {status}", arguments.join(" "));
-    Ok(())
+    cargo(&[&test[..], &["--exact", "--nocapture", TEST]].concat(), &env)
 }

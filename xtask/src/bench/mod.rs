@@ -12,11 +12,9 @@ mod own_agent;
 mod talk;
 mod way;
 
-use anyhow::{Result, ensure};
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use crate::cargo::cargo;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
 use way::Bench;
 
 /// What can be measured, in the order of the tables.
@@ -62,9 +60,7 @@ fn measure(parts: &[&str], peer: Option<&Path>) -> Result<()> {
 /// Builds what is measured, as users run it; says where it is.
 fn build() -> Result<PathBuf> {
     let packages = ["--package", "jackfield", "--package", "jackfield-testkit", "--bins"];
-    let status =
-        Command::new(env!("CARGO")).args(["build", "--release"]).args(packages).status()?;
-    ensure!(status.success(), "the release build failed");
+    cargo(&[&["build", "--release"], &packages[..]].concat(), &[])?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     Ok(std::path::absolute(target)?.join("release"))

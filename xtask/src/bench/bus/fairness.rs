@@ -1,6 +1,6 @@
 //! Whether a quiet session stays quick beside a worker and a client that flood the bus.
 
-use super::{Program, Transport, World, trouble};
+use super::{Program, Running, Transport, World, trouble};
 use crate::bench::figures::{ms, percentile};
 use anyhow::Result;
 use jackfield_testkit::{
@@ -18,24 +18,38 @@ const WINDOWS: usize = 3;
 
 pub(super) fn run(world: &World<'_>) {
     println!("{:<34} {:>12} {:>12} {:>12}", "FAIRNESS", "PING P50 ms", "PING P99 ms", "FLOOD/s");
+    if let Err(error) = direct(world) {
+        println!("{:<34} {}", "direct pipes", trouble(&error));
+    }
     for program in &world.programs {
-        if let Err(error) = beside(world, program) {
+        if let Err(error) = through(world, program) {
             println!("{:<34} {}", program.name, trouble(&error));
         }
     }
     println!("(unix; best p99 of {WINDOWS} windows; target 5 ms)\n");
 }
 
-fn beside(world: &World<'_>, program: &Program) -> Result<()> {
+/// The same load with nothing in between: what the machine itself makes of it.
+fn direct(world: &World<'_>) -> Result<()> {
+    let (_first, quiet) = Running::direct(world.worker)?;
+    let (_second, one) = Running::direct(world.worker)?;
+    let (_third, other) = Running::direct(world.worker)?;
+    beside("direct pipes", quiet, one, other)
+}
+
+fn through(world: &World<'_>, program: &Program) -> Result<()> {
     let config = world.pools(&[("quiet", 1), ("loud", 2)]);
-    let (bus, mut quiet) = world.start(program, Transport::Unix, &config)?;
+    let (bus, quiet) = world.start(program, Transport::Unix, &config)?;
+    beside(&program.name, quiet, bus.dial()?, bus.dial()?)
+}
+
+fn beside(name: &str, mut quiet: LineClient, one: LineClient, other: LineClient) -> Result<()> {
     let flood = Flood::default();
-    row(&format!("{}, alone", program.name), &mut quiet, &flood)?;
-    let (one, other) = (bus.dial()?, bus.dial()?);
+    row(&format!("{name}, alone"), &mut quiet, &flood)?;
     thread::scope(|scope| {
         let worker = scope.spawn(|| flood.by_worker(one, &To::in_pool("loud", "a")));
         let client = scope.spawn(|| flood.by_client(other, &To::in_pool("loud", "b")));
-        let measured = row(&format!("{}, beside a flood", program.name), &mut quiet, &flood);
+        let measured = row(&format!("{name}, beside a flood"), &mut quiet, &flood);
         flood.stop();
         let floods = [worker, client].map(|it| it.join().expect("a flood does not panic"));
         floods.into_iter().fold(measured, |result, it| result.and(it.map_err(Into::into)))
