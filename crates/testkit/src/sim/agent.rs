@@ -42,6 +42,8 @@ pub(super) struct Process {
     /// What it was asked for, had and has lost: requests that waited for the journal may still name
     /// it.
     pub(super) known: BTreeSet<Arc<str>>,
+    /// The last request for each of them: the answer to an earlier one says nothing.
+    pub(super) asked: BTreeMap<Arc<str>, Box<str>>,
     /// The prompts the hub has sent and the hub has not heard answered, each with its session.
     pub(super) prompts: BTreeMap<u64, Arc<str>>,
     asks: BTreeSet<u64>,
@@ -108,6 +110,7 @@ impl World {
             ignores_cancel: self.rng.chance(self.temper.ignores_cancel),
             rooms: BTreeMap::new(),
             known: BTreeSet::new(),
+            asked: BTreeMap::new(),
             prompts: BTreeMap::new(),
             asks: BTreeSet::new(),
             requests: BTreeSet::new(),

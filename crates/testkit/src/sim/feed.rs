@@ -151,7 +151,9 @@ impl World {
         let Some(process) = self.procs.get(&agent).filter(|it| !it.stop_asked) else { return };
         let mut rooms = process.rooms.iter();
         let opens = rooms.find(|(_, it)| it.opening.as_deref() == frame.id());
-        let theirs = opens.map(|(it, _)| it.clone());
+        let latest =
+            |it: &Arc<str>| process.asked.get(it).is_none_or(|it| Some(&**it) == frame.id());
+        let theirs = opens.map(|(it, _)| it.clone()).filter(latest);
         // A session that wakes under a new name is served when its settings are set again.
         if let Some(theirs) = theirs.filter(|it| self.serves(agent, it)) {
             self.serves_from_now_on(agent, &theirs, frame.session_id().is_some());
@@ -527,6 +529,8 @@ impl World {
                 let theirs = frame.session_id().unwrap_or_default();
                 let process = self.procs.get_mut(&agent).expect("seen above");
                 process.known.insert(theirs.as_ref().into());
+                let id = frame.id().expect("a request has an id");
+                process.asked.insert(theirs.as_ref().into(), id.into());
                 process.forget_prompts(&theirs);
                 // It may have it still; what it says before it answers is of the past.
                 if let Some(room) = process.rooms.get_mut(&*theirs) {
