@@ -1,8 +1,7 @@
-//! Reading pipes in large pieces, with one buffer for all agents of a thread.
+//! Reading pipes in pieces, with one buffer for all agents of a thread.
 
 use bytes::Bytes;
-use jackfield_wire::ReadBuffer;
-use jackfield_wire::buffer::READ_BYTES;
+use jackfield_wire::READ_BYTES;
 use std::cell::RefCell;
 use std::future::Future as _;
 use std::io;
@@ -11,12 +10,9 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
-/// A smaller piece is copied: it would hold on to the whole buffer as long as one frame lives.
-const COPY_BYTES_MAX: usize = 4 << 10;
-
 thread_local! {
     /// Shared, so that a thousand idle agents cost no buffers. Borrowed only while a read runs.
-    static BUFFER: RefCell<ReadBuffer> = RefCell::new(ReadBuffer::new(COPY_BYTES_MAX));
+    static BUFFER: RefCell<[u8; READ_BYTES]> = const { RefCell::new([0; READ_BYTES]) };
 }
 
 /// The next piece; `None` at the end. Safe to cancel: nothing is read before it is ready.
@@ -30,8 +26,8 @@ pub(crate) fn poll_read(
 ) -> Poll<io::Result<Option<Bytes>>> {
     BUFFER.with_borrow_mut(|buffer| {
         // tokio's own read knows that a short read has emptied the pipe and saves the next call.
-        let read = pin!(pipe.read_buf(buffer.room())).poll(cx);
-        read.map_ok(|count| buffer.take(count))
+        let read = pin!(pipe.read(buffer)).poll(cx);
+        read.map_ok(|count| (0 < count).then(|| Bytes::copy_from_slice(&buffer[..count])))
     })
 }
 
@@ -76,10 +72,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn small_pieces_are_copied_and_large_ones_share_the_buffer() {
+    async fn a_piece_is_what_there_is_and_nothing_is_the_end() {
         let (read, mut write) = io::pipe().unwrap();
         let mut pipe = Receiver::from_owned_fd(OwnedFd::from(read)).unwrap();
-        for size in [1, COPY_BYTES_MAX, COPY_BYTES_MAX + 1, READ_BYTES] {
+        for size in [1, READ_BYTES] {
             write.write_all(&vec![b'x'; size]).unwrap();
             assert_eq!(super::read(&mut pipe).await.unwrap().unwrap().len(), size);
         }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// What an edge may have waiting for the loop, in reads of 64 KiB at most: the worst that a flood can
+/// What an edge may have waiting for the loop, in reads of 8 KiB at most: the worst that a flood can
 /// put before everyone else. Who finds it full waits in turn, so those who flood and those who do not
 /// alternate; sixteen of them were 10 to 20 ms for everyone else.
 const MAILBOX: usize = 2;

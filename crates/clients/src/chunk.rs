@@ -1,22 +1,19 @@
-//! Reading in large pieces, with one buffer for all connections of a thread.
+//! Reading in pieces, with one buffer for all connections of a thread.
 
 use crate::stream::ReadHalf;
 use bytes::Bytes;
-use jackfield_wire::ReadBuffer;
-use jackfield_wire::buffer::READ_BYTES;
+use jackfield_wire::READ_BYTES;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::io;
 use std::task::{Context, Poll};
 
-/// A smaller piece is copied: it would hold on to the whole buffer as long as one frame lives.
-const COPY_BYTES_MAX: usize = 16 << 10;
 /// What is read at most from a peer that can no longer hear us: more than a socket holds.
 const DRAIN_BYTES_MAX: usize = 8 << 20;
 
 thread_local! {
     /// Shared, so that a thousand idle connections cost no buffers. Borrowed only while a read runs.
-    static BUFFER: RefCell<ReadBuffer> = RefCell::new(ReadBuffer::new(COPY_BYTES_MAX));
+    static BUFFER: RefCell<[u8; READ_BYTES]> = const { RefCell::new([0; READ_BYTES]) };
 }
 
 /// The next piece; `None` at the end.
@@ -25,7 +22,8 @@ pub(crate) fn poll_read(
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<Option<Bytes>>> {
     BUFFER.with_borrow_mut(|buffer| {
-        half.poll_read(cx, buffer.room()).map_ok(|count| buffer.take(count))
+        let read = half.poll_read(cx, buffer);
+        read.map_ok(|count| (0 < count).then(|| Bytes::copy_from_slice(&buffer[..count])))
     })
 }
 

@@ -109,7 +109,8 @@ enum Door {
     },
     Tcp {
         listener: TcpListener,
-        check: Check,
+        /// `None`: whoever is on this machine may speak.
+        check: Option<Check>,
         strangers: Strangers,
     },
     Stdio {
@@ -120,8 +121,6 @@ enum Door {
 /// What a TCP peer must show before it is heard.
 #[derive(Clone)]
 enum Check {
-    /// Whoever is on this machine may speak.
-    Nothing,
     Token(Token),
     Tls(TlsAcceptor, Token),
 }
@@ -129,7 +128,6 @@ enum Check {
 impl fmt::Debug for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Check::Nothing => "Nothing",
             Check::Token(_) => "Token",
             Check::Tls(..) => "Tls",
         })
@@ -169,7 +167,7 @@ impl Listener {
             }
             Address::Tcp(at) => {
                 let token = token.ok_or(BindError::NeedsToken { address: *at })?;
-                bind_tcp(*at, Check::Token(token.clone()))
+                bind_tcp(*at, Some(Check::Token(token.clone())))
             }
             Address::Http(_) | Address::Https(_) => {
                 Err(BindError::Web { address: address.clone() })
@@ -191,7 +189,7 @@ impl Listener {
                 let door = Door::Unix { _file: file, listener };
                 Ok(Listener { door, address: address.clone() })
             }
-            Address::Tcp(at) => bind_tcp(*at, Check::Nothing),
+            Address::Tcp(at) => bind_tcp(*at, None),
             _ => Listener::bind(address, None),
         }
     }
@@ -206,7 +204,7 @@ impl Listener {
             address: Address::Tcp(at),
             source: Box::new(source),
         })?;
-        bind_tcp(at, Check::Tls(tls, token.clone()))
+        bind_tcp(at, Some(Check::Tls(tls, token.clone())))
     }
 
     /// Where it listens: with the port that was chosen, if it was asked for port 0.
@@ -220,7 +218,7 @@ impl Listener {
         let accepted = match &mut self.door {
             Door::Unix { listener, .. } => accept_unix(listener).await,
             Door::Tcp { listener, check, strangers } => {
-                accept_tcp(listener, check, strangers).await
+                accept_tcp(listener, check.as_ref(), strangers).await
             }
             Door::Stdio { taken: true } => pending().await,
             Door::Stdio { taken } => {
@@ -248,7 +246,7 @@ enum Failure {
     System(io::Error),
 }
 
-fn bind_tcp(at: SocketAddr, check: Check) -> Result<Listener, BindError> {
+fn bind_tcp(at: SocketAddr, check: Option<Check>) -> Result<Listener, BindError> {
     let listen = || {
         let listener = std::net::TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
@@ -275,7 +273,7 @@ async fn accept_unix(listener: &UnixListener) -> Result<Stream, Failure> {
 /// Accepts and waits for tokens at the same time: a peer that says nothing keeps nobody out.
 async fn accept_tcp(
     listener: &TcpListener,
-    check: &Check,
+    check: Option<&Check>,
     strangers: &mut Strangers,
 ) -> Result<Stream, Failure> {
     loop {
@@ -289,9 +287,7 @@ async fn accept_tcp(
                 let (stream, _) = accepted.map_err(Failure::System)?;
                 // A frame is sent when it is whole: nothing is gained by waiting for more.
                 let _ = stream.set_nodelay(true);
-                if matches!(check, Check::Nothing) {
-                    return Ok(stream.into());
-                }
+                let Some(check) = check else { return Ok(stream.into()) };
                 strangers.add(stream, check.clone());
             }
         }
@@ -300,7 +296,6 @@ async fn accept_tcp(
 
 async fn admit(stream: TcpStream, check: Check) -> Result<Stream, Refusal> {
     match check {
-        Check::Nothing => Ok(stream.into()),
         Check::Token(token) => {
             let (stream, early) = auth::admit(stream, &token).await?;
             Ok(Stream { early, ..stream.into() })

@@ -3,7 +3,7 @@
 //! An enum and not a trait object: reading and writing are the hot path, and there are three
 //! carriers only.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{Shutdown, shutdown};
 use std::future::Future as _;
@@ -82,17 +82,17 @@ pub(crate) enum ReadHalf {
 }
 
 impl ReadHalf {
-    /// Reads once, to the end of what `buffer` has room for.
+    /// Reads once, what `buffer` has room for at most.
     pub(crate) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
-        buffer: &mut BytesMut,
+        buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         // tokio's own read knows that a short read has emptied the socket and saves the next call.
         match self {
-            ReadHalf::Unix(half) => pin!(half.read_buf(buffer)).poll(cx),
-            ReadHalf::Tcp(half) => pin!(half.read_buf(buffer)).poll(cx),
-            ReadHalf::Pipe(half) => pin!(half.read_buf(buffer)).poll(cx),
+            ReadHalf::Unix(half) => pin!(half.read(buffer)).poll(cx),
+            ReadHalf::Tcp(half) => pin!(half.read(buffer)).poll(cx),
+            ReadHalf::Pipe(half) => pin!(half.read(buffer)).poll(cx),
         }
     }
 

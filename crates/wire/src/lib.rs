@@ -21,7 +21,6 @@
 
 pub mod acp;
 mod backlog;
-pub mod buffer;
 mod chain;
 pub mod fault;
 pub mod frame;
@@ -38,11 +37,10 @@ mod strategy;
 mod valve;
 
 pub use backlog::{Backlog, WRITE_BYTES_MAX};
-pub use buffer::ReadBuffer;
 pub use chain::chain;
 pub use fault::Fault;
 pub use frame::{Frame, Kind};
-pub use line::{LineSplitter, LineTooLong};
+pub use line::{LineSplitter, LineTooLong, READ_BYTES};
 pub use malformed::Malformed;
 pub use moment::rfc3339;
 pub use splice::Splice;

@@ -4,6 +4,10 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 use std::mem;
 
+/// What one read of a stream takes at most. A pipe or a socket holds several times that, and one who
+/// floods would have all of it served before anybody else has a turn.
+pub const READ_BYTES: usize = 8 << 10;
+
 /// What some programs write before their first line, although UTF-8 needs none.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 

@@ -67,20 +67,26 @@ impl Hub {
         }
     }
 
-    /// A turn of this agent went well: what was, was.
-    pub(crate) fn close_breaker(&mut self, agent: &str) {
-        self.breakers.remove(agent);
+    /// A turn in this process went well: what was, was.
+    pub(crate) fn close_breaker(&mut self, id: AgentId) {
+        let Some(it) = self.agents.get_mut(&id) else { return };
+        it.proved = true;
+        self.breakers.remove(&it.launch.name);
     }
 
-    /// A process ended that nobody had asked to. One that served nobody but sessions whose processes
-    /// failed before says nothing new: it may be the sessions.
+    /// A process ended that nobody had asked to. One that had done its work may have been killed; one
+    /// that served nobody but sessions whose processes failed before says nothing new: it may be the
+    /// sessions.
     pub(super) fn count_failure(&mut self, dead: &Agent, exit: &Exit) {
         let now = self.now;
         let failed = |it: &&crate::SessionId| {
             self.sessions.get(*it).is_some_and(|it| it.restarts.has_any(now))
         };
         let sessions = &dead.seats.sessions;
-        if dead.stopping || (!sessions.is_empty() && sessions.iter().all(|it| failed(&it))) {
+        if dead.stopping
+            || dead.proved
+            || (!sessions.is_empty() && sessions.iter().all(|it| failed(&it)))
+        {
             return;
         }
         let it = self.breakers.entry(dead.launch.name.clone()).or_default();

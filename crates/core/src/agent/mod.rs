@@ -37,6 +37,8 @@ pub(crate) struct Agent {
     pub(crate) hello: Option<Box<str>>,
     /// What it answered to `initialize`.
     pub(crate) told: Option<Box<str>>,
+    /// A turn of it went well: whatever ends this process, the agent is not to blame.
+    pub(crate) proved: bool,
     /// Its last word, or the last one to it.
     pub(crate) used: Time,
     /// Asked to stop; its end is no surprise.
@@ -160,6 +162,7 @@ impl Hub {
             can: Abilities::default(),
             hello,
             told: None,
+            proved: false,
             used: self.now,
             stopping: false,
             paused: false,

@@ -122,8 +122,9 @@ impl Hub {
         };
         if matches!(outcome, Outcome::Stopped(_)) {
             session.restarts.forgive();
-            let agent = session.state.agent.clone();
-            self.close_breaker(&agent);
+            if let Some(agent) = session.agent {
+                self.close_breaker(agent);
+            }
         }
         self.void_asks(id, "the turn is over");
         let (how, reason) = (outcome.name(), outcome.stop_reason());
