@@ -1,5 +1,5 @@
 //! Ways to drive the hub without the real world: a seeded simulator, Markdown scenarios, and programs
-//! that play the agent or the model.
+//! that play the agent or the model; and a piece of the real world, NATS servers that may be hurt.
 
 pub mod bench_worker;
 pub mod bus_sim;
@@ -9,6 +9,9 @@ pub mod fake_model;
 pub mod flood;
 pub mod line_client;
 mod loopback;
+pub mod nats;
 pub mod scripted_model;
 pub mod sim;
 pub mod spec;
+mod sweeper;
+mod wait;

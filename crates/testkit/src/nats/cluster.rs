@@ -1,0 +1,165 @@
+//! One server or several that are one NATS, for as long as a test needs them.
+
+use super::server::{BOUND, Server};
+use crate::{sweeper::Sweeper, wait::wait_for};
+use rustix::process::Signal;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+};
+
+/// Ends what is left of the servers, whose command line names a file that only this cluster has, and
+/// removes their files. A server that is just being born finds its configuration gone.
+const SWEEP: &str = r#"
+for try in 1 2 3 4 5 6 7 8 9 10; do
+    found=$(echo "$1/server-" | grep -lFf - /proc/[0-9]*/cmdline)
+    for it in $found; do
+        it=${it#/proc/}
+        kill -9 "${it%/cmdline}"
+    done
+    [ -z "$found" ] && rm -rf "$1" && break
+    sleep 0.1
+done
+"#;
+
+/// Nothing is left of it when it is dropped, nor when the test is killed.
+#[derive(Debug)]
+pub struct Cluster {
+    servers: Vec<Server>,
+    /// Dropped last, when no server of ours runs any more.
+    _sweeper: Sweeper,
+}
+
+impl Cluster {
+    /// So many servers, numbered from 0, on loopback. One alone knows nothing of clusters; of several,
+    /// take an odd number. Waits until all of them are well and have a leader.
+    pub fn start(size: usize) -> Cluster {
+        let host = own_loopback();
+        let mut cluster = Cluster::prepare(&vec![host; size]);
+        cluster.launch();
+        cluster
+    }
+
+    fn prepare(hosts: &[IpAddr]) -> Cluster {
+        let dir = new_dir();
+        let sweeper = Sweeper::new(SWEEP, &dir);
+        let servers = (1..).zip(hosts).map(|(n, host)| Server::new(format!("n{n}"), &dir, *host));
+        let servers: Vec<_> = servers.collect();
+        let routes: Vec<_> = servers.iter().map(|it| it.routes).collect();
+        for server in &servers {
+            server.configure(&routes);
+        }
+        Cluster { servers, _sweeper: sweeper }
+    }
+
+    fn launch(&mut self) {
+        for server in &mut self.servers {
+            server.launch();
+        }
+        for server in &mut self.servers {
+            server.wait_until_it_greets();
+        }
+        self.wait_until_well();
+    }
+
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// Of all servers, also of those that do not run.
+    pub fn urls(&self) -> Vec<String> {
+        self.servers.iter().map(Server::url).collect()
+    }
+
+    /// The number of the server that calls itself so.
+    pub fn number_of(&self, name: &str) -> Option<usize> {
+        self.servers.iter().position(|it| it.name() == name)
+    }
+
+    /// The server that places streams, if most of all servers know it and it runs. One alone is it.
+    pub fn meta_leader(&self) -> Option<usize> {
+        if let [alone] = &*self.servers {
+            return alone.is_running().then_some(0);
+        }
+        let said: Vec<_> = self.servers.iter().filter_map(Server::meta_leader).collect();
+        let most =
+            |name: &str| self.servers.len() < 2 * said.iter().filter(|it| *it == name).count();
+        self.servers.iter().position(|it| it.is_running() && most(it.name()))
+    }
+
+    /// Waits until every server that runs is well, and there is a leader. Needs most of the servers.
+    pub fn wait_until_well(&self) {
+        wait_for("a cluster that is well", BOUND, || {
+            let mut running = self.servers.iter().filter(|it| it.is_running());
+            (running.all(Server::is_healthy) && self.meta_leader().is_some()).then_some(())
+        });
+    }
+
+    /// SIGKILL; it is gone when this returns.
+    pub fn kill_9(&mut self, number: usize) {
+        self.servers[number].kill_9();
+    }
+
+    /// The same process again, on the same ports and store. It takes clients when this returns; that the
+    /// cluster is well is another matter, and impossible while most of it is missing.
+    pub fn restart(&mut self, number: usize) {
+        self.servers[number].launch();
+        self.servers[number].wait_until_it_greets();
+    }
+
+    /// SIGTERM; it is gone when this returns.
+    pub fn stop(&mut self, number: usize) {
+        self.servers[number].signal(Signal::TERM);
+        self.servers[number].wait_until_it_ends();
+    }
+
+    /// It takes no more clients, sends those that it has elsewhere, one by one after a second, and ends.
+    /// Returns at once.
+    pub fn lame_duck(&mut self, number: usize) {
+        self.servers[number].signal(Signal::USR2);
+    }
+
+    /// Waits for the end of a lame duck.
+    pub fn wait_until_gone(&mut self, number: usize) {
+        self.servers[number].wait_until_it_ends();
+    }
+
+    /// Somebody will want to know why.
+    #[expect(clippy::print_stderr, reason = "a test that fails says what it can")]
+    fn tell(&self) {
+        for server in &self.servers {
+            let said = server.said();
+            let lines: Vec<_> = said.lines().collect();
+            let last = &lines[lines.len().saturating_sub(30)..];
+            eprintln!("last words of {}:\n{}", server.name(), last.join("\n"));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.tell();
+        }
+        for server in self.servers.iter_mut().filter(|it| it.is_running()) {
+            server.kill_9();
+        }
+    }
+}
+
+/// An address of loopback that is ours alone, so that nobody takes the port of a server that is down.
+/// It is made of our pid, which has 22 bits, and a number.
+fn own_loopback() -> IpAddr {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed) % 4;
+    let below = (std::process::id() << 2 | number) & 0x00FF_FFFF;
+    Ipv4Addr::from_bits(Ipv4Addr::new(127, 0, 0, 0).to_bits() | below).into()
+}
+
+/// The sweeper removes it.
+fn new_dir() -> PathBuf {
+    let dir = tempfile::Builder::new().prefix("jf-nats-").tempdir();
+    dir.expect("a temporary directory").keep()
+}
