@@ -72,35 +72,27 @@ impl Chunks {
         !self.ready.is_empty()
     }
 
-    /// Everything that can be appended now; `epoch` claims a stream, or says why not.
-    pub(crate) fn take<E>(
-        &mut self,
-        mut epoch: impl FnMut(&SessionId, u64) -> Result<u64, E>,
-    ) -> (Vec<Append>, Vec<(SessionId, E)>) {
-        let (mut batch, mut refused) = (Vec::new(), Vec::new());
+    /// Everything that can be appended now, under whatever epoch the port has claimed.
+    pub(crate) fn take(&mut self) -> Vec<Append> {
+        let mut batch = Vec::new();
         for session in std::mem::take(&mut self.ready) {
             let Some(stream) = self.streams.get_mut(&session) else { continue };
             if stream.chunk.is_empty() || stream.in_flight {
                 continue;
             }
             let chunk = std::mem::take(&mut stream.chunk);
-            match epoch(&session, chunk.first) {
-                Ok(epoch) => {
-                    stream.in_flight = true;
-                    stream.bytes = chunk.body.len();
-                    batch.push(Append {
-                        stream: session,
-                        epoch,
-                        first: chunk.first,
-                        count: chunk.count,
-                        body: chunk.body.into(),
-                        summary: chunk.summary,
-                    });
-                }
-                Err(error) => refused.push((session, error)),
-            }
+            stream.in_flight = true;
+            stream.bytes = chunk.body.len();
+            batch.push(Append {
+                stream: session,
+                epoch: 0,
+                first: chunk.first,
+                count: chunk.count,
+                body: chunk.body.into(),
+                summary: chunk.summary,
+            });
         }
-        (batch, refused)
+        batch
     }
 
     /// The append in flight is done; what collected meanwhile may go.
@@ -120,11 +112,6 @@ impl Chunks {
     }
 }
 
-/// The seq an append of a stream must start at.
-pub(crate) fn follows(head: u64, first: u64) -> bool {
-    Seq(head).next() == Seq(first)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,27 +121,21 @@ mod tests {
         Event { seq: Seq(seq), at: Time(seq), body: Body::Closed }
     }
 
-    fn take(chunks: &mut Chunks) -> Vec<Append> {
-        let (batch, refused) = chunks.take(|_, _| Ok::<u64, ()>(1));
-        assert!(refused.is_empty());
-        batch
-    }
-
     #[test]
     fn a_summary_goes_alone_or_with_what_comes_after_it() {
         let session: SessionId = "s-1".into();
         let mut chunks = Chunks::default();
         chunks.summarize(&session, Seq(7), "of 7".into());
         assert!(chunks.has_ready());
-        let bare = take(&mut chunks).remove(0);
+        let bare = chunks.take().remove(0);
         assert_eq!((bare.first, bare.count, &*bare.body), (8, 0, &b""[..]));
         assert_eq!(bare.summary.as_deref(), Some(&b"of 7"[..]));
         chunks.summarize(&session, Seq(7), "of 7 again".into());
         chunks.push(&session, &event(8), None);
         chunks.push(&session, &event(9), None);
-        assert_eq!(take(&mut chunks), [], "one is in flight");
+        assert_eq!(chunks.take(), [], "one is in flight");
         chunks.done(&session);
-        let more = take(&mut chunks).remove(0);
+        let more = chunks.take().remove(0);
         assert_eq!((more.first, more.count), (8, 2));
         assert_eq!(more.body.split(|it| *it == b'\n').count(), 2);
         assert_eq!(more.summary.as_deref(), Some(&b"of 7 again"[..]));

@@ -1,7 +1,7 @@
 //! Carrying out what the hub asks. Nothing here decides anything, and nothing here waits.
 
 use crate::{
-    chunks::{Chunks, follows},
+    chunks::Chunks,
     copy::Fork,
     environment,
     metrics::Meters,
@@ -15,9 +15,9 @@ use jackfield_agents::{
 };
 use jackfield_clients::ConnHandle;
 use jackfield_core::{
-    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, SessionId, limits, log::State,
+    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, limits, log::State,
 };
-use jackfield_journal::{AppendError, Done, Journal, Port, ReadError};
+use jackfield_journal::{AppendError, Done, Port, ReadError};
 use jackfield_wire::chain;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -47,15 +47,12 @@ pub(crate) struct Effects {
     pub(crate) conns: BTreeMap<ConnId, ConnHandle>,
     pub(crate) agents: BTreeMap<AgentId, AgentHandle>,
     pub(crate) port: Port,
-    pub(crate) journal: Journal,
     pub(crate) chunks: Chunks,
     pub(crate) roster: Roster,
     pub(crate) served: Served,
     pub(crate) ground: Ground,
     pub(crate) meters: Meters,
     pub(crate) agent_events: Sender<(AgentId, AgentEvent)>,
-    /// The epoch under which each stream is written.
-    epochs: BTreeMap<SessionId, u64>,
     /// Edges with something to flush at the end of the turn.
     dirty_conns: BTreeSet<ConnId>,
     dirty_agents: BTreeSet<AgentId>,
@@ -68,7 +65,6 @@ pub(crate) struct Effects {
 impl Effects {
     pub(crate) fn new(
         port: Port,
-        journal: Journal,
         roster: Roster,
         served: Served,
         ground: Ground,
@@ -78,14 +74,12 @@ impl Effects {
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
             port,
-            journal,
             chunks: Chunks::default(),
             roster,
             served,
             ground,
             meters: Meters::default(),
             agent_events,
-            epochs: BTreeMap::new(),
             dirty_conns: BTreeSet::new(),
             dirty_agents: BTreeSet::new(),
             inputs: VecDeque::new(),
@@ -128,7 +122,6 @@ impl Effects {
             }
             Output::Delete { session } => {
                 self.chunks.failed(&session);
-                self.epochs.remove(&session);
                 self.port.delete(session);
             }
             Output::ToClient { conn, text } => self.tell_client(conn, text),
@@ -225,21 +218,9 @@ impl Effects {
         if !self.chunks.has_ready() {
             return;
         }
-        let (journal, epochs) = (&self.journal, &mut self.epochs);
-        let (batch, refused) = self.chunks.take(|session, first| match epochs.get(session) {
-            Some(&epoch) => Ok(epoch),
-            None => claim(journal, session, first).inspect(|epoch| {
-                epochs.insert(session.clone(), *epoch);
-            }),
-        });
-        for (session, why) in refused {
-            self.chunks.failed(&session);
-            self.inputs.push_back(Input::AppendFailed { session, why });
-        }
-        if !batch.is_empty() {
-            for done in self.port.append(batch) {
-                self.on_done(done);
-            }
+        let batch = self.chunks.take();
+        for done in self.port.append(batch) {
+            self.on_done(done);
         }
     }
 
@@ -255,7 +236,7 @@ impl Effects {
                 self.chunks.failed(&stream);
                 let why = failure(&error);
                 if why == AppendFailure::Fenced {
-                    self.epochs.remove(&stream);
+                    self.port.disown(&stream);
                 }
                 self.inputs.push_back(Input::AppendFailed { session: stream, why });
             }
@@ -311,12 +292,6 @@ impl Effects {
             }
         }
     }
-}
-
-/// Becomes the writer of a stream; its log must end where the hub thinks it does.
-fn claim(journal: &Journal, session: &SessionId, first: u64) -> Result<u64, AppendFailure> {
-    let claim = journal.claim(session).map_err(|error| failure(&error))?;
-    if follows(claim.head, first) { Ok(claim.epoch) } else { Err(AppendFailure::Fenced) }
 }
 
 fn failure(error: &AppendError) -> AppendFailure {

@@ -246,7 +246,7 @@ fn assemble(
     let (client_events, client_mail) = mpsc::channel(64);
     let (served_done, served_mail) = mpsc::channel(64);
     let (terminal_events, terminal_mail) = mpsc::channel(64);
-    let port = Port::start(journal.clone(), move |done| {
+    let port = Port::start(journal, move |done| {
         // The loop is gone only when nobody waits for the answer any more.
         let _unheard = journal_done.blocking_send(done);
     });
@@ -255,7 +255,7 @@ fn assemble(
     let ground = Ground { guard: options.guard, ledger, mark };
     let served = Served::new(ground.clone(), served_done, terminal_events);
     let notify = Notify::new(notify, ground.clone());
-    let effects = Effects::new(port, journal, roster, served, ground, agent_events);
+    let effects = Effects::new(port, roster, served, ground, agent_events);
     let main_loop = MainLoop {
         hub,
         effects,

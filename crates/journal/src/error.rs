@@ -15,6 +15,14 @@ pub enum OpenError {
         source: Cause,
     },
 
+    /// No server of the cell answers, or it has no JetStream.
+    #[error("failed to open the journal on {servers}")]
+    Unreachable {
+        servers: String,
+        #[source]
+        source: Cause,
+    },
+
     /// Some other file lies where the journal should be. It is left as it is.
     #[error(
         "`{path}` is not a jackfield journal: move it aside or choose another path",

@@ -3,6 +3,7 @@
 use crate::{
     error::{AppendError, OpenError, ReadError, UpkeepError},
     memory::Memory,
+    nats::{Address, Nats},
     record::{Append, Event},
     sqlite::Sqlite,
 };
@@ -27,6 +28,16 @@ pub struct Claim {
     pub head: u64,
 }
 
+impl Claim {
+    /// The epoch, if the append begins where the stream ends. If not, somebody else has written.
+    pub(crate) fn followed_by(self, append: &Append) -> Result<u64, AppendError> {
+        if self.head + 1 == append.first {
+            return Ok(self.epoch);
+        }
+        Err(AppendError::Fenced { stream: append.stream.clone(), epoch: 0, actual: self.epoch })
+    }
+}
+
 /// What is known of a stream without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
@@ -49,6 +60,7 @@ pub struct Journal {
 enum Backend {
     Memory(Arc<Memory>),
     Sqlite(Arc<Sqlite>),
+    Nats(Arc<Nats>),
 }
 
 impl Journal {
@@ -62,12 +74,18 @@ impl Journal {
         Ok(Journal { backend: Backend::Sqlite(Arc::new(Sqlite::open(path, durability)?)) })
     }
 
+    /// Opens the journal of a cell of NATS servers; what is missing there is made.
+    pub fn connect(address: Address) -> Result<Journal, OpenError> {
+        Ok(Journal { backend: Backend::Nats(Arc::new(Nats::open(address)?)) })
+    }
+
     /// Makes the caller the only writer of the stream, which is created if it does not exist.
     /// Waits for a commit that is under way.
     pub fn claim(&self, stream: &str) -> Result<Claim, AppendError> {
         match &self.backend {
             Backend::Memory(it) => it.claim(stream),
             Backend::Sqlite(it) => it.claim(stream),
+            Backend::Nats(it) => it.claim(stream),
         }
     }
 
@@ -80,6 +98,7 @@ impl Journal {
         match &self.backend {
             Backend::Memory(it) => it.append(batch),
             Backend::Sqlite(it) => it.append(batch),
+            Backend::Nats(it) => it.append(batch),
         }
     }
 
@@ -89,6 +108,8 @@ impl Journal {
         match &self.backend {
             Backend::Memory(it) => Some(it.append(batch)),
             Backend::Sqlite(it) => it.try_append(batch),
+            // To wait for a server is to wait.
+            Backend::Nats(_) => None,
         }
     }
 
@@ -106,6 +127,7 @@ impl Journal {
         match &self.backend {
             Backend::Memory(it) => Ok(it.read(stream, after, events_max, bytes_max)),
             Backend::Sqlite(it) => it.read(stream, after, events_max, bytes_max),
+            Backend::Nats(it) => it.read(stream, after, events_max, bytes_max),
         }
     }
 
@@ -122,6 +144,7 @@ impl Journal {
         match &self.backend {
             Backend::Memory(it) => it.streams().into_iter().for_each(take),
             Backend::Sqlite(it) => it.each_stream(&mut take)?,
+            Backend::Nats(it) => it.streams()?.into_iter().for_each(take),
         }
         Ok(())
     }
@@ -131,6 +154,7 @@ impl Journal {
         match &self.backend {
             Backend::Memory(it) => it.delete(stream),
             Backend::Sqlite(it) => it.delete(stream),
+            Backend::Nats(it) => it.delete(stream),
         }
     }
 
@@ -138,14 +162,21 @@ impl Journal {
     /// them. A [`Port`](crate::Port) does it by itself, on a thread of its own.
     pub fn upkeep(&self) -> Result<(), UpkeepError> {
         match &self.backend {
-            Backend::Memory(_) => Ok(()),
+            Backend::Memory(_) | Backend::Nats(_) => Ok(()),
             Backend::Sqlite(it) => it.upkeep(),
+        }
+    }
+
+    pub(crate) fn as_nats(&self) -> Option<&Arc<Nats>> {
+        match &self.backend {
+            Backend::Nats(it) => Some(it),
+            Backend::Memory(_) | Backend::Sqlite(_) => None,
         }
     }
 
     pub(crate) fn upkeep_is_due(&self) -> bool {
         match &self.backend {
-            Backend::Memory(_) => false,
+            Backend::Memory(_) | Backend::Nats(_) => false,
             Backend::Sqlite(it) => it.upkeep_is_due(),
         }
     }

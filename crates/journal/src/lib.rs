@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`Append`] and [`Event`] (`record.rs`, the shapes and the checksum), [`Journal`]
 //! (`journal.rs`, what every backend promises), `memory.rs` (the promise in its plainest form),
-//! `sqlite/` (schema, write, claim, tail, read, upkeep), [`Port`] (`port/`, the threads),
+//! `sqlite/` (schema, write, claim, tail, read, upkeep), `nats/` (for many hosts), [`Port`] (`port/`, the threads),
 //! `contract/` (one test suite for every backend).
 //!
 //! **Invariant:** the events of a stream are numbered 1, 2, 3, …; a gap is never written and never
@@ -21,11 +21,13 @@
 //! **Invariant:** a record is never changed once written. Every record carries a checksum; a bad
 //! one is reported with its place.
 //!
-//! **Invariant:** there is no async runtime here, and nothing of ACP.
+//! **Invariant:** nobody who uses this crate needs an async runtime, and there is nothing of ACP here. The
+//! connection to NATS has a runtime to itself, on a thread of its own.
 
 mod error;
 mod journal;
 mod memory;
+mod nats;
 mod port;
 mod record;
 mod sqlite;
@@ -37,6 +39,7 @@ pub use error::{
     AppendError, Cause, CopyError, Damage, Invalid, OpenError, ReadError, UpkeepError,
 };
 pub use journal::{Claim, Durability, Journal, Stream};
+pub use nats::{Address, Cell};
 pub use port::{Done, Port, Translate};
 pub use record::{
     APPEND_BYTES_MAX, Append, Event, NAME_BYTES_MAX, RECORD_BYTES_MAX, SEQ_MAX, STREAMS_MAX,

@@ -8,7 +8,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("policy", &[]),
     ("core", &["wire", "policy"]),
     ("inside", &["wire"]),
-    ("journal", &[]),
+    // Its tests start servers.
+    ("journal", &["testkit"]),
     ("catalogue", &[]),
     ("views", &["wire"]),
     ("agents", &["wire", "catalogue"]),

@@ -6,48 +6,103 @@ mod model;
 mod reading;
 mod writing;
 
-use crate::{Append, Durability, Event, Journal};
+use crate::{Address, Append, Cell, Durability, Event, Journal};
 use bytes::Bytes;
-use std::sync::Arc;
+use jackfield_testkit::nats::Cluster;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 use tempfile::TempDir;
 
 /// A journal of some kind, empty at first, and what it stands on.
 pub(super) struct World {
     journal: Journal,
-    dir: Option<TempDir>,
+    ground: Ground,
+}
+
+enum Ground {
+    Memory,
+    Sqlite(TempDir),
+    /// Few shards, so that streams share them.
+    Nats(Arc<Cluster>, Cell),
 }
 
 impl World {
+    fn on(ground: Ground) -> World {
+        World { journal: ground.open(), ground }
+    }
+
     fn memory() -> World {
-        World { journal: Journal::memory(), dir: None }
+        World::on(Ground::Memory)
     }
 
     fn sqlite() -> World {
-        let dir = tempfile::tempdir().unwrap();
-        World { journal: open(&dir), dir: Some(dir) }
+        World::on(Ground::Sqlite(tempfile::tempdir().unwrap()))
+    }
+
+    /// An empty cell: clusters take their time to start, so tests share one.
+    fn nats(cluster: &Arc<Cluster>) -> World {
+        static CELLS: AtomicU64 = AtomicU64::new(0);
+        let name = format!("cell{}", CELLS.fetch_add(1, Ordering::Relaxed));
+        let cell = Cell { name, shards: 2, replicas: cluster.servers().len() };
+        World::on(Ground::Nats(cluster.clone(), cell))
     }
 
     /// Another one of the same kind, empty.
     fn fresh(&self) -> World {
-        if self.dir.is_some() { World::sqlite() } else { World::memory() }
+        match &self.ground {
+            Ground::Memory => World::memory(),
+            Ground::Sqlite(_) => World::sqlite(),
+            Ground::Nats(cluster, _) => World::nats(cluster),
+        }
     }
 
     /// The same journal as another process would find it; the same value if it lives in memory.
     fn reopen(&mut self) {
-        if let Some(dir) = &self.dir {
+        if !matches!(self.ground, Ground::Memory) {
             self.journal = Journal::memory();
-            self.journal = open(dir);
+            self.journal = self.ground.open();
         }
     }
 
     /// A second handle on the same journal, with no memory of what the first one did.
     fn other_handle(&self) -> Journal {
-        self.dir.as_ref().map_or_else(|| self.journal.clone(), open)
+        match &self.ground {
+            Ground::Memory => self.journal.clone(),
+            ground => ground.open(),
+        }
+    }
+
+    /// How many random tries are worth their time.
+    fn cases(&self) -> u32 {
+        if self.is_far() { 20 } else { 100 }
+    }
+
+    /// How many streams are very many.
+    fn many(&self) -> usize {
+        if self.is_far() { 1_000 } else { 10_000 }
+    }
+
+    /// Every claim is a message to a server and back.
+    fn is_far(&self) -> bool {
+        matches!(self.ground, Ground::Nats(..))
     }
 }
 
-fn open(dir: &TempDir) -> Journal {
-    Journal::open(&dir.path().join("journal.db"), Durability::Process).unwrap()
+impl Ground {
+    fn open(&self) -> Journal {
+        match self {
+            Ground::Memory => Journal::memory(),
+            Ground::Sqlite(dir) => {
+                Journal::open(&dir.path().join("journal.db"), Durability::Process).unwrap()
+            }
+            Ground::Nats(cluster, cell) => {
+                let address = Address { servers: cluster.urls(), cell: cell.clone() };
+                Journal::connect(address).unwrap()
+            }
+        }
+    }
 }
 
 /// An append of these lines.
@@ -98,6 +153,18 @@ macro_rules! suite {
         mod sqlite {
             $(#[test] fn $check() { super::$part::$check(&mut super::World::sqlite()); })*
         }
+        /// Every check in a cell of its own, on one cluster.
+        mod nats {
+            fn every_check(servers: usize) {
+                let cluster = std::sync::Arc::new(super::Cluster::start(servers));
+                $(
+                    println!("{}", stringify!($check));
+                    super::$part::$check(&mut super::World::nats(&cluster));
+                )*
+            }
+            #[test] fn one_server_keeps_the_contract() { every_check(1); }
+            #[test] fn three_servers_keep_the_contract() { every_check(3); }
+        }
     };
 }
 
@@ -133,6 +200,6 @@ suite! {
     reading::events_may_be_any_bytes_but_a_newline,
     reading::streams_may_have_any_name,
     reading::streams_are_listed_by_name_with_their_heads,
-    reading::ten_thousand_streams_are_listed_at_once,
+    reading::very_many_streams_are_listed_at_once,
     model::a_journal_is_like_a_list_of_lines,
 }

@@ -35,7 +35,8 @@ const NAMES: [&str; 4] = ["a", "b'", "日本", "a\0"];
 #[derive(Default)]
 struct Model {
     streams: BTreeMap<&'static str, Kept>,
-    epoch_floor: u64,
+    /// The highest epoch that each name ever had.
+    epochs: BTreeMap<&'static str, u64>,
     /// Lines made so far: no two of them are alike.
     made: usize,
 }
@@ -86,17 +87,17 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 impl Model {
-    fn claim(&mut self, stream: usize) -> Claim {
-        let fresh = Kept { epoch: self.epoch_floor, ..Kept::default() };
-        let kept = self.streams.entry(NAMES[stream]).or_insert(fresh);
-        kept.epoch += 1;
-        Claim { epoch: kept.epoch, head: kept.lines.len() as u64 }
+    /// Takes over what a claim gave: which epoch is the journal's business, if it is a higher one.
+    fn claim(&mut self, stream: usize, claim: Claim) {
+        let former = self.epochs.insert(NAMES[stream], claim.epoch);
+        assert!(former < Some(claim.epoch));
+        let kept = self.streams.entry(NAMES[stream]).or_default();
+        kept.epoch = claim.epoch;
+        assert_eq!(claim.head, kept.lines.len() as u64);
     }
 
     fn delete(&mut self, stream: usize) {
-        if let Some(kept) = self.streams.remove(NAMES[stream]) {
-            self.epoch_floor = self.epoch_floor.max(kept.epoch);
-        }
+        self.streams.remove(NAMES[stream]);
     }
 
     fn append_of(&mut self, write: &Write) -> Append {
@@ -166,7 +167,7 @@ impl Model {
 fn step(world: &mut World, model: &mut Model, op: &Op) {
     match op {
         Op::Claim { stream } => {
-            assert_eq!(world.journal.claim(NAMES[*stream]).unwrap(), model.claim(*stream));
+            model.claim(*stream, world.journal.claim(NAMES[*stream]).unwrap());
         }
         Op::Append(writes) => {
             let batch: Vec<_> = writes.iter().map(|it| model.append_of(it)).collect();
@@ -196,7 +197,8 @@ fn step(world: &mut World, model: &mut Model, op: &Op) {
 }
 
 pub(super) fn a_journal_is_like_a_list_of_lines(world: &mut World) {
-    let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
+    let cases = world.cases();
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let ops = proptest::collection::vec(op(), 1..60);
     let run = |ops: Vec<Op>| {
         let mut world = world.fresh();

@@ -54,7 +54,7 @@ pub(super) fn an_answer_has_at_least_one_event(world: &mut World) {
     ten(world);
     assert_eq!(seqs(&world.journal.read("s", 3, 0, 0).unwrap()), [4]);
     assert_eq!(seqs(&world.journal.read("s", 9, 0, 0).unwrap()), [10]);
-    assert_eq!(seqs(&world.journal.read("s", 10, 0, 0).unwrap()), []);
+    assert!(world.journal.read("s", 10, 0, 0).unwrap().is_empty());
 }
 
 pub(super) fn a_read_may_start_in_the_middle_of_a_record(world: &mut World) {
@@ -211,8 +211,9 @@ pub(super) fn streams_are_listed_by_name_with_their_heads(world: &mut World) {
     }
 }
 
-pub(super) fn ten_thousand_streams_are_listed_at_once(world: &mut World) {
-    let names: Vec<_> = (0..10_000).map(|it| name(&format!("s-{it:05}"))).collect();
+pub(super) fn very_many_streams_are_listed_at_once(world: &mut World) {
+    let many = world.many();
+    let names: Vec<_> = (0..many).map(|it| name(&format!("s-{it:05}"))).collect();
     let mut batch = Vec::new();
     for stream in &names {
         let epoch = world.journal.claim(stream).unwrap().epoch;
@@ -224,7 +225,7 @@ pub(super) fn ten_thousand_streams_are_listed_at_once(world: &mut World) {
     let start = Instant::now();
     let streams = world.journal.streams().unwrap();
     let took = start.elapsed();
-    assert_eq!(streams.len(), 10_000);
+    assert_eq!(streams.len(), many);
     assert!(streams.iter().all(|it| it.head == 2 && it.summary.len() == 300));
     // A few milliseconds in fact; this is for a slow machine under load.
     assert!(took < Duration::from_secs(2), "{took:?}");

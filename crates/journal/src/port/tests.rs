@@ -3,7 +3,8 @@
 use super::*;
 use crate::journal::Durability;
 use bytes::Bytes;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A bound for what should take milliseconds.
@@ -178,7 +179,8 @@ fn stopping_flushes_what_is_queued() {
     it.port.delete("t".into());
     assert!(it.port.read(1, "s".into(), 0, 1, 1).is_none());
     let Bench { dir, journal, port, done } = it;
-    let queue = port.queue.clone();
+    let Way::Threads(threads) = port.way() else { panic!("not on this machine") };
+    let queue = threads.queue().clone();
     let stopping = thread::spawn(|| port.stop());
     let deadline = Instant::now() + SOON;
     while !queue.is_closed() {
@@ -224,7 +226,7 @@ fn too_much_waiting_is_refused_and_may_be_tried_again() {
 #[test]
 fn too_many_reads_are_refused() {
     let (go, wait) = mpsc::sync_channel::<()>(0);
-    let wait = std::sync::Mutex::new(wait);
+    let wait = Mutex::new(wait);
     // The reader thread is held up by whoever takes its answers.
     let port = Port::start(Journal::memory(), move |_| {
         let _ = wait.lock().unwrap().recv();

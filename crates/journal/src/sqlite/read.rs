@@ -149,7 +149,7 @@ fn take(
     let is_reference = row.get(5)?;
     let body = row.get_ref(6)?.as_blob().map_err(|_| damaged(Damage::Checksum))?;
     let piece = Piece { first, count, body: Bytes::copy_from_slice(body) };
-    if checksum(stream, epoch, &piece, is_reference) != row.get(4)? {
+    if checksum(stream, epoch, &piece, is_reference) != row.get::<_, u32>(4)? {
         return Err(damaged(Damage::Checksum));
     }
     let all_fit = if is_reference {

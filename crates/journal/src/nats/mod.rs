@@ -1,0 +1,168 @@
+//! The journal on NATS JetStream, for many hosts: a stream that one host wrote another can read and claim.
+//!
+//! *The log is the lock.* Every message of a log names the place of the one before it, and the server
+//! stores it only if that is still the last: two writers cannot both succeed. A claim is such a message,
+//! of a higher epoch; whoever wrote before finds its place taken, looks, and knows that it is fenced. No
+//! clock has a part in this.
+//!
+//! *An outcome that is unknown is looked up.* No answer may mean that it was stored. The last message of
+//! the subject, asked of the leader, tells.
+//!
+//! *A replica may be late.* Reads in bulk are answered by any server. How far a log goes is asked of the
+//! leader first, and what is missing at the end is asked for again.
+//!
+//! Files: `layout.rs` (names), `message.rs` (one message), `servers.rs` (requests), `log.rs` (claim,
+//! append, delete), `read.rs`, `summary.rs` (what is beside the logs, and the list of them), `blob.rs`
+//! (large events).
+
+mod blob;
+mod layout;
+mod log;
+mod message;
+mod read;
+mod servers;
+mod summary;
+
+use crate::{
+    error::{AppendError, Cause, OpenError, ReadError},
+    journal::{Claim, Stream},
+    record::{Append, Event},
+};
+use async_nats::ConnectOptions;
+pub use layout::Cell;
+use log::Tail;
+use servers::Servers;
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{Arc, Mutex, mpsc},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+use tokio::{runtime::Handle, sync::oneshot};
+
+/// How long to try before an append, a claim or a read is given up as unavailable. Shorter than an
+/// election, so that whoever waits is told that it takes long.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Where a cell is, and how it is laid out.
+#[derive(Debug, Clone)]
+pub struct Address {
+    /// `nats://` or `tls://`, each with user and password or token if needed; any of them will do.
+    pub servers: Vec<String>,
+    pub cell: Cell,
+}
+
+/// A connection to the cell, on a thread of its own: the rest of the journal knows no async runtime.
+pub(crate) struct Nats {
+    pub(crate) store: Arc<Store>,
+    handle: Handle,
+    /// The thread ends when this is gone.
+    alive: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all tasks share.
+pub(crate) struct Store {
+    cell: Cell,
+    servers: Servers,
+    /// Where the logs end that are written here.
+    tails: Mutex<BTreeMap<Arc<str>, Tail>>,
+    /// Where the next read of a log may begin.
+    hints: Mutex<BTreeMap<Arc<str>, read::Hint>>,
+    /// Where the summaries of the logs are that are written here.
+    summaries: Mutex<BTreeMap<Arc<str>, summary::Kept>>,
+}
+
+impl Nats {
+    pub(crate) fn open(address: Address) -> Result<Nats, OpenError> {
+        let (opened_tx, opened) = mpsc::channel();
+        let (alive, ended) = oneshot::channel();
+        let run = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.expect("a process that cannot start a runtime cannot start");
+            runtime.block_on(async {
+                let store = connect(address).await.map(Arc::new);
+                let is_open = store.is_ok();
+                let _ = opened_tx.send(store.map(|it| (it, Handle::current())));
+                if is_open {
+                    let _ = ended.await;
+                }
+            });
+            runtime.shutdown_background();
+        };
+        let thread = thread::Builder::new().name("journal-nats".into()).spawn(run);
+        let thread = thread.expect("a process that cannot start a few threads cannot start");
+        let (store, handle) = opened.recv().expect("the thread tells before it ends")?;
+        Ok(Nats { store, handle, alive: Some(alive), thread: Some(thread) })
+    }
+
+    /// Starts something on the connection's thread.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(work);
+    }
+
+    /// Does something there and waits for it. Never from that thread.
+    fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        let (tx, done) = mpsc::sync_channel(1);
+        self.spawn(async move {
+            let _ = tx.send(work.await);
+        });
+        done.recv().expect("the thread outlives whoever asks it")
+    }
+
+    pub(crate) fn claim(&self, stream: &str) -> Result<Claim, AppendError> {
+        let (store, stream): (_, Arc<str>) = (self.store.clone(), stream.into());
+        self.wait(async move { store.claim(&stream).await })
+    }
+
+    pub(crate) fn append(&self, batch: &[Append]) -> Vec<Result<u64, AppendError>> {
+        let (store, batch) = (self.store.clone(), batch.to_vec());
+        self.wait(async move { store.append_all(batch).await })
+    }
+
+    pub(crate) fn read(
+        &self,
+        stream: &str,
+        after: u64,
+        events_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<Event>, ReadError> {
+        let (store, stream): (_, Arc<str>) = (self.store.clone(), stream.into());
+        self.wait(async move { store.read(&stream, after, events_max, bytes_max).await })
+    }
+
+    pub(crate) fn streams(&self) -> Result<Vec<Stream>, ReadError> {
+        let store = self.store.clone();
+        self.wait(async move { store.streams().await })
+    }
+
+    pub(crate) fn delete(&self, stream: &str) -> Result<(), AppendError> {
+        let (store, stream): (_, Arc<str>) = (self.store.clone(), stream.into());
+        self.wait(async move { store.delete(&stream).await })
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        self.alive = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn connect(address: Address) -> Result<Store, OpenError> {
+    let Address { servers, cell } = address;
+    let failed = |source: Cause| OpenError::Unreachable { servers: servers.join(", "), source };
+    let options = ConnectOptions::new().name("jackfield").connection_timeout(PATIENCE);
+    let client = options.connect(servers.clone()).await.map_err(|it| failed(Arc::new(it)))?;
+    let servers = Servers::new(client);
+    for config in cell.streams() {
+        servers.ensure(config).await.map_err(|it| failed(Arc::new(it)))?;
+    }
+    let (tails, hints, summaries) = Default::default();
+    Ok(Store { cell, servers, tails, hints, summaries })
+}

@@ -1,0 +1,140 @@
+//! Summaries beside the logs, and the list of streams, which is the list of summaries.
+//!
+//! A summary follows its events and is not stored with them in one go. One that is missing or old costs
+//! the reading of events, nothing else.
+
+use super::{
+    Store,
+    log::{POISONED, Patience},
+    message::number,
+    servers::{Stored, Trouble},
+};
+use crate::{error::ReadError, journal::Stream, record::Append};
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The last event that the summary knows of.
+const UPTO: &str = "S";
+
+/// Summaries asked for at once.
+const BATCH: usize = 1024;
+const BATCH_BYTES: usize = 4 << 20;
+/// Logs whose ends are asked for at once.
+const LOOKS: usize = 128;
+
+/// Which summary is kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kept {
+    /// The place of its message; 0 if there is none.
+    at: u64,
+    upto: u64,
+}
+
+impl Kept {
+    fn of(stored: &Stored) -> Kept {
+        Kept { at: stored.at, upto: number(&stored.headers, UPTO).unwrap_or(0) }
+    }
+}
+
+impl Store {
+    /// A stream that is new is listed before it can be written to, or nobody would find it.
+    pub(super) async fn introduce(&self, stream: &Arc<str>) -> Result<(), Trouble> {
+        let kept = self.kept(stream).await?;
+        if kept.at == 0 {
+            self.put_summary(stream, 0, Bytes::new(), kept).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the summary that came with an append, unless there is a later one.
+    pub(super) async fn summarize(&self, append: &Append, summary: Bytes) -> Result<(), Trouble> {
+        let (stream, upto) = (&append.stream, append.last());
+        let mut known = self.summaries.lock().expect(POISONED).get(stream).copied();
+        let mut patience = Patience::new();
+        loop {
+            let kept = match known.take() {
+                Some(kept) => kept,
+                None => self.kept(stream).await?,
+            };
+            if upto < kept.upto {
+                return Ok(());
+            }
+            match self.put_summary(stream, upto, summary.clone(), kept).await {
+                Ok(()) => return Ok(()),
+                Err(why) => patience.or_give_up(why).await?,
+            }
+        }
+    }
+
+    async fn put_summary(
+        &self,
+        stream: &Arc<str>,
+        upto: u64,
+        summary: Bytes,
+        before: Kept,
+    ) -> Result<(), Trouble> {
+        let mut headers = HeaderMap::new();
+        headers.insert(UPTO, upto.to_string());
+        let subject = self.cell.summary_subject(stream);
+        let at = self.servers.publish(subject, headers, summary, Some(before.at)).await?;
+        self.summaries.lock().expect(POISONED).insert(stream.clone(), Kept { at, upto });
+        Ok(())
+    }
+
+    async fn kept(&self, stream: &str) -> Result<Kept, Trouble> {
+        let subject = self.cell.summary_subject(stream);
+        let last = self.servers.last(&self.cell.summaries(), &subject).await?;
+        Ok(last.as_ref().map(Kept::of).unwrap_or_default())
+    }
+
+    pub(super) async fn unlist(&self, stream: &str) -> Result<(), Trouble> {
+        self.servers.purge(&self.cell.summaries(), &self.cell.summary_subject(stream), 0).await
+    }
+
+    /// Every stream, by name, each with the end of its log.
+    pub(crate) async fn streams(&self) -> Result<Vec<Stream>, ReadError> {
+        let failed = |why: Trouble| ReadError::ListFailed { source: Arc::new(why) };
+        let mut patience = Patience::new();
+        let listed = loop {
+            match self.try_list().await {
+                Ok(listed) => break listed,
+                Err(why) => patience.or_give_up(why).await.map_err(failed)?,
+            }
+        };
+        let look = |(name, (kept, summary)): (String, (Kept, Bytes))| async move {
+            let tail = self.look(&name).await?;
+            let (epoch, head) = (tail.epoch, tail.head);
+            let (name, summary_upto) = (name.into(), kept.upto);
+            let found = Stream { name, epoch, head, summary, summary_upto };
+            Ok::<_, Trouble>(tail.exists.then_some(found))
+        };
+        let found = stream::iter(listed).map(look).buffered(LOOKS);
+        let found = found.try_filter_map(async |it| Ok(it));
+        found.try_collect().await.map_err(failed)
+    }
+
+    /// The list as it was at some moment after it was asked for: no server may leave out the latest.
+    async fn try_list(&self) -> Result<BTreeMap<String, (Kept, Bytes)>, Trouble> {
+        let log = self.cell.summaries();
+        let wanted = self.servers.extent(&log).await?;
+        let mut listed = BTreeMap::new();
+        let mut place = 0;
+        loop {
+            let all = format!("{}.sum.>", self.cell.name);
+            let found = self.servers.batch(&log, &all, place + 1, BATCH, BATCH_BYTES).await?;
+            let Some(last) = found.last() else { break };
+            place = last.at;
+            for stored in found {
+                if let Some(name) = self.cell.named_by_summary(&stored.subject) {
+                    listed.insert(name, (Kept::of(&stored), stored.body));
+                }
+            }
+        }
+        if place < wanted.last && (listed.len() as u64) < wanted.messages {
+            return Err(Trouble::Unknown("a server is behind its leader".to_owned()));
+        }
+        Ok(listed)
+    }
+}
