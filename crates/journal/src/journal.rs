@@ -3,7 +3,7 @@
 use crate::{
     error::{AppendError, OpenError, ReadError, UpkeepError},
     memory::Memory,
-    nats::{Address, Nats},
+    nats::{Address, Nats, Owners},
     record::{Append, Event},
     sqlite::Sqlite,
 };
@@ -77,6 +77,11 @@ impl Journal {
     /// Opens the journal of a cell of NATS servers; what is missing there is made.
     pub fn connect(address: Address) -> Result<Journal, OpenError> {
         Ok(Journal { backend: Backend::Nats(Arc::new(Nats::open(address)?)) })
+    }
+
+    /// What can be asked where many hosts share a journal; nothing where it is one's own.
+    pub fn owners(&self) -> Option<Owners> {
+        self.as_nats().cloned().map(Owners::new)
     }
 
     /// Makes the caller the only writer of the stream, which is created if it does not exist.

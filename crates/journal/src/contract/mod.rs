@@ -98,7 +98,8 @@ impl Ground {
                 Journal::open(&dir.path().join("journal.db"), Durability::Process).unwrap()
             }
             Ground::Nats(cluster, cell) => {
-                let address = Address { servers: cluster.urls(), cell: cell.clone() };
+                let (servers, cell) = (cluster.urls(), cell.clone());
+                let address = Address { servers, cell, owner: None };
                 Journal::connect(address).unwrap()
             }
         }

@@ -45,6 +45,24 @@ impl Cell {
         format!("{}-summaries", self.name)
     }
 
+    pub(super) fn owned(&self) -> String {
+        format!("{}-owned", self.name)
+    }
+
+    /// The entry of a stream in the list of those that an owner has.
+    pub(super) fn owned_subject(&self, owner: &str, stream: &str) -> String {
+        format!("{}.own.{}.{}", self.name, token(owner), token(stream))
+    }
+
+    /// All entries of an owner.
+    pub(super) fn all_owned(&self, owner: &str) -> String {
+        format!("{}.own.{}.*", self.name, token(owner))
+    }
+
+    pub(super) fn named_by_entry(subject: &str) -> Option<String> {
+        name(subject.rsplit('.').next()?)
+    }
+
     /// The subject of a log.
     pub(super) fn subject(&self, stream: &str) -> String {
         format!("{}.log.{}.{}", self.name, self.shard(stream), token(stream))
@@ -87,7 +105,13 @@ impl Cell {
             max_messages_per_subject: 1,
             ..self.kept()
         };
-        (0..self.shards).map(log).chain([summaries]).collect()
+        let owned = Config {
+            name: self.owned(),
+            subjects: vec![format!("{}.own.>", self.name)],
+            max_messages_per_subject: 1,
+            ..self.kept()
+        };
+        (0..self.shards).map(log).chain([summaries, owned]).collect()
     }
 
     fn kept(&self) -> Config {

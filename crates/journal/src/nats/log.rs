@@ -2,7 +2,7 @@
 
 use super::{
     PATIENCE, PAUSE, Store,
-    message::{Heading, Kind},
+    message::{self, Heading, Kind},
     servers::{Stored, Trouble},
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// Logs of one batch that are written to at the same time.
@@ -28,25 +28,37 @@ pub(super) struct Tail {
     pub(super) head: u64,
     /// There is a stream, and it was not deleted.
     pub(super) exists: bool,
+    /// Its writer has let go of it.
+    pub(super) released: bool,
 }
 
-const NOTHING: Tail = Tail { at: 0, epoch: 0, head: 0, exists: false };
+const NOTHING: Tail = Tail { at: 0, epoch: 0, head: 0, exists: false, released: false };
 
 impl Tail {
     fn of(stored: &Stored) -> Option<Tail> {
         let heading = Heading::parse(&stored.headers)?;
-        let exists = heading.kind != Kind::Gone;
-        Some(Tail { at: stored.at, epoch: heading.epoch, head: heading.head(), exists })
+        let (exists, released) = (heading.kind != Kind::Gone, heading.kind == Kind::Release);
+        let (epoch, head) = (heading.epoch, heading.head());
+        Some(Tail { at: stored.at, epoch, head, exists, released })
     }
 }
 
 impl Store {
     /// Where a log ends, as the leader knows it.
     pub(super) async fn look(&self, stream: &str) -> Result<Tail, Trouble> {
+        Ok(self.look_closely(stream).await?.0)
+    }
+
+    /// The same, and who wrote last.
+    pub(super) async fn look_closely(
+        &self,
+        stream: &str,
+    ) -> Result<(Tail, Option<String>), Trouble> {
         let last = self.servers.last(&self.cell.log(stream), &self.cell.subject(stream)).await?;
-        let Some(last) = last else { return Ok(NOTHING) };
+        let Some(last) = last else { return Ok((NOTHING, None)) };
         let foreign = || Trouble::Refused("its last message is not one of ours".to_owned());
-        Tail::of(&last).ok_or_else(foreign)
+        let tail = Tail::of(&last).ok_or_else(foreign)?;
+        Ok((tail, message::owner(&last.headers).map(str::to_owned)))
     }
 
     fn known(&self, stream: &str) -> Option<Tail> {
@@ -81,26 +93,39 @@ impl Store {
     /// A claim whose outcome is unknown is simply made again: it costs an epoch.
     async fn try_claim(&self, stream: &Arc<str>) -> Result<Claim, Trouble> {
         let tail = self.look(stream).await?;
+        self.claim_after(stream, tail).await
+    }
+
+    /// Becomes the writer of a log that ends there.
+    pub(super) async fn claim_after(
+        &self,
+        stream: &Arc<str>,
+        tail: Tail,
+    ) -> Result<Claim, Trouble> {
         let head = if tail.exists { tail.head } else { 0 };
         let epoch = tail.epoch + 1;
         if !tail.exists {
             self.introduce(stream).await?;
         }
+        self.enter(stream).await?;
         let heading = Heading::fact(stream, epoch, head + 1, Kind::Claim);
         let at = self.put(stream, heading, Bytes::new(), tail.at).await?;
-        self.remember(stream, Tail { at, epoch, head, exists: true });
+        self.remember(stream, Tail { at, epoch, head, exists: true, released: false });
         Ok(Claim { epoch, head })
     }
 
-    async fn put(
+    pub(super) async fn put(
         &self,
         stream: &str,
         heading: Heading,
         body: Bytes,
         after: u64,
     ) -> Result<u64, Trouble> {
-        let subject = self.cell.subject(stream);
-        self.servers.publish(subject, heading.to_headers(), body, Some(after)).await
+        let (subject, mut headers) = (self.cell.subject(stream), heading.to_headers());
+        if let Some(owner) = &self.owner {
+            message::sign(&mut headers, owner);
+        }
+        self.servers.publish(subject, headers, body, Some(after)).await
     }
 
     /// Those of one stream one after the other, the streams side by side.
@@ -180,7 +205,7 @@ impl Store {
         };
         let heading = Heading::of(stream, epoch, &piece, kind);
         let at = self.put(stream, heading, piece.body, tail.at).await?;
-        Ok(Tail { at, epoch, head: heading.head(), exists: true })
+        Ok(Tail { at, epoch, head: heading.head(), exists: true, released: false })
     }
 
     pub(crate) async fn delete(&self, stream: &Arc<str>) -> Result<(), AppendError> {
@@ -220,7 +245,7 @@ impl Store {
 /// What the contract says of an append to a log that ends there.
 fn judge(append: &Append, tail: &Tail) -> Result<(), AppendError> {
     let stream = append.stream.clone();
-    if append.epoch != tail.epoch || !tail.exists {
+    if append.epoch != tail.epoch || !tail.exists || tail.released {
         let actual = if tail.exists { tail.epoch } else { 0 };
         return Err(AppendError::Fenced { stream, epoch: append.epoch, actual });
     }
@@ -230,23 +255,28 @@ fn judge(append: &Append, tail: &Tail) -> Result<(), AppendError> {
     Ok(())
 }
 
-fn invalid(stream: &Arc<str>, source: Invalid) -> AppendError {
+pub(super) fn invalid(stream: &Arc<str>, source: Invalid) -> AppendError {
     AppendError::Invalid { stream: stream.clone(), source }
 }
 
 /// How long something that may yet succeed is tried.
 pub(super) struct Patience {
     since: Instant,
+    lasts: Duration,
 }
 
 impl Patience {
     pub(super) fn new() -> Patience {
-        Patience { since: Instant::now() }
+        Patience::of(PATIENCE)
+    }
+
+    pub(super) fn of(lasts: Duration) -> Patience {
+        Patience { since: Instant::now(), lasts }
     }
 
     /// Waits a little before the next try, or says why there is none.
     pub(super) async fn or_give_up(&mut self, why: Trouble) -> Result<(), Trouble> {
-        if matches!(why, Trouble::Refused(_)) || PATIENCE < self.since.elapsed() {
+        if matches!(why, Trouble::Refused(_)) || self.lasts < self.since.elapsed() {
             return Err(why);
         }
         // Somebody else was faster; that is no reason to wait.

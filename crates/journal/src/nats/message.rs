@@ -14,6 +14,8 @@ const EPOCH: &str = "E";
 const CHECKSUM: &str = "C";
 /// What it is, if not events.
 const KIND: &str = "K";
+/// Who wrote it, where writers have names.
+const OWNER: &str = "O";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -22,6 +24,8 @@ pub(super) enum Kind {
     Reference,
     /// Somebody became the writer.
     Claim,
+    /// The writer has let go of the stream: whoever wants may claim it.
+    Release,
     /// The stream was deleted. This is all that is left, so that its last writer stays fenced.
     Gone,
 }
@@ -68,6 +72,7 @@ impl Heading {
             Kind::Events => return headers,
             Kind::Reference => "reference",
             Kind::Claim => "claim",
+            Kind::Release => "release",
             Kind::Gone => "gone",
         };
         headers.insert(KIND, kind);
@@ -80,6 +85,7 @@ impl Heading {
             None => Kind::Events,
             Some("reference") => Kind::Reference,
             Some("claim") => Kind::Claim,
+            Some("release") => Kind::Release,
             Some("gone") => Kind::Gone,
             Some(_) => return None,
         };
@@ -91,6 +97,15 @@ impl Heading {
         let (epoch, checksum) = (number(headers, EPOCH)?, number(headers, CHECKSUM)?);
         Some(Heading { kind, epoch, first, count, checksum })
     }
+}
+
+/// Who owns the log if this is its last message.
+pub(super) fn owner(headers: &HeaderMap) -> Option<&str> {
+    headers.get(OWNER).map(async_nats::HeaderValue::as_str)
+}
+
+pub(super) fn sign(headers: &mut HeaderMap, owner: &str) {
+    headers.insert(OWNER, owner);
 }
 
 /// A header that is a number.
@@ -106,7 +121,7 @@ mod tests {
     #[test]
     fn a_heading_is_read_as_it_was_written_and_fits_its_own_body_alone() {
         let piece = Piece { first: 7, count: 2, body: Bytes::from_static(b"a\nb") };
-        for kind in [Kind::Events, Kind::Reference, Kind::Claim, Kind::Gone] {
+        for kind in [Kind::Events, Kind::Reference, Kind::Claim, Kind::Release, Kind::Gone] {
             let heading = Heading::of("s", 3, &piece, kind);
             assert_eq!(Heading::parse(&heading.to_headers()), Some(heading));
             assert!(heading.fits("s", &piece));

@@ -12,13 +12,14 @@
 //! leader first, and what is missing at the end is asked for again.
 //!
 //! Files: `layout.rs` (names), `message.rs` (one message), `servers.rs` (requests), `log.rs` (claim,
-//! append, delete), `read.rs`, `summary.rs` (what is beside the logs, and the list of them), `blob.rs`
+//! append, delete), `owner.rs` (whose a log is), `read.rs`, `summary.rs` (what is beside the logs, and the list of them), `blob.rs`
 //! (large events).
 
 mod blob;
 mod layout;
 mod log;
 mod message;
+mod owner;
 mod read;
 mod servers;
 mod summary;
@@ -28,10 +29,11 @@ use crate::{
     journal::{Claim, Stream},
     record::{Append, Event},
 };
-use async_nats::ConnectOptions;
+use async_nats::{ConnectOptions, jetstream::stream::Config};
 pub use layout::Cell;
-use log::Tail;
-use servers::Servers;
+use log::{Patience, Tail};
+pub use owner::{AdoptError, Adopted, Owners};
+use servers::{Servers, Trouble};
 use std::{
     collections::BTreeMap,
     future::Future,
@@ -44,6 +46,8 @@ use tokio::{runtime::Handle, sync::oneshot};
 /// How long to try before an append, a claim or a read is given up as unavailable. Shorter than an
 /// election, so that whoever waits is told that it takes long.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The same for the first steps of all, which a whole cluster may have to be elected for.
+const START_PATIENCE: Duration = Duration::from_secs(15);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -53,6 +57,9 @@ pub struct Address {
     /// `nats://` or `tls://`, each with user and password or token if needed; any of them will do.
     pub servers: Vec<String>,
     pub cell: Cell,
+    /// Who claims, so that others can tell whether the owner of a stream still lives. Unique for each
+    /// start of a host: a name is no proof that it is the same process.
+    pub owner: Option<String>,
 }
 
 /// A connection to the cell, on a thread of its own: the rest of the journal knows no async runtime.
@@ -68,6 +75,7 @@ pub(crate) struct Nats {
 pub(crate) struct Store {
     cell: Cell,
     servers: Servers,
+    owner: Option<String>,
     /// Where the logs end that are written here.
     tails: Mutex<BTreeMap<Arc<str>, Tail>>,
     /// Where the next read of a log may begin.
@@ -154,15 +162,26 @@ impl Drop for Nats {
     }
 }
 
+/// Servers that have just started may not know each other yet.
+async fn ensure(servers: &Servers, config: Config) -> Result<(), Trouble> {
+    let mut patience = Patience::of(START_PATIENCE);
+    loop {
+        match servers.ensure(config.clone()).await {
+            Ok(()) => return Ok(()),
+            Err(why) => patience.or_give_up(why).await?,
+        }
+    }
+}
+
 async fn connect(address: Address) -> Result<Store, OpenError> {
-    let Address { servers, cell } = address;
+    let Address { servers, cell, owner } = address;
     let failed = |source: Cause| OpenError::Unreachable { servers: servers.join(", "), source };
     let options = ConnectOptions::new().name("jackfield").connection_timeout(PATIENCE);
     let client = options.connect(servers.clone()).await.map_err(|it| failed(Arc::new(it)))?;
     let servers = Servers::new(client);
     for config in cell.streams() {
-        servers.ensure(config).await.map_err(|it| failed(Arc::new(it)))?;
+        ensure(&servers, config).await.map_err(|it| failed(Arc::new(it)))?;
     }
     let (tails, hints, summaries) = Default::default();
-    Ok(Store { cell, servers, tails, hints, summaries })
+    Ok(Store { cell, servers, owner, tails, hints, summaries })
 }

@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 const UPTO: &str = "S";
 
 /// Summaries asked for at once.
-const BATCH: usize = 1024;
+pub(super) const BATCH: usize = 1024;
 const BATCH_BYTES: usize = 4 << 20;
 /// Logs whose ends are asked for at once.
 const LOOKS: usize = 128;
@@ -87,6 +87,13 @@ impl Store {
         let subject = self.cell.summary_subject(stream);
         let last = self.servers.last(&self.cell.summaries(), &subject).await?;
         Ok(last.as_ref().map(Kept::of).unwrap_or_default())
+    }
+
+    /// The summary that is kept beside a log; empty if there is none.
+    pub(super) async fn summary(&self, stream: &str) -> Result<Bytes, Trouble> {
+        let subject = self.cell.summary_subject(stream);
+        let last = self.servers.last(&self.cell.summaries(), &subject).await?;
+        Ok(last.map(|it| it.body).unwrap_or_default())
     }
 
     pub(super) async fn unlist(&self, stream: &str) -> Result<(), Trouble> {

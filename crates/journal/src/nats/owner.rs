@@ -1,0 +1,195 @@
+//! Whose a log is. Writers that have a name sign what they write, so the last message of a log says who owns
+//! it, and a release says that nobody does. Beside the logs there is a list of what each owner has, because
+//! when one dies others must find it; the list may have too much, never too little.
+
+use super::{
+    Nats, Store,
+    log::{Patience, invalid},
+    message::{Heading, Kind},
+    servers::Trouble,
+    summary::BATCH,
+};
+use crate::{
+    error::{AppendError, ReadError},
+    journal::Claim,
+    record::check_name,
+};
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use std::sync::Arc;
+
+const BATCH_BYTES: usize = 1 << 20;
+
+/// What can be asked about the owners of streams. Each call waits for the servers.
+#[derive(Clone)]
+pub struct Owners(Arc<Nats>);
+
+impl Owners {
+    pub(crate) fn new(nats: Arc<Nats>) -> Owners {
+        Owners(nats)
+    }
+
+    /// Claims a stream that exists, unless `is_alive` says that its owner lives.
+    pub fn adopt(
+        &self,
+        stream: &str,
+        is_alive: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Result<Adopted, AdoptError> {
+        let (store, stream): (_, Arc<str>) = (self.0.store.clone(), stream.into());
+        self.0.wait(async move { store.adopt(&stream, &is_alive).await })
+    }
+
+    /// Lets go of a stream that is ours under this epoch; one that is not is left alone.
+    pub fn release(&self, stream: &str, epoch: u64) -> Result<(), AppendError> {
+        let (store, stream): (_, Arc<str>) = (self.0.store.clone(), stream.into());
+        self.0.wait(async move { store.release(&stream, epoch).await })
+    }
+
+    /// Who wrote to a stream last and has not let go of it; nobody, if there is no such stream.
+    pub fn owner_of(&self, stream: &str) -> Result<Option<String>, AdoptError> {
+        let (store, stream): (_, Arc<str>) = (self.0.store.clone(), stream.into());
+        self.0.wait(async move { store.owner_of(&stream).await })
+    }
+
+    /// The streams that an owner has, and perhaps some that it had.
+    pub fn owned_by(&self, owner: &str) -> Result<Vec<Arc<str>>, ReadError> {
+        let (store, owner) = (self.0.store.clone(), owner.to_owned());
+        self.0.wait(async move { store.owned_by(&owner).await })
+    }
+}
+
+/// A stream that was claimed for good reasons only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adopted {
+    pub claim: Claim,
+    /// The owner before, if it did not let go.
+    pub from: Option<String>,
+    pub summary: Bytes,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AdoptError {
+    #[error("stream `{stream}` belongs to {owner}, which lives")]
+    Owned { stream: Arc<str>, owner: String },
+
+    #[error("there is no stream `{stream}`")]
+    Missing { stream: Arc<str> },
+
+    #[error(transparent)]
+    Claim(#[from] AppendError),
+}
+
+impl Store {
+    async fn adopt(
+        &self,
+        stream: &Arc<str>,
+        is_alive: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Adopted, AdoptError> {
+        check_name(stream).map_err(|source| invalid(stream, source))?;
+        let mut patience = Patience::new();
+        loop {
+            match self.try_adopt(stream, is_alive).await {
+                Ok(adopted) => return adopted,
+                Err(why) => patience.or_give_up(why).await.map_err(|it| failed(stream, it))?,
+            }
+        }
+    }
+
+    async fn owner_of(&self, stream: &Arc<str>) -> Result<Option<String>, AdoptError> {
+        let mut patience = Patience::new();
+        loop {
+            match self.look_closely(stream).await {
+                Ok((tail, _)) if !tail.exists => {
+                    return Err(AdoptError::Missing { stream: stream.clone() });
+                }
+                Ok((tail, owner)) => return Ok(owner.filter(|_| !tail.released)),
+                Err(why) => patience.or_give_up(why).await.map_err(|it| failed(stream, it))?,
+            }
+        }
+    }
+
+    async fn try_adopt(
+        &self,
+        stream: &Arc<str>,
+        is_alive: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Result<Adopted, AdoptError>, Trouble> {
+        let (tail, owner) = self.look_closely(stream).await?;
+        if !tail.exists {
+            return Ok(Err(AdoptError::Missing { stream: stream.clone() }));
+        }
+        let from = owner.filter(|_| !tail.released);
+        if let Some(owner) = from.as_deref().filter(|it| is_alive(it)) {
+            return Ok(Err(AdoptError::Owned { stream: stream.clone(), owner: owner.to_owned() }));
+        }
+        let claim = self.claim_after(stream, tail).await?;
+        let from = from.filter(|it| Some(it) != self.owner.as_ref());
+        let summary = self.summary(stream).await?;
+        Ok(Ok(Adopted { claim, from, summary }))
+    }
+
+    async fn release(&self, stream: &Arc<str>, epoch: u64) -> Result<(), AppendError> {
+        let mut patience = Patience::new();
+        loop {
+            match self.try_release(stream, epoch).await {
+                Ok(()) => return Ok(()),
+                Err(why) => patience.or_give_up(why).await.map_err(|it| failed(stream, it))?,
+            }
+        }
+    }
+
+    async fn try_release(&self, stream: &Arc<str>, epoch: u64) -> Result<(), Trouble> {
+        let tail = self.look(stream).await?;
+        if tail.exists && !tail.released && tail.epoch == epoch {
+            let heading = Heading::fact(stream, epoch, tail.head + 1, Kind::Release);
+            self.put(stream, heading, Bytes::new(), tail.at).await?;
+        }
+        self.forget(stream);
+        self.leave(stream).await
+    }
+
+    /// Puts a stream on our list, before it is ours.
+    pub(super) async fn enter(&self, stream: &str) -> Result<(), Trouble> {
+        let Some(owner) = &self.owner else { return Ok(()) };
+        let subject = self.cell.owned_subject(owner, stream);
+        self.servers.publish(subject, HeaderMap::new(), Bytes::new(), None).await.map(drop)
+    }
+
+    /// Takes it off, when it is no longer.
+    pub(super) async fn leave(&self, stream: &str) -> Result<(), Trouble> {
+        let Some(owner) = &self.owner else { return Ok(()) };
+        let subject = self.cell.owned_subject(owner, stream);
+        self.servers.purge(&self.cell.owned(), &subject, 0).await
+    }
+
+    async fn owned_by(&self, owner: &str) -> Result<Vec<Arc<str>>, ReadError> {
+        let failed = |why: Trouble| ReadError::ListFailed { source: Arc::new(why) };
+        let mut patience = Patience::new();
+        loop {
+            match self.try_owned_by(owner).await {
+                Ok(names) => return Ok(names),
+                Err(why) => patience.or_give_up(why).await.map_err(failed)?,
+            }
+        }
+    }
+
+    async fn try_owned_by(&self, owner: &str) -> Result<Vec<Arc<str>>, Trouble> {
+        let (log, all) = (self.cell.owned(), self.cell.all_owned(owner));
+        // A server that is late would leave out the latest.
+        let last = self.servers.last(&log, &all).await?.map_or(0, |it| it.at);
+        let (mut names, mut place) = (Vec::new(), 0);
+        while place < last {
+            let found = self.servers.batch(&log, &all, place + 1, BATCH, BATCH_BYTES).await?;
+            let Some(end) = found.last() else {
+                return Err(Trouble::Unknown("a server is behind its leader".to_owned()));
+            };
+            place = end.at;
+            let found = found.iter().filter_map(|it| super::Cell::named_by_entry(&it.subject));
+            names.extend(found.map(Arc::from));
+        }
+        Ok(names)
+    }
+}
+
+fn failed(stream: &Arc<str>, why: Trouble) -> AppendError {
+    AppendError::ClaimFailed { stream: stream.clone(), source: Arc::new(why) }
+}

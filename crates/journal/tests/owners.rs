@@ -1,0 +1,61 @@
+//! Many hosts on one cell: whose a stream is, and what becomes of it when its owner is gone.
+
+use jackfield_journal::{Address, AdoptError, Append, AppendError, Cell, Journal};
+use jackfield_testkit::nats::Cluster;
+
+fn host(cluster: &Cluster, owner: &str) -> Journal {
+    let cell = Cell { name: "owners".into(), shards: 2, replicas: cluster.servers().len() };
+    let (servers, owner) = (cluster.urls(), Some(owner.to_owned()));
+    Journal::connect(Address { servers, cell, owner }).expect("the cluster is well")
+}
+
+fn append(journal: &Journal, epoch: u64, first: u64) -> Result<u64, AppendError> {
+    let (stream, body, summary) = ("s".into(), "{}".into(), Some("summary".into()));
+    journal.append(&[Append { stream, epoch, first, count: 1, body, summary }]).remove(0)
+}
+
+fn owned(journal: &Journal, owner: &str) -> Vec<String> {
+    let owners = journal.owners().expect("it is shared");
+    let names = owners.owned_by(owner).expect("the cluster is well");
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_stream_is_adopted_only_from_the_dead_or_from_nobody() {
+    let cluster = Cluster::start(3);
+    let (one, two) = (host(&cluster, "one/1"), host(&cluster, "two/1"));
+    let owners = two.owners().unwrap();
+    assert!(matches!(owners.adopt("s", |_| false), Err(AdoptError::Missing { .. })));
+
+    let epoch = one.claim("s").unwrap().epoch;
+    append(&one, epoch, 1).unwrap();
+    assert_eq!(owners.owner_of("s").unwrap().as_deref(), Some("one/1"));
+    assert_eq!(owned(&two, "one/1"), ["s"]);
+    let Err(AdoptError::Owned { owner, .. }) = owners.adopt("s", |it| it == "one/1") else {
+        panic!("it was taken from the living")
+    };
+    assert_eq!(owner, "one/1");
+    append(&one, epoch, 2).unwrap();
+
+    // It is dead, as far as anybody knows; it finds out by writing.
+    let adopted = owners.adopt("s", |_| false).unwrap();
+    assert_eq!((adopted.claim.head, adopted.from.as_deref()), (2, Some("one/1")));
+    assert_eq!(&adopted.summary[..], b"summary");
+    assert!(matches!(append(&one, epoch, 3), Err(AppendError::Fenced { .. })));
+    append(&two, adopted.claim.epoch, 3).unwrap();
+    assert_eq!(owned(&one, "two/1"), ["s"]);
+
+    // What was let go is everybody's, and the one that let go is fenced as well.
+    owners.release("s", adopted.claim.epoch).unwrap();
+    assert_eq!(owners.owner_of("s").unwrap(), None);
+    assert_eq!(owned(&one, "two/1"), [""; 0]);
+    let late = append(&two, adopted.claim.epoch, 4);
+    assert!(matches!(late, Err(AppendError::Fenced { .. })), "{late:?}");
+    let back = one.owners().unwrap().adopt("s", |_| true).unwrap();
+    assert_eq!((back.claim.head, back.from), (3, None));
+
+    // A release that comes late, of an epoch that is over, takes nothing away.
+    owners.release("s", adopted.claim.epoch).unwrap();
+    append(&one, back.claim.epoch, 4).unwrap();
+    assert_eq!(one.read("s", 0, 100, 10_000).unwrap().len(), 4);
+}
