@@ -10,6 +10,7 @@ pub mod flood;
 pub mod line_client;
 mod loopback;
 pub mod nats;
+pub mod netns;
 pub mod scripted_model;
 pub mod sim;
 pub mod spec;

@@ -1,17 +1,20 @@
 //! One server or several that are one NATS, for as long as a test needs them.
 
-use super::server::{BOUND, Server};
-use crate::{sweeper::Sweeper, wait::wait_for};
+use super::{
+    disk::Disk,
+    server::{BOUND, Place, Server},
+};
+use crate::{netns::Network, sweeper::Sweeper, wait::wait_for};
 use rustix::process::Signal;
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    net::Ipv4Addr,
     path::PathBuf,
     sync::atomic::{AtomicU32, Ordering},
     thread,
 };
 
 /// Ends what is left of the servers, whose command line names a file that only this cluster has, and
-/// removes their files. A server that is just being born finds its configuration gone.
+/// removes their files and disks. A server that is just being born finds its configuration gone.
 const SWEEP: &str = r#"
 for try in 1 2 3 4 5 6 7 8 9 10; do
     found=$(echo "$1/server-" | grep -lFf - /proc/[0-9]*/cmdline)
@@ -19,6 +22,7 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
         it=${it#/proc/}
         kill -9 "${it%/cmdline}"
     done
+    for it in $(grep -o " $1/[^ ]*" /proc/mounts); do umount -l "$it"; done
     [ -z "$found" ] && rm -rf "$1" && break
     sleep 0.1
 done
@@ -28,6 +32,7 @@ done
 #[derive(Debug)]
 pub struct Cluster {
     servers: Vec<Server>,
+    disk: Option<Disk>,
     /// Dropped last, when no server of ours runs any more.
     _sweeper: Sweeper,
 }
@@ -36,22 +41,44 @@ impl Cluster {
     /// So many servers, numbered from 0, on loopback. One alone knows nothing of clusters; of several,
     /// take an odd number. Waits until all of them are well and have a leader.
     pub fn start(size: usize) -> Cluster {
-        let host = own_loopback();
-        let mut cluster = Cluster::prepare(&vec![host; size]);
+        let place = Place::Loopback(own_loopback());
+        let mut cluster = Cluster::prepare(vec![place; size]);
         cluster.launch();
         cluster
     }
 
-    fn prepare(hosts: &[IpAddr]) -> Cluster {
+    /// The same, and one server has a disk of so many bytes. `None` only where such a disk cannot be had;
+    /// that is told.
+    pub fn start_with_small_disk(size: usize, number: usize, bytes: u64) -> Option<Cluster> {
+        let place = Place::Loopback(own_loopback());
+        let mut cluster = Cluster::prepare(vec![place; size]);
+        let disk = Disk::mount(&cluster.servers[number].store(), bytes)?;
+        cluster.disk = Some(disk);
+        cluster.launch();
+        Some(cluster)
+    }
+
+    /// The same with one server on each of these nodes, in this order. We reach those that are not cut off.
+    pub fn start_in(network: &Network, nodes: &[usize]) -> Cluster {
+        let places = nodes.iter().map(|node| Place::Node {
+            namespace: network.namespace(*node),
+            address: network.address(*node),
+        });
+        let mut cluster = Cluster::prepare(places.collect());
+        cluster.launch();
+        cluster
+    }
+
+    fn prepare(places: Vec<Place>) -> Cluster {
         let dir = new_dir();
         let sweeper = Sweeper::new(SWEEP, &dir);
-        let servers = (1..).zip(hosts).map(|(n, host)| Server::new(format!("n{n}"), &dir, *host));
+        let servers = (1..).zip(places).map(|(n, place)| Server::new(format!("n{n}"), &dir, place));
         let servers: Vec<_> = servers.collect();
         let routes: Vec<_> = servers.iter().map(|it| it.routes).collect();
         for server in &servers {
             server.configure(&routes);
         }
-        Cluster { servers, _sweeper: sweeper }
+        Cluster { servers, disk: None, _sweeper: sweeper }
     }
 
     fn launch(&mut self) {
@@ -78,15 +105,22 @@ impl Cluster {
         self.servers.iter().position(|it| it.name() == name)
     }
 
-    /// The server that places streams, if most of all servers know it and it runs. One alone is it.
+    /// The server that places streams: it says so, and most of all servers agree. One alone is it.
     pub fn meta_leader(&self) -> Option<usize> {
         if let [alone] = &*self.servers {
             return alone.is_running().then_some(0);
         }
-        let said: Vec<_> = self.servers.iter().filter_map(Server::meta_leader).collect();
-        let most =
-            |name: &str| self.servers.len() < 2 * said.iter().filter(|it| *it == name).count();
-        self.servers.iter().position(|it| it.is_running() && most(it.name()))
+        let said: Vec<_> = self.servers.iter().map(Server::meta_leader).collect();
+        (0..self.servers.len()).find(|number| {
+            let name = Some(self.servers[*number].name());
+            let agree = said.iter().filter(|it| it.as_deref() == name).count();
+            said[*number].as_deref() == name && self.servers.len() < 2 * agree
+        })
+    }
+
+    /// Waits for one. Needs most of the servers.
+    pub fn wait_for_meta_leader(&self) -> usize {
+        wait_for("a meta leader", BOUND, || self.meta_leader())
     }
 
     /// Waits until every server that runs is well, and there is a leader. Needs most of the servers.
@@ -126,6 +160,20 @@ impl Cluster {
         self.servers[number].wait_until_it_ends();
     }
 
+    /// Fills the small disk to the last byte.
+    pub fn fill_disk(&self) {
+        self.disk().fill();
+    }
+
+    /// Makes the room again that `fill_disk` took.
+    pub fn empty_disk(&self) {
+        self.disk().empty();
+    }
+
+    fn disk(&self) -> &Disk {
+        self.disk.as_ref().expect("it was started with a small disk")
+    }
+
     /// Somebody will want to know why.
     #[expect(clippy::print_stderr, reason = "a test that fails says what it can")]
     fn tell(&self) {
@@ -151,11 +199,11 @@ impl Drop for Cluster {
 
 /// An address of loopback that is ours alone, so that nobody takes the port of a server that is down.
 /// It is made of our pid, which has 22 bits, and a number.
-fn own_loopback() -> IpAddr {
+fn own_loopback() -> Ipv4Addr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed) % 4;
     let below = (std::process::id() << 2 | number) & 0x00FF_FFFF;
-    Ipv4Addr::from_bits(Ipv4Addr::new(127, 0, 0, 0).to_bits() | below).into()
+    Ipv4Addr::from_bits(Ipv4Addr::new(127, 0, 0, 0).to_bits() | below)
 }
 
 /// The sweeper removes it.

@@ -6,6 +6,7 @@
 //! There is no NATS client here. Whoever tests one brings it along.
 
 mod cluster;
+mod disk;
 mod monitor;
 mod server;
 

@@ -1,12 +1,12 @@
 //! One server: its ports, its files, its process.
 
 use super::monitor;
-use crate::wait::wait_for;
+use crate::{netns::command_in, wait::wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::{self, File},
     io,
-    net::{IpAddr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
@@ -18,13 +18,26 @@ pub(super) const BOUND: Duration = Duration::from_secs(30);
 /// The biggest message. A journal's records are smaller, a client's frames need not be.
 const MAX_PAYLOAD: &str = "8MB";
 
+/// Where a server runs.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    Loopback(Ipv4Addr),
+    /// It has the namespace for itself.
+    Node {
+        namespace: String,
+        address: Ipv4Addr,
+    },
+}
+
 /// It keeps name, ports and store from its first start to the end of its cluster, whether or not it runs.
 #[derive(Debug)]
 pub struct Server {
     name: String,
     /// Where everything of the cluster is.
     dir: PathBuf,
-    pub(super) clients: SocketAddr,
+    place: Place,
+    clients: SocketAddr,
+    /// For other servers.
     pub(super) routes: SocketAddr,
     monitor: SocketAddr,
     process: Option<Child>,
@@ -32,9 +45,9 @@ pub struct Server {
 
 impl Server {
     /// Takes the ports and writes nothing yet.
-    pub(super) fn new(name: String, dir: &Path, host: IpAddr) -> Server {
-        let [clients, routes, monitor] = free_ports(host).expect("there are free ports");
-        Server { name, dir: dir.to_owned(), clients, routes, monitor, process: None }
+    pub(super) fn new(name: String, dir: &Path, place: Place) -> Server {
+        let [clients, routes, monitor] = place.ports();
+        Server { name, dir: dir.to_owned(), place, clients, routes, monitor, process: None }
     }
 
     /// What it calls itself, also to clients.
@@ -117,8 +130,8 @@ impl Server {
     pub(super) fn launch(&mut self) {
         assert!(!self.is_running(), "{} runs already", self.name);
         let log = File::options().create(true).append(true).open(self.log());
-        let mut command = Command::new(program());
-        command.arg("-c").arg(self.config()).current_dir(&self.dir).env_clear();
+        let mut command = self.place.command();
+        command.arg("-c").arg(self.config()).current_dir(&self.dir);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("the folder is ours"));
         self.process = Some(command.spawn().expect("nats-server starts"));
     }
@@ -151,9 +164,25 @@ impl Server {
     }
 }
 
+impl Place {
+    fn ports(&self) -> [SocketAddr; 3] {
+        match self {
+            Place::Loopback(address) => free_ports(*address).expect("there are free ports"),
+            Place::Node { address, .. } => [4222, 6222, 8222].map(|it| (*address, it).into()),
+        }
+    }
+
+    fn command(&self) -> Command {
+        match self {
+            Place::Loopback(_) => Command::new(program()),
+            Place::Node { namespace, .. } => command_in(namespace, program()),
+        }
+    }
+}
+
 /// Three that nobody has. They are held together, so that they differ.
-fn free_ports(host: IpAddr) -> io::Result<[SocketAddr; 3]> {
-    let bind = || TcpListener::bind((host, 0));
+fn free_ports(address: Ipv4Addr) -> io::Result<[SocketAddr; 3]> {
+    let bind = || TcpListener::bind((address, 0));
     let held = [bind()?, bind()?, bind()?];
     let [a, b, c] = &held;
     Ok([a.local_addr()?, b.local_addr()?, c.local_addr()?])

@@ -1,39 +1,15 @@
 //! A cluster that loses servers and has them back.
 
-use jackfield_testkit::nats::{Cluster, Server};
-use std::{
-    collections::BTreeSet,
-    io::{BufRead as _, BufReader, Write as _},
-    net::TcpStream,
-    thread,
-    time::{Duration, Instant},
-};
-
-/// An election takes some four to nine seconds.
-const BOUND: Duration = Duration::from_secs(40);
-
-fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_true() {
-        assert!(begin.elapsed() < BOUND, "waited {BOUND:?} in vain for {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// What it says to a client that comes.
-fn greeting(server: &Server) -> String {
-    let stream = TcpStream::connect(server.url().trim_start_matches("nats://")).unwrap();
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).unwrap();
-    line
-}
+use super::raw::Raw;
+use jackfield_testkit::nats::Cluster;
+use std::collections::BTreeSet;
 
 #[test]
 fn a_server_alone_has_a_journal_and_takes_eight_megabytes() {
     let cluster = Cluster::start(1);
     assert_eq!(cluster.urls().len(), 1);
     assert_eq!(cluster.meta_leader(), Some(0));
-    let greeting = greeting(&cluster.servers()[0]);
+    let greeting = Raw::connect(&cluster.urls()[0]).greeting;
     assert!(greeting.contains(r#""jetstream":true"#), "{greeting}");
     assert!(greeting.contains(r#""max_payload":8388608"#), "{greeting}");
     assert!(!greeting.contains("auth_required"), "{greeting}");
@@ -49,8 +25,7 @@ fn a_cluster_of_three_loses_its_leader_and_has_another() {
     assert_eq!(cluster.number_of(name), Some(first));
     cluster.kill_9(first);
     assert!(!cluster.servers()[first].is_running());
-    wait_until("another leader", || cluster.meta_leader().is_some());
-    assert_ne!(cluster.meta_leader(), Some(first));
+    assert_ne!(cluster.wait_for_meta_leader(), first);
     cluster.restart(first);
     cluster.wait_until_well();
     assert_eq!(cluster.urls(), urls, "it is where it was");
@@ -86,17 +61,44 @@ fn a_server_that_is_told_to_end_says_good_bye() {
 }
 
 #[test]
+fn what_was_acknowledged_is_there_after_a_kill() {
+    let mut cluster = Cluster::start(1);
+    let mut client = Raw::connect(&cluster.urls()[0]);
+    client.create_stream("kept", 1);
+    for number in 1..=20 {
+        let ack = client.ask("kept", &format!("fact {number}"));
+        assert_eq!(ack["seq"], number, "{ack}");
+    }
+    cluster.kill_9(0);
+    client.wait_for_end();
+    cluster.restart(0);
+    cluster.wait_until_well();
+    let state = Raw::connect(&cluster.urls()[0]).ask("$JS.API.STREAM.INFO.kept", "");
+    assert_eq!(state["state"]["messages"], 20, "{state}");
+}
+
+#[test]
+fn a_stream_on_three_servers_outlives_any_of_them() {
+    let mut cluster = Cluster::start(3);
+    let mut client = Raw::connect(&cluster.urls()[0]);
+    let made = client.create_stream("shared", 3);
+    let leader = made["cluster"]["leader"].as_str().unwrap();
+    let leader = cluster.number_of(leader).unwrap();
+    assert_eq!(client.ask("shared", "before")["seq"], 1);
+    cluster.kill_9(leader);
+    let mut client = Raw::connect(&cluster.urls()[(leader + 1) % 3]);
+    // Nobody answers until there is another leader.
+    let ack = client.ask_again("shared", "after");
+    assert!(1 < ack["seq"].as_u64().unwrap(), "{ack}");
+}
+
+#[test]
 fn a_lame_duck_sends_its_clients_away_and_ends() {
     let mut cluster = Cluster::start(1);
-    let mut stream = TcpStream::connect(cluster.urls()[0].trim_start_matches("nats://")).unwrap();
-    stream.set_read_timeout(Some(BOUND)).unwrap();
-    // A client that knows news when it hears them; others are told nothing.
-    stream.write_all(b"CONNECT {\"protocol\":1,\"verbose\":false}\r\nPING\r\n").unwrap();
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    assert!(lines.any(|it| it == "PONG"), "it is connected");
+    let mut client = Raw::connect(&cluster.urls()[0]);
     cluster.lame_duck(0);
-    assert!(lines.any(|it| it.contains(r#""ldm":true"#)), "it is told to look elsewhere");
+    client.wait_for_line(|it| it.starts_with("INFO ") && it.contains(r#""ldm":true"#));
+    client.wait_for_end();
     cluster.wait_until_gone(0);
-    assert!(lines.all(|it| it.starts_with("INFO ") || it.starts_with("-ERR ")), "and that is all");
     assert!(!cluster.servers()[0].is_running());
 }

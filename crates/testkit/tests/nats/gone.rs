@@ -1,20 +1,24 @@
-//! Nothing is left of a cluster, however its test ends.
+//! Nothing is left of clusters, disks and networks, however their test ends.
 
-use jackfield_testkit::nats::{Cluster, Server};
+use super::network::{left_of, wait_until};
+use jackfield_testkit::{
+    nats::{Cluster, Server},
+    netns::Network,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env, fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
-    time::{Duration, Instant},
 };
-
-const BOUND: Duration = Duration::from_secs(20);
 
 /// In the environment of a test that was started to be killed.
 const VICTIM: &str = "JACKFIELD_TESTKIT_VICTIM";
+
+/// Before what such a test has to say.
+const WORD: &str = "alive: ";
 
 /// Where the files of the server with this pid are, as its command line tells.
 fn dir_of(pid: u32) -> PathBuf {
@@ -66,30 +70,58 @@ fn nothing_is_left_of_a_cluster_whose_test_panics() {
     assert!(!dir.exists());
 }
 
-/// This test is also its own victim: started again by itself, it waits to be killed.
 #[test]
 fn nothing_is_left_of_a_cluster_whose_test_is_killed() {
-    if env::var_os(VICTIM).is_some() {
+    let dir = killed("gone::nothing_is_left_of_a_cluster_whose_test_is_killed", || {
         let cluster = Cluster::start(3);
         let dir = dir_of(pids_of(&cluster)[0]);
-        writeln!(std::io::stderr(), "dir {}", dir.display()).unwrap();
-        let _nobody_speaks = std::io::stdin().read(&mut [0]);
-        return;
+        assert_eq!(who_names(&dir).len(), 4, "three servers and who sweeps");
+        Some((dir.display().to_string(), cluster))
+    });
+    let dir = PathBuf::from(dir.expect("nothing here is for root"));
+    wait_until("nothing", || !dir.exists() && who_names(&dir).is_empty());
+}
+
+#[test]
+fn nothing_is_left_of_a_small_disk_whose_test_is_killed() {
+    let dir = killed("gone::nothing_is_left_of_a_small_disk_whose_test_is_killed", || {
+        let cluster = Cluster::start_with_small_disk(1, 0, 1 << 24)?;
+        Some((dir_of(pids_of(&cluster)[0]).display().to_string(), cluster))
+    });
+    let Some(dir) = dir else { return };
+    let mounts = || fs::read_to_string("/proc/mounts").unwrap();
+    wait_until("nothing", || !mounts().contains(&dir) && !fs::exists(&dir).unwrap());
+}
+
+#[test]
+fn nothing_is_left_of_a_network_whose_test_is_killed() {
+    let word = killed("gone::nothing_is_left_of_a_network_whose_test_is_killed", || {
+        let network = Network::new(3)?;
+        let cluster = Cluster::start_in(&network, &[0, 1, 2]);
+        Some((format!("jf{}-", std::process::id()), (cluster, network)))
+    });
+    let Some(word) = word else { return };
+    wait_until("nothing", || left_of(&word).is_empty());
+}
+
+/// Runs the test of this name again, by `live` alone, in a process that is killed when it says that it
+/// lives; gives what it said. `None` if it is left out.
+fn killed<T>(test: &str, live: impl FnOnce() -> Option<(String, T)>) -> Option<String> {
+    if env::var_os(VICTIM).is_some() {
+        if let Some((word, _alive)) = live() {
+            writeln!(io::stderr(), "{WORD}{word}").unwrap();
+            let _nobody_speaks = io::stdin().read(&mut [0]);
+        }
+        return None;
     }
-    let name = "gone::nothing_is_left_of_a_cluster_whose_test_is_killed";
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture"]).env(VICTIM, "1");
+    command.args(["--exact", test, "--nocapture"]).env(VICTIM, "1");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut victim = command.spawn().unwrap();
-    let lines = BufReader::new(victim.stderr.take().unwrap()).lines();
-    let dir = lines.map_while(Result::ok).find_map(|it| it.strip_prefix("dir ").map(PathBuf::from));
-    let dir = dir.expect("it has started");
-    assert_eq!(who_names(&dir).len(), 4, "three servers and who sweeps");
-    kill_process(Pid::from_child(&victim), Signal::KILL).unwrap();
-    victim.wait().unwrap();
-    let begin = Instant::now();
-    while dir.exists() || !who_names(&dir).is_empty() {
-        assert!(begin.elapsed() < BOUND, "left behind: {} {:?}", dir.display(), who_names(&dir));
-        thread::sleep(Duration::from_millis(20));
-    }
+    let mut lines = BufReader::new(victim.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let word = lines.find_map(|it| it.strip_prefix(WORD).map(str::to_owned));
+    let _ended_already = kill_process(Pid::from_child(&victim), Signal::KILL);
+    let status = victim.wait().unwrap();
+    assert!(word.is_some() || status.success(), "it failed before it could be killed: {status}");
+    word
 }

@@ -1,0 +1,117 @@
+//! The few lines of NATS' protocol that these tests need.
+
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+/// An election takes some four to nine seconds.
+const BOUND: Duration = Duration::from_secs(40);
+
+/// A client that has one question at a time.
+pub(crate) struct Raw {
+    /// What the server said first.
+    pub(crate) greeting: String,
+    stream: BufReader<TcpStream>,
+    asked: u32,
+}
+
+impl Raw {
+    pub(crate) fn connect(url: &str) -> Raw {
+        let stream = TcpStream::connect(url.trim_start_matches("nats://")).unwrap();
+        stream.set_read_timeout(Some(BOUND)).unwrap();
+        let mut raw = Raw { greeting: String::new(), stream: BufReader::new(stream), asked: 0 };
+        raw.greeting = raw.line().unwrap();
+        // With this version of the protocol it hears news, such as a server that will go.
+        let options =
+            json!({ "protocol": 1, "verbose": false, "headers": true, "no_responders": true });
+        raw.say(&format!("CONNECT {options}\r\nSUB answers.* 1\r\nPING\r\n"));
+        raw.wait_for_line(|it| it == "PONG");
+        raw
+    }
+
+    /// One that keeps what is said to its name, on so many servers.
+    pub(crate) fn create_stream(&mut self, name: &str, replicas: u32) -> Value {
+        let config = json!({ "name": name, "subjects": [name], "num_replicas": replicas });
+        let made = self.ask(&format!("$JS.API.STREAM.CREATE.{name}"), &config.to_string());
+        assert!(made.get("error").is_none(), "{made}");
+        made
+    }
+
+    /// The answer to this question: null if nobody is there to hear it.
+    pub(crate) fn ask(&mut self, subject: &str, body: &str) -> Value {
+        let answer = self.try_to_ask(subject, body, BOUND);
+        answer.unwrap_or_else(|| panic!("no answer from `{subject}`"))
+    }
+
+    /// The same until somebody answers.
+    pub(crate) fn ask_again(&mut self, subject: &str, body: &str) -> Value {
+        let begin = Instant::now();
+        while begin.elapsed() < BOUND {
+            let answer = self.try_to_ask(subject, body, Duration::from_secs(1));
+            if let Some(answer @ Value::Object(_)) = answer {
+                return answer;
+            }
+        }
+        panic!("no answer from `{subject}`");
+    }
+
+    /// Nothing if no answer comes in time.
+    pub(crate) fn try_to_ask(
+        &mut self,
+        subject: &str,
+        body: &str,
+        bound: Duration,
+    ) -> Option<Value> {
+        self.asked += 1;
+        self.say(&format!("PUB {subject} answers.{} {}\r\n{body}\r\n", self.asked, body.len()));
+        self.answer(bound)
+    }
+
+    pub(crate) fn wait_for_line(&mut self, is_it: impl Fn(&str) -> bool) {
+        while !is_it(&self.line().expect("it comes before the end")) {}
+    }
+
+    pub(crate) fn wait_for_end(&mut self) {
+        while self.line().is_some() {}
+    }
+
+    /// To the last question; what comes late is for nobody.
+    fn answer(&mut self, bound: Duration) -> Option<Value> {
+        self.stream.get_ref().set_read_timeout(Some(bound)).unwrap();
+        let wanted = format!("answers.{}", self.asked);
+        let begin = Instant::now();
+        while begin.elapsed() < bound {
+            let line = self.line()?;
+            let words: Vec<_> = line.split(' ').collect();
+            if !matches!(words[0], "MSG" | "HMSG") {
+                continue;
+            }
+            let mut body = vec![0; words.last().unwrap().parse::<usize>().unwrap() + 2];
+            self.stream.read_exact(&mut body).unwrap();
+            if words[1] == wanted {
+                // With headers it says only that nobody is there.
+                return Some(serde_json::from_slice(&body).unwrap_or(Value::Null));
+            }
+        }
+        None
+    }
+
+    fn say(&mut self, text: &str) {
+        self.stream.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Nothing after the end, or when nothing has come in time.
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(line.trim_end().to_owned()),
+            Err(why) if why.kind() == ErrorKind::WouldBlock => None,
+            Err(why) if why.kind() == ErrorKind::ConnectionReset => None,
+            Err(why) => panic!("{why}"),
+        }
+    }
+}
