@@ -4,13 +4,18 @@
 //! for itself so that no firewall of this machine has a say in what passes. We are on the same cable: this
 //! process reaches every node that is not cut off, and is reached.
 
-use crate::sweeper::Sweeper;
+use crate::{sweeper::Sweeper, wait::wait_for};
 use std::{
     ffi::OsStr,
-    net::Ipv4Addr,
+    io::ErrorKind,
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
+
+/// For a cable to be plugged in.
+const BOUND: Duration = Duration::from_secs(20);
 
 /// With us, the network and its broadcast, what a prefix of 28 bits has room for.
 const NODES_MAX: usize = 13;
@@ -65,6 +70,7 @@ impl Network {
         let ours = claim_prefix(&name);
         let network = Network { name, ours, size, _sweeper: sweeper };
         (0..size).for_each(|node| network.add(node));
+        (0..size).for_each(|node| network.wait_until_reached(node));
         Some(network)
     }
 
@@ -103,8 +109,19 @@ impl Network {
         must(&["-n", &self.hub(), "link", "set", &port(node), "down"]);
     }
 
+    /// It is reached again when this returns.
     pub fn heal(&self, node: usize) {
         must(&["-n", &self.hub(), "link", "set", &port(node), "up"]);
+        self.wait_until_reached(node);
+    }
+
+    /// The kernel tells itself a moment later that a cable is plugged in, and loses what comes before.
+    fn wait_until_reached(&self, node: usize) {
+        let nobody = SocketAddr::from((self.address(node), 9));
+        wait_for(&format!("node {node}"), BOUND, || {
+            let refused = TcpStream::connect_timeout(&nobody, Duration::from_millis(100)).err()?;
+            (refused.kind() == ErrorKind::ConnectionRefused).then_some(())
+        });
     }
 
     pub(crate) fn namespace(&self, node: usize) -> String {

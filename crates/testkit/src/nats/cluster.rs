@@ -41,8 +41,7 @@ impl Cluster {
     /// So many servers, numbered from 0, on loopback. One alone knows nothing of clusters; of several,
     /// take an odd number. Waits until all of them are well and have a leader.
     pub fn start(size: usize) -> Cluster {
-        let place = Place::Loopback(own_loopback());
-        let mut cluster = Cluster::prepare(vec![place; size]);
+        let mut cluster = Cluster::prepare(Place::on_loopback(own_loopback(), size));
         cluster.launch();
         cluster
     }
@@ -50,8 +49,7 @@ impl Cluster {
     /// The same, and one server has a disk of so many bytes. `None` only where such a disk cannot be had;
     /// that is told.
     pub fn start_with_small_disk(size: usize, number: usize, bytes: u64) -> Option<Cluster> {
-        let place = Place::Loopback(own_loopback());
-        let mut cluster = Cluster::prepare(vec![place; size]);
+        let mut cluster = Cluster::prepare(Place::on_loopback(own_loopback(), size));
         let disk = Disk::mount(&cluster.servers[number].store(), bytes)?;
         cluster.disk = Some(disk);
         cluster.launch();

@@ -5,7 +5,7 @@ use crate::{netns::command_in, wait::wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::{self, File},
-    io,
+    iter,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -19,15 +19,18 @@ pub(super) const BOUND: Duration = Duration::from_secs(30);
 const MAX_PAYLOAD: &str = "8MB";
 
 /// Where a server runs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Place {
-    Loopback(Ipv4Addr),
+    Loopback(Ports),
     /// It has the namespace for itself.
     Node {
         namespace: String,
         address: Ipv4Addr,
     },
 }
+
+/// For clients, for other servers, and to be asked how it is.
+type Ports = [SocketAddr; 3];
 
 /// It keeps name, ports and store from its first start to the end of its cluster, whether or not it runs.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the ports and writes nothing yet.
+    /// Writes nothing yet.
     pub(super) fn new(name: String, dir: &Path, place: Place) -> Server {
         let [clients, routes, monitor] = place.ports();
         Server { name, dir: dir.to_owned(), place, clients, routes, monitor, process: None }
@@ -165,9 +168,17 @@ impl Server {
 }
 
 impl Place {
-    fn ports(&self) -> [SocketAddr; 3] {
+    /// So many on this address, at ports that nobody has. All are held together, so that they differ.
+    pub(super) fn on_loopback(address: Ipv4Addr, size: usize) -> Vec<Place> {
+        let bind = || TcpListener::bind((address, 0)).expect("there are free ports");
+        let held: Vec<_> = iter::repeat_with(|| [bind(), bind(), bind()]).take(size).collect();
+        let port = |it: &TcpListener| it.local_addr().expect("it is bound");
+        held.iter().map(|it| Place::Loopback(it.each_ref().map(port))).collect()
+    }
+
+    fn ports(&self) -> Ports {
         match self {
-            Place::Loopback(address) => free_ports(*address).expect("there are free ports"),
+            Place::Loopback(ports) => *ports,
             Place::Node { address, .. } => [4222, 6222, 8222].map(|it| (*address, it).into()),
         }
     }
@@ -178,14 +189,6 @@ impl Place {
             Place::Node { namespace, .. } => command_in(namespace, program()),
         }
     }
-}
-
-/// Three that nobody has. They are held together, so that they differ.
-fn free_ports(address: Ipv4Addr) -> io::Result<[SocketAddr; 3]> {
-    let bind = || TcpListener::bind((address, 0));
-    let held = [bind()?, bind()?, bind()?];
-    let [a, b, c] = &held;
-    Ok([a.local_addr()?, b.local_addr()?, c.local_addr()?])
 }
 
 /// Where `scripts/install-nats.sh` put it.
