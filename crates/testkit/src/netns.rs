@@ -115,7 +115,7 @@ impl Network {
         self.wait_until_reached(node);
     }
 
-    /// The kernel tells itself a moment later that a cable is plugged in, and loses what comes before.
+    /// What is sent right after a link is set up is often lost, although the link is said to be up.
     fn wait_until_reached(&self, node: usize) {
         let nobody = SocketAddr::from((self.address(node), 9));
         wait_for(&format!("node {node}"), BOUND, || {
