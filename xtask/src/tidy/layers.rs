@@ -14,6 +14,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("views", &["wire"]),
     ("agents", &["wire", "catalogue"]),
     ("clients", &["wire"]),
+    // Its tests start servers.
+    ("fleet", &["testkit"]),
     ("bus", &["wire", "core", "agents", "clients"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
     ("testkit", &["wire", "policy", "core"]),

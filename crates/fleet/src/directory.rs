@@ -1,0 +1,153 @@
+//! Who is there. The list is read every second from whichever server is near; before a host is called dead,
+//! the leader is asked.
+
+use crate::{
+    entry::{Entry, HostName},
+    lease::{LEASE, boottime, holder},
+    link::{Link, REQUEST_TIMEOUT},
+};
+use futures_util::StreamExt as _;
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, RwLock},
+    time::Duration,
+};
+use tokio::{sync::watch, task::JoinHandle};
+
+const LOOK: Duration = Duration::from_secs(1);
+const HOSTS_MAX: usize = 1024;
+
+/// The hosts that live, kept up to date for as long as this is.
+#[derive(Debug)]
+pub struct Directory {
+    hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    alive: Arc<RwLock<BTreeMap<Arc<str>, Arc<str>>>>,
+    task: JoinHandle<()>,
+}
+
+impl Directory {
+    /// The first look is made before this returns.
+    pub async fn open(link: Link) -> Directory {
+        let (tx, hosts) = watch::channel(Arc::default());
+        let alive = Arc::default();
+        let mut watcher = Watcher { link, seen: BTreeMap::new(), tx, alive: Arc::clone(&alive) };
+        watcher.look().await;
+        Directory { hosts, alive, task: tokio::spawn(watcher.run()) }
+    }
+
+    /// All that live, whenever that changes.
+    pub fn hosts(&self) -> watch::Receiver<Arc<Vec<Entry>>> {
+        self.hosts.clone()
+    }
+
+    /// Whether this very start of a host lives, as far as we know. The answer may be asked for on any
+    /// thread.
+    pub fn knows(&self) -> impl Fn(&HostName) -> bool + Send + Sync + Clone + 'static {
+        let alive = self.alive.clone();
+        move |host| {
+            let alive = alive.read().expect("nothing panics while it holds this");
+            alive.get(&host.name) == Some(&host.incarnation)
+        }
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Seen {
+    /// The place of its last entry, and when we saw that first: it was written before.
+    at: u64,
+    since: Duration,
+    entry: Entry,
+}
+
+struct Watcher {
+    link: Link,
+    seen: BTreeMap<Arc<str>, Seen>,
+    tx: watch::Sender<Arc<Vec<Entry>>>,
+    alive: Arc<RwLock<BTreeMap<Arc<str>, Arc<str>>>>,
+}
+
+impl Watcher {
+    async fn run(mut self) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            self.look().await;
+        }
+    }
+
+    async fn look(&mut self) {
+        match self.read().await {
+            Ok(found) => {
+                for (at, entry) in found {
+                    self.saw(at, entry);
+                }
+            }
+            Err(why) => tracing::warn!(why, "the list of hosts cannot be read"),
+        }
+        let now = boottime();
+        let late = self.seen.iter().filter(|(_, it)| LEASE <= now.saturating_sub(it.since));
+        let late: Vec<Arc<str>> = late.map(|(name, _)| name.clone()).collect();
+        for name in late {
+            // The server that we read from may be late itself. Who cannot be asked about is not dead.
+            match holder(&self.link, &name).await {
+                Ok(Some((at, entry))) if self.seen[&name].at < at => self.saw(at, entry),
+                Ok(_) => drop(self.seen.remove(&name)),
+                Err(why) => tracing::warn!(why, host = &*name, "cannot tell whether a host lives"),
+            }
+        }
+        self.publish();
+    }
+
+    fn saw(&mut self, at: u64, entry: Entry) {
+        let known = self.seen.get(&entry.host.name);
+        // An entry that is old when it is seen first is not told from a fresh one; it gets its time.
+        if known.is_none_or(|it| it.at < at) {
+            let seen = Seen { at, since: boottime(), entry };
+            self.seen.insert(seen.entry.host.name.clone(), seen);
+        }
+    }
+
+    fn publish(&self) {
+        let hosts: Vec<Entry> = self.seen.values().map(|it| it.entry.clone()).collect();
+        let alive = hosts.iter().map(|it| (it.host.name.clone(), it.host.incarnation.clone()));
+        *self.alive.write().expect("nothing panics while it holds this") = alive.collect();
+        self.tx.send_if_modified(|before| {
+            let changed = **before != hosts;
+            if changed {
+                *before = Arc::new(hosts);
+            }
+            changed
+        });
+    }
+
+    async fn read(&self) -> Result<Vec<(u64, Entry)>, String> {
+        let (client, inbox) = (&self.link.client, self.link.client.new_inbox());
+        let mut answers = client.subscribe(inbox.clone()).await.map_err(|it| it.to_string())?;
+        let all = self.link.entry("*");
+        let wanted = json!({ "seq": 1, "next_by_subj": all, "batch": HOSTS_MAX });
+        let asked = format!("$JS.API.DIRECT.GET.{}", self.link.entries());
+        let asked = client.publish_with_reply(asked, inbox, wanted.to_string().into()).await;
+        asked.map_err(|it| it.to_string())?;
+        let mut found = Vec::new();
+        loop {
+            let answer = tokio::time::timeout(REQUEST_TIMEOUT, answers.next()).await;
+            let Ok(Some(answer)) = answer else { return Err("no answer".to_owned()) };
+            if answer.status.is_some() {
+                return match answer.status.map(|it| it.as_u16()) {
+                    Some(204 | 404) => Ok(found),
+                    status => Err(format!("status {status:?}")),
+                };
+            }
+            let at = answer.headers.as_ref().and_then(|it| it.get("Nats-Sequence"));
+            let at = at.and_then(|it| it.as_str().parse().ok());
+            if let (Some(at), Ok(entry)) = (at, serde_json::from_slice(&answer.payload)) {
+                found.push((at, entry));
+            }
+        }
+    }
+}

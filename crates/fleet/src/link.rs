@@ -1,0 +1,125 @@
+//! The connection to the servers of a cell, and the names of things on it.
+
+use async_nats::{
+    Client, ConnectOptions, Request,
+    jetstream::{
+        self, Context,
+        stream::{Config, DiscardPolicy, StorageType},
+    },
+};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// How long one request may take.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a cluster that is just starting may take to be of use.
+const START_PATIENCE: Duration = Duration::from_secs(15);
+const START_PAUSE: Duration = Duration::from_millis(200);
+/// Entries of hosts that nobody has heard of for so long are gone by themselves.
+const ENTRIES_MAX_AGE: Duration = Duration::from_hours(1);
+
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("cannot reach NATS at {servers}: start a server there, or name others with --fleet")]
+    Unreachable {
+        servers: String,
+        #[source]
+        source: async_nats::ConnectError,
+    },
+    #[error("NATS at {servers} has no JetStream, or it is not ready: {why}")]
+    NoJetStream { servers: String, why: String },
+    #[error("the servers do not answer: {0}")]
+    Away(String),
+}
+
+/// A connection. Clones share it.
+#[derive(Clone)]
+pub struct Link {
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+    cell: String,
+}
+
+impl Link {
+    /// Connects, and makes the list of hosts if there is none.
+    pub async fn connect(
+        servers: &[String],
+        cell: &str,
+        replicas: usize,
+    ) -> Result<Link, LinkError> {
+        let shown = servers.join(", ");
+        let options = ConnectOptions::new().name("jackfield").connection_timeout(CONNECT_TIMEOUT);
+        let client = options
+            .connect(servers.to_vec())
+            .await
+            .map_err(|source| LinkError::Unreachable { servers: shown.clone(), source })?;
+        let mut context = jetstream::new(client.clone());
+        context.set_timeout(REQUEST_TIMEOUT);
+        let link = Link { client, context, cell: cell.to_owned() };
+        link.ensure(replicas)
+            .await
+            .map_err(|why| LinkError::NoJetStream { servers: shown, why })?;
+        Ok(link)
+    }
+
+    async fn ensure(&self, replicas: usize) -> Result<(), String> {
+        let entries = Config {
+            name: self.entries(),
+            subjects: vec![self.entry("*")],
+            max_messages_per_subject: 1,
+            max_age: ENTRIES_MAX_AGE,
+            num_replicas: replicas,
+            // All of them are said again every few seconds.
+            storage: StorageType::Memory,
+            discard: DiscardPolicy::Old,
+            allow_direct: true,
+            ..Config::default()
+        };
+        let since = tokio::time::Instant::now();
+        loop {
+            match self.context.get_or_create_stream(entries.clone()).await {
+                Ok(_) => return Ok(()),
+                Err(why) if START_PATIENCE < since.elapsed() => return Err(why.to_string()),
+                Err(_) => tokio::time::sleep(START_PAUSE).await,
+            }
+        }
+    }
+
+    /// The list of hosts.
+    pub(crate) fn entries(&self) -> String {
+        format!("{}-hosts", self.cell)
+    }
+
+    /// What one host says of itself.
+    pub(crate) fn entry(&self, host: &str) -> String {
+        format!("{}.host.{host}", self.cell)
+    }
+
+    /// Where one start of a host is asked things.
+    pub(crate) fn questions(&self, host: &str, incarnation: &str) -> String {
+        format!("{}.ask.{host}.{incarnation}", self.cell)
+    }
+
+    /// One direction of a leg.
+    pub(crate) fn leg(&self, id: &str, to: &str) -> String {
+        format!("{}.leg.{id}.{to}", self.cell)
+    }
+
+    pub(crate) async fn request(
+        &self,
+        subject: String,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes, LinkError> {
+        let request = Request::new().payload(body).timeout(Some(timeout));
+        let answer = self.client.send_request(subject, request).await;
+        answer.map(|it| it.payload).map_err(|it| LinkError::Away(it.to_string()))
+    }
+}
+
+/// Letters that no two of anything have in common.
+pub(crate) fn unique() -> String {
+    let number = getrandom::u64().expect("the system has random numbers");
+    format!("{number:016x}")
+}

@@ -1,0 +1,152 @@
+//! Hosts on a real cluster: names, leases, questions, legs.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use jackfield_fleet::{
+    Directory, Entry, HostName, Lease, LeaseError, LeaseEvent, Link, LinkError, answer_leg,
+    open_leg,
+};
+use jackfield_testkit::nats::Cluster;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+    sync::mpsc,
+};
+
+const SOON: Duration = Duration::from_secs(30);
+/// Somebody who was not heard for so long is dead.
+const LEASE: Duration = Duration::from_secs(10);
+
+async fn link(cluster: &Cluster) -> Link {
+    let replicas = cluster.servers().len();
+    Link::connect(&cluster.urls(), "fleet", replicas).await.expect("the cluster is well")
+}
+
+fn entry(name: &str, incarnation: &str) -> Entry {
+    Entry {
+        host: HostName { name: name.into(), incarnation: incarnation.into() },
+        version: "0".into(),
+        labels: BTreeMap::new(),
+        agents: vec!["fake".into()],
+        free: None,
+        sessions: 0,
+        live: 0,
+        draining: false,
+    }
+}
+
+async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, work).await.unwrap_or_else(|_| panic!("no {what} in {SOON:?}"))
+}
+
+#[tokio::test]
+async fn a_host_is_listed_while_it_lives_and_gone_when_its_lease_is_over() {
+    let cluster = Cluster::start(3);
+    let (events, mut heard) = mpsc::channel(8);
+    let host = entry("one", "a");
+    let lease = Lease::take(link(&cluster).await, host.clone(), events.clone()).await.unwrap();
+    let directory = Directory::open(link(&cluster).await).await;
+    let mut hosts = directory.hosts();
+    soon("host", hosts.wait_for(|it| it.len() == 1)).await.unwrap();
+    let knows = directory.knows();
+    assert!(
+        knows(&host.host) && !knows(&HostName { incarnation: "b".into(), ..host.host.clone() })
+    );
+    lease.update(|it| it.draining = true);
+    soon("change", hosts.wait_for(|it| it[0].draining)).await.unwrap();
+
+    // Nobody takes the name of the living.
+    let rival = Lease::take(link(&cluster).await, entry("one", "b"), events).await;
+    assert!(matches!(rival, Err(LeaseError::Taken { .. })), "{rival:?}");
+    drop(lease);
+    let since = Instant::now();
+    soon("end", hosts.wait_for(|it| it.is_empty())).await.unwrap();
+    assert!(LEASE < since.elapsed() + Duration::from_secs(4), "dead after {:?}", since.elapsed());
+    assert!(!knows(&host.host));
+    assert!(heard.try_recv().is_err(), "it was never cut off");
+}
+
+#[tokio::test]
+async fn a_host_that_is_cut_off_knows_it_before_its_lease_is_over() {
+    let mut cluster = Cluster::start(3);
+    let (events, mut heard) = mpsc::channel(8);
+    let link = link(&cluster).await;
+    let _lease = Lease::take(link, entry("one", "a"), events).await.unwrap();
+    let since = Instant::now();
+    // No majority: nobody takes what it says.
+    cluster.kill_9(0);
+    cluster.kill_9(1);
+    assert_eq!(soon("word", heard.recv()).await, Some(LeaseEvent::CutOff));
+    assert!(since.elapsed() < Duration::from_secs(9), "{:?}", since.elapsed());
+    cluster.restart(0);
+    cluster.restart(1);
+    cluster.wait_until_well();
+    assert_eq!(soon("word", heard.recv()).await, Some(LeaseEvent::Back));
+}
+
+/// Both ends of a leg, through two servers.
+async fn leg(cluster: &Cluster) -> (UnixStream, UnixStream) {
+    let ours = Link::connect(&cluster.urls()[..1], "fleet", 3).await.unwrap();
+    let theirs = Link::connect(&cluster.urls()[2..], "fleet", 3).await.unwrap();
+    let host = entry("one", "a").host;
+    let mut questions = theirs.questions_to(&host).await.unwrap();
+    let (gateway, inner) = UnixStream::pair().unwrap();
+    let (far, far_inner) = UnixStream::pair().unwrap();
+    let answering = async move {
+        let asked = soon("question", questions.next()).await.unwrap();
+        let id = String::from_utf8(asked.question.to_vec()).unwrap();
+        answer_leg(&theirs, &id, far_inner).await.unwrap();
+        questions.answer(asked, "yes".into()).await;
+    };
+    tokio::spawn(answering);
+    let tell = async |id: String| {
+        // A server may not know yet that somebody listens elsewhere.
+        let since = Instant::now();
+        loop {
+            match ours.ask(&host, id.clone().into(), SOON).await {
+                Ok(_) => return Ok::<_, LinkError>(()),
+                Err(error) => assert!(since.elapsed() < SOON, "{error}"),
+            }
+        }
+    };
+    open_leg(&ours, inner, tell).await.unwrap();
+    (gateway, far)
+}
+
+#[tokio::test]
+async fn a_leg_carries_both_ways_and_a_slow_reader_slows_the_writer() {
+    let cluster = Cluster::start(3);
+    let (mut near, mut far) = leg(&cluster).await;
+    near.write_all(b"hello").await.unwrap();
+    let mut hello = [0; 5];
+    soon("word", far.read_exact(&mut hello)).await.unwrap();
+    assert_eq!(&hello, b"hello");
+
+    // Far more than may be on its way: the writer waits, and nothing is lost.
+    let sent: Vec<u8> = (0..8_u32 << 20).map(|it| (it % 251) as u8).collect();
+    let wanted = sent.clone();
+    let (mut from, mut to) = far.into_split();
+    let writing = tokio::spawn(async move { to.write_all(&sent).await.map(|()| to) });
+    let stuck = tokio::time::timeout(Duration::from_secs(2), async {
+        loop {
+            if writing.is_finished() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert!(stuck.await.is_err(), "all of it was taken, and nobody has read");
+    let mut received = vec![0; wanted.len()];
+    soon("bytes", near.read_exact(&mut received)).await.unwrap();
+    assert!(received == wanted);
+    let to = soon("end of writing", writing).await.unwrap().unwrap();
+
+    // One end is closed: so is the other.
+    drop(to);
+    drop(near);
+    soon("end", from.read(&mut [0; 1])).await.unwrap();
+}
