@@ -21,6 +21,14 @@ pub const PENDING_PER_CONN_MAX: usize = 1024;
 /// Prompts waiting behind the running turn of a session.
 pub const QUEUE_MAX: usize = 32;
 
+/// Prompts with a key that a session remembers, and how long a key may be. Who says a prompt again does
+/// so within moments of losing its connection: a few would do.
+pub const KEYS_MAX: usize = 32;
+pub const KEY_BYTES_MAX: usize = 128;
+
+/// An outcome that is kept with its key: a stop reason and some figures are a few hundred bytes.
+pub const KEYED_OUTCOME_BYTES_MAX: usize = 4 * 1024;
+
 /// Requests that wait for a session's agent to wake.
 pub const PARKED_MAX: usize = 256;
 

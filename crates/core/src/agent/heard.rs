@@ -302,7 +302,7 @@ impl Hub {
             Waiting::Prompt(session, turn) => {
                 let session = self.sessions.get(session)?;
                 let driver = session.driver()?;
-                let request = session.subscribers.get(&driver)?.owed.get(turn)?;
+                let request = session.subscribers.get(&driver)?.owed.get(turn)?.first()?;
                 return Some((driver, request.clone()));
             }
             _ => {}

@@ -1,13 +1,12 @@
 //! Delivery: events that left the gate, and events read back from the journal, reach subscribers.
 
 use super::{Phase, render::Rendering};
-use crate::peer::error_frame;
+use crate::peer::outcome_frame;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
-    log::{Body, Effect, Event, Released},
+    log::{Body, Effect, Event, Outcome, Released},
 };
 use bytes::Bytes;
-use jackfield_wire::Frame;
 use std::ops::Bound;
 
 impl Hub {
@@ -209,22 +208,12 @@ impl Hub {
         subscriber.is_some_and(|it| it.owed.contains_key(&turn))
     }
 
-    fn answer_turn(
-        &mut self,
-        id: &SessionId,
-        conn: ConnId,
-        turn: u64,
-        outcome: &crate::log::Outcome,
-    ) {
+    fn answer_turn(&mut self, id: &SessionId, conn: ConnId, turn: u64, outcome: &Outcome) {
         let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
-        let Some(request) = subscriber.and_then(|it| it.owed.remove(&turn)) else { return };
-        let text = match outcome {
-            crate::log::Outcome::Stopped(result) => Frame::result_for(&request, result.as_str()),
-            crate::log::Outcome::Failed(error) | crate::log::Outcome::Interrupted(error) => {
-                error_frame(&request, error.as_str())
-            }
-        };
-        self.finish_request(conn, &request);
-        self.send(conn, text.bytes().clone());
+        let requests = subscriber.and_then(|it| it.owed.remove(&turn));
+        for request in requests.into_iter().flatten() {
+            self.finish_request(conn, &request);
+            self.send(conn, outcome_frame(&request, outcome).bytes().clone());
+        }
     }
 }

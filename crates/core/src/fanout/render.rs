@@ -4,7 +4,7 @@
 
 use crate::{
     SessionId,
-    log::{Body, Event},
+    log::{Body, Event, key_of},
 };
 use bytes::Bytes;
 use jackfield_wire::Frame;
@@ -42,7 +42,7 @@ impl<'a> Rendering<'a> {
             return frame.clone();
         }
         let render = || match Frame::parse(frame.clone()) {
-            Ok(parsed) => with_seq(&parsed, self.event),
+            Ok(parsed) => with_seq(&parsed, self.event, None),
             Err(_) => frame.clone(),
         };
         self.said.get_or_init(render).clone()
@@ -66,8 +66,8 @@ impl<'a> Rendering<'a> {
 }
 
 /// The seq, the time and the turn, and whether the words came after its end: with these, what is
-/// heard is the fact of the log again.
-fn with_seq(frame: &Frame, event: &Event) -> Bytes {
+/// heard is the fact of the log again. A prompt's key tells whoever said it that it is theirs.
+fn with_seq(frame: &Frame, event: &Event, key: Option<&str>) -> Bytes {
     let (seq, at) = (event.seq.0, event.at.0);
     let (turn, late) = match event.body {
         Body::Said { turn, late, .. } => (turn, late),
@@ -75,7 +75,8 @@ fn with_seq(frame: &Frame, event: &Event) -> Bytes {
         _ => unreachable!("only words are heard as ACP"),
     };
     let late = if late { r#","late":true"# } else { "" };
-    let meta = format!(r#"{{"seq":{seq},"at":{at},"turn":{turn}{late}}}"#);
+    let key = key.map(|it| format!(r#","key":{}"#, Value::from(it))).unwrap_or_default();
+    let meta = format!(r#"{{"seq":{seq},"at":{at},"turn":{turn}{late}{key}}}"#);
     frame.with_meta(&meta).bytes().clone()
 }
 
@@ -86,13 +87,14 @@ fn user_chunks(session: &SessionId, event: &Event, prompt: &Bytes, aware: bool) 
     // Blocks are carried, not rebuilt: a client may know more of them than we do.
     let blocks: Option<Vec<&RawValue>> =
         params.get("prompt").and_then(|it| serde_json::from_str(it.get()).ok());
+    let key = key_of(&frame).ok().flatten();
     let chunk = |content: &RawValue| {
         let params = format!(
             r#"{{"sessionId":{},"update":{{"sessionUpdate":"user_message_chunk","content":{content}}}}}"#,
             Value::from(&**session),
         );
         let frame = Frame::notification("session/update", &params);
-        if aware { with_seq(&frame, event) } else { frame.bytes().clone() }
+        if aware { with_seq(&frame, event, key.as_deref()) } else { frame.bytes().clone() }
     };
     blocks.into_iter().flatten().map(chunk).collect()
 }

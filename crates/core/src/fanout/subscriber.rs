@@ -22,8 +22,9 @@ pub(crate) struct Subscriber {
     pub(crate) observer: bool,
     /// Hears every event as the log has it, and nothing else of the session.
     pub(crate) facts: bool,
-    /// Turns this client began, and the request id under which it waits for each.
-    pub(crate) owed: BTreeMap<u64, Box<str>>,
+    /// Turns this client began, and the request ids under which it waits for each: it may have said
+    /// the same prompt more than once.
+    pub(crate) owed: BTreeMap<u64, Vec<Box<str>>>,
     /// Answers that must not overtake the events before them.
     deferred: VecDeque<(Seq, Bytes)>,
 }

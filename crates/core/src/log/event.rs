@@ -3,6 +3,7 @@
 use super::Json;
 use crate::{Seq, SessionId, Time};
 use jackfield_wire::Frame;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +70,8 @@ pub enum Body {
 }
 
 /// How a turn ended. Each carries what the asking client is answered with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The agent's result, with its stop reason.
     Stopped(Json),

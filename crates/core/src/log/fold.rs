@@ -1,7 +1,7 @@
 //! One fold from events to what is known of a session. Recovery, listing and the live hub use it
 //! alike, so they cannot disagree.
 
-use super::{Body, Event, Json, Outcome, Rung};
+use super::{Body, Event, Json, Keys, Outcome, Rung};
 use crate::{Seq, Time};
 use bytes::Bytes;
 use jackfield_wire::{Frame, redact};
@@ -48,6 +48,9 @@ pub struct State {
     /// The last number given to a prompt that had to wait, and those that still do.
     pub prompts: u64,
     pub queue: BTreeMap<u64, Queued>,
+    /// The last prompts that had a key.
+    #[serde(skip_serializing_if = "Keys::is_empty")]
+    pub keys: Keys,
     /// Rules learned in this session, as the policy writes them.
     pub rules: Vec<Json>,
     /// What the agent last did without asking although a rule wants it asked.
@@ -121,6 +124,7 @@ impl Default for State {
             open_asks: BTreeSet::new(),
             prompts: 0,
             queue: BTreeMap::new(),
+            keys: Keys::default(),
             rules: Vec::new(),
             unasked: None,
             unseeded: false,
@@ -196,24 +200,21 @@ impl State {
             }
             Body::Queued { prompt, by, frame } => {
                 self.prompts = *prompt;
+                self.keys.queued(frame, *prompt);
                 let (seq, by, frame) = (event.seq.0, by.clone(), frame.clone());
                 let queued = Queued { seq, at, by, frame };
                 self.queue.insert(*prompt, queued);
             }
-            Body::Withdrawn { prompt, .. } => drop(self.queue.remove(prompt)),
+            Body::Withdrawn { prompt, why } => {
+                self.keys.withdrawn(*prompt, why);
+                self.queue.remove(prompt);
+            }
             Body::Prompted { turn, frame, prompt, .. } => {
-                if let Some(prompt) = prompt {
-                    self.queue.remove(prompt);
-                }
-                if self.hint.is_none() {
-                    self.hint = first_line(frame);
-                }
-                self.turns = *turn;
-                self.open_turn = Some(*turn);
-                self.closed = false;
+                self.fold_prompt(*turn, frame, *prompt);
                 return if prompt.is_some() { Worth::Now } else { Worth::Nothing };
             }
-            Body::Ended { outcome, .. } => {
+            Body::Ended { turn, outcome } => {
+                self.keys.ended(*turn, outcome);
                 self.open_turn = None;
                 self.unseeded &= !went_well(outcome);
                 return Worth::ALittleLater;
@@ -236,8 +237,22 @@ impl State {
         Worth::Now
     }
 
+    fn fold_prompt(&mut self, turn: u64, frame: &Json, prompt: Option<u64>) {
+        if let Some(prompt) = prompt {
+            self.queue.remove(&prompt);
+        }
+        self.keys.began(frame, prompt, turn);
+        if self.hint.is_none() {
+            self.hint = first_line(frame);
+        }
+        self.turns = turn;
+        self.open_turn = Some(turn);
+        self.closed = false;
+    }
+
     fn fold_import(&mut self) {
         self.queue.clear();
+        self.keys.clear();
         self.closed = false;
     }
 
@@ -251,6 +266,7 @@ impl State {
         let whole = self.open_turn.is_none();
         self.forked = Some(Origin { session: from.clone(), seq: seq.0, whole, agent_session });
         self.queue.clear();
+        self.keys.clear();
         self.closed = false;
     }
 

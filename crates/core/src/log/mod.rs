@@ -6,6 +6,7 @@ mod event;
 mod fold;
 mod gate;
 mod json;
+mod keys;
 mod texts;
 
 pub use decode::BadLine;
@@ -14,4 +15,6 @@ pub(crate) use fold::first_line;
 pub use fold::{Origin, Queued, State, Worth};
 pub use gate::{Effect, Gate, Released};
 pub use json::Json;
+pub(crate) use keys::{CANCELLED, key_of};
+pub use keys::{Keyed, Keys};
 pub use texts::Texts;

@@ -1,6 +1,6 @@
 //! One connection: what it announced, what it waits for, what it was asked.
 
-use crate::{AgentId, ConnId, Hub, Launch, SessionId, session::Fallen};
+use crate::{AgentId, ConnId, Hub, Launch, SessionId, log::Outcome, session::Fallen};
 use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -91,6 +91,14 @@ impl Conn {
 pub(crate) fn error_frame(id: &str, error: &str) -> Frame {
     let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
     Frame::parse_str(&text).expect("an id and an error object make a response")
+}
+
+/// The answer to a prompt: how its turn ended.
+pub(crate) fn outcome_frame(id: &str, outcome: &Outcome) -> Frame {
+    match outcome {
+        Outcome::Stopped(result) => Frame::result_for(id, result.as_str()),
+        Outcome::Failed(error) | Outcome::Interrupted(error) => error_frame(id, error.as_str()),
+    }
 }
 
 impl Hub {

@@ -5,5 +5,5 @@ mod conn;
 mod control;
 mod handshake;
 
-pub(crate) use conn::{Conn, Issued, Route, error_frame};
+pub(crate) use conn::{Conn, Issued, Route, error_frame, outcome_frame};
 pub(crate) use handshake::{agent_hello, with_seq};

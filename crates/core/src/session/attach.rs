@@ -105,9 +105,7 @@ impl Hub {
         for (conn, frame) in session.parked {
             self.answer(conn, frame.id().expect("parked requests have ids"), Err(fault));
         }
-        for (conn, request) in
-            session.queue.into_iter().filter_map(|it| Some((it.conn, it.request?)))
-        {
+        for (conn, request) in session.queue.into_iter().flat_map(|it| it.waiters) {
             self.answer(conn, &request, Err(fault));
         }
     }
@@ -125,7 +123,7 @@ impl Hub {
         if let Some(it) = self.conns.get_mut(&conn) {
             it.attached.remove(id);
         }
-        for request in subscriber.owed.values() {
+        for request in subscriber.owed.values().flatten() {
             self.answer(conn, request, Err(fault));
         }
         for text in subscriber.into_deferred() {

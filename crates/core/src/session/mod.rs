@@ -9,6 +9,7 @@ mod fallback;
 mod fork;
 mod import;
 mod journal;
+mod keyed;
 mod ladder;
 mod list;
 mod liveness;

@@ -6,7 +6,7 @@
 use super::{Session, Stage, list::rfc3339};
 use crate::{
     ConnId, Hub, SessionId,
-    log::{Body, Json, Queued, first_line},
+    log::{Body, CANCELLED, Json, Queued, first_line, key_of},
     peer::Route,
 };
 use jackfield_wire::{Fault, Frame};
@@ -16,15 +16,26 @@ use std::sync::Arc;
 /// A prompt on its way to the agent.
 #[derive(Debug)]
 pub(crate) struct Prompt {
+    /// Whose it is.
     pub(crate) conn: ConnId,
-    /// Under which its client waits for the answer; nobody does for one that was held.
-    pub(crate) request: Option<Box<str>>,
+    /// Who waits for the answer, each under a request of its own; nobody does for one that was held.
+    pub(crate) waiters: Vec<(ConnId, Box<str>)>,
     pub(crate) by: Arc<str>,
     pub(crate) frame: Frame,
     /// Its number in the log, if it has to wait.
     pub(crate) number: Option<u64>,
     /// It goes before those that do not steer.
-    steers: bool,
+    pub(super) steers: bool,
+}
+
+impl Prompt {
+    /// One that an earlier daemon left, for whoever has it run after all.
+    pub(super) fn held(conn: ConnId, number: u64, queued: Queued) -> Prompt {
+        let Queued { by, frame, .. } = queued;
+        let frame = Frame::parse(frame.bytes().clone()).expect("it was a frame when it came");
+        let number = Some(number);
+        Prompt { conn, waiters: Vec::new(), by, frame, number, steers: false }
+    }
 }
 
 impl Session {
@@ -34,7 +45,7 @@ impl Session {
     }
 
     /// Whether a prompt of this number is on its way, as opposed to held.
-    fn is_queued(&self, number: u64) -> bool {
+    pub(super) fn is_queued(&self, number: u64) -> bool {
         self.queue.iter().any(|it| it.number == Some(number))
     }
 
@@ -54,15 +65,20 @@ impl Hub {
     pub(crate) fn on_prompt(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let session_id = self.session_of(frame)?;
         let session = &self.sessions[&session_id];
+        let key = key_of(frame).map_err(|why| Fault::InvalidParams { why })?;
+        if let Some(known) = key.and_then(|it| session.state.keys.find(&it).cloned()) {
+            self.prompt_known(&session_id, conn, id, &known);
+            return Ok(());
+        }
         if self.config.limits.queue_max <= session.state.queue.len() {
             return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
         }
         let (free, runs) = (session.is_free(), session.turn.is_some());
         let Some(it) = self.conns.get_mut(&conn) else { return Err(Fault::Stopping) };
         it.requests.insert(id.into(), Route::Turn(session_id.clone()));
-        let (by, request) = (it.shown(conn), Some(id.into()));
+        let (by, waiters) = (it.shown(conn), vec![(conn, id.into())]);
         let steers = runs && steers(frame);
-        let mut prompt = Prompt { conn, request, by, frame: frame.clone(), number: None, steers };
+        let mut prompt = Prompt { conn, waiters, by, frame: frame.clone(), number: None, steers };
         if !free {
             prompt.number = Some(self.write_queued(&session_id, &prompt));
         }
@@ -90,13 +106,19 @@ impl Hub {
         self.sessions.get_mut(id)?.queue.pop_front()
     }
 
-    /// A prompt will not run: the log says why, then its client is answered.
-    fn withdraw(&mut self, id: &SessionId, prompt: &Prompt, why: &str, answer: Option<&Frame>) {
+    /// A prompt will not run: the log says why, then whoever waits for it is answered.
+    fn withdraw(
+        &mut self,
+        id: &SessionId,
+        prompt: &Prompt,
+        why: &str,
+        answer: impl Fn(&str) -> Frame,
+    ) {
         if let Some(number) = prompt.number {
             self.append(id, Body::Withdrawn { prompt: number, why: why.into() });
         }
-        if let Some(answer) = answer {
-            self.answer_in(id, prompt.conn, answer);
+        for (conn, request) in &prompt.waiters {
+            self.answer_in(id, *conn, &answer(request));
         }
     }
 
@@ -105,8 +127,7 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let cancelled = r#"{"stopReason":"cancelled"}"#;
         for prompt in std::mem::take(&mut session.queue) {
-            let answer = prompt.request.as_ref().map(|it| Frame::result_for(it, cancelled));
-            self.withdraw(id, &prompt, "the session was cancelled", answer.as_ref());
+            self.withdraw(id, &prompt, CANCELLED, |it| Frame::result_for(it, cancelled));
         }
         self.stop_turn(id);
     }
@@ -114,11 +135,12 @@ impl Hub {
     /// A client withdraws a prompt of its own: out of the queue, or off the agent.
     pub(crate) fn withdraw_own(&mut self, id: &SessionId, conn: ConnId, request: &str) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let is_it = |it: &Prompt| it.conn == conn && it.request.as_deref() == Some(request);
+        let waits = |it: &(ConnId, Box<str>)| it.0 == conn && &*it.1 == request;
+        let is_it = |it: &Prompt| it.waiters.iter().any(waits);
         if let Some(at) = session.queue.iter().position(is_it) {
             let prompt = session.queue.remove(at).expect("found above");
-            let answer = Frame::error_for(request, &Fault::Cancelled);
-            return self.withdraw(id, &prompt, "its client withdrew it", Some(&answer));
+            let why = "its client withdrew it";
+            return self.withdraw(id, &prompt, why, |it| Frame::error_for(it, &Fault::Cancelled));
         }
         if session.runs_for(conn, request) {
             self.stop_turn(id);
@@ -132,11 +154,13 @@ impl Hub {
         let queue = std::mem::take(&mut session.queue);
         let parked = std::mem::take(&mut session.parked);
         for prompt in queue {
-            let answer = prompt.request.as_ref().map(|it| Frame::error_for(it, fault));
             if *fault != Fault::Stopping {
-                self.withdraw(id, &prompt, &fault.to_string(), answer.as_ref());
-            } else if let Some(answer) = answer {
-                self.answer_in(id, prompt.conn, &answer);
+                let why = fault.to_string();
+                self.withdraw(id, &prompt, &why, |it| Frame::error_for(it, fault));
+                continue;
+            }
+            for (conn, request) in &prompt.waiters {
+                self.answer_in(id, *conn, &Frame::error_for(request, fault));
             }
         }
         for (conn, frame) in parked {
@@ -189,8 +213,8 @@ impl Hub {
         }
         let at = session.queue.iter().position(|it| it.number == Some(number));
         if let Some(prompt) = at.and_then(|it| session.queue.remove(it)) {
-            let answer = prompt.request.as_ref().map(|it| Frame::error_for(it, &Fault::Cancelled));
-            self.withdraw(&session_id, &prompt, &why, answer.as_ref());
+            let answer = |it: &str| Frame::error_for(it, &Fault::Cancelled);
+            self.withdraw(&session_id, &prompt, &why, answer);
         } else {
             self.append(&session_id, Body::Withdrawn { prompt: number, why: why.into() });
         }
@@ -216,17 +240,8 @@ impl Hub {
         }
         let numbers: Vec<u64> = held.iter().map(|(number, _)| *number).collect();
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
-        for (number, Queued { by, frame, .. }) in held {
-            let frame = Frame::parse(frame.bytes().clone()).expect("it was a frame when it came");
-            let number = Some(number);
-            session.queue.push_back(Prompt {
-                conn,
-                request: None,
-                by,
-                frame,
-                number,
-                steers: false,
-            });
+        for (number, queued) in held {
+            session.queue.push_back(Prompt::held(conn, number, queued));
         }
         let result = json!({ "released": numbers }).to_string();
         self.answer_in(&session_id, conn, &Frame::result_for(id, &result));

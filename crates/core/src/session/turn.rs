@@ -38,7 +38,7 @@ impl Session {
             .turn
             .as_ref()
             .and_then(|turn| self.subscribers.get(&conn).and_then(|it| it.owed.get(&turn.number)));
-        owed.is_some_and(|it| &**it == request)
+        owed.is_some_and(|it| it.iter().any(|it| &**it == request))
     }
 }
 
@@ -81,9 +81,8 @@ impl Hub {
         if !session.subscribers.contains_key(&driver) {
             self.subscribe(id, driver, Subscriber::new(durable, Phase::Live));
         }
-        let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&driver));
-        if let (Some(subscriber), Some(request)) = (subscriber, prompt.request) {
-            subscriber.owed.insert(turn, request);
+        for (conn, request) in prompt.waiters {
+            self.owe(id, conn, turn, request);
         }
         let (by, frame) = (prompt.by, Json::trusted(prompt.frame.bytes().clone()));
         self.append(id, Body::Prompted { turn, by, prompt: prompt.number, frame });
