@@ -1,13 +1,13 @@
 //! The hub: one input at a time, dispatched to conn, agent or session, leaving outputs in order.
 
 use crate::{
-    AgentId, AskRule, ConnId, Input, Launch, Note, Output, Policies, Seq, SessionId, Time,
-    agent::{Agent, AgentPool, Breaker, Shape, Start},
+    AgentId, Config, ConnId, Input, Note, Output, Seq, SessionId, Time,
+    agent::{Agent, Breaker, Shape, Start},
     id::Names,
-    limits::{self, Limits},
+    limits,
     log::{Body, Event, State, Texts, Worth},
     peer::Conn,
-    session::{Fork, Liveness, Session, Sleep},
+    session::{Fork, Session},
     timer::{Timer, Timers},
 };
 use bytes::Bytes;
@@ -16,26 +16,6 @@ use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
-
-/// What the hub is told once.
-#[derive(Debug, Clone, Default)]
-pub struct Config {
-    /// Agents known by name.
-    pub agents: BTreeMap<Arc<str>, Launch>,
-    /// The agent of a session whose client names none.
-    pub default_agent: Option<Arc<str>>,
-    /// Where session ids are drawn from.
-    pub seed: u64,
-    pub limits: Limits,
-    /// What agents may do without a person being asked, and what they may not do at all.
-    pub policies: Arc<Policies>,
-    /// What happens to asks nobody answers, in sessions that do not say.
-    pub ask_rule: Option<AskRule>,
-    pub sleep: Sleep,
-    pub liveness: Liveness,
-    /// How processes of an agent are kept, by its name.
-    pub pools: BTreeMap<Arc<str>, AgentPool>,
-}
 
 /// A session as the journal holds it: the state at its last durable event.
 #[derive(Debug, Clone)]
@@ -139,7 +119,7 @@ impl Hub {
                 self.on_read(conn, &session, after, &events);
             }
             Input::ReadFailed { conn, session, why, damaged: true, .. } => {
-                self.let_go(&session, conn, &Fault::Internal { why });
+                self.lose_reader(&session, conn, &Fault::Internal { why });
             }
             Input::ReadFailed { conn, session, .. } => {
                 let at = self.now.plus(limits::APPEND_RETRY_MS);
@@ -151,6 +131,8 @@ impl Hub {
             Input::RecallFailed { session, why } => self.on_recall_failed(&session, &why),
             Input::Copied { to, state } => self.on_copied(&to, *state),
             Input::CopyFailed { to, why } => self.on_copy_failed(&to, &why),
+            Input::Adopted { session, state, from } => self.on_adopted(&session, *state, from),
+            Input::LetGo { session } => self.on_let_go(&session),
             Input::PolicyChanged { policies } => self.config.policies = policies,
             Input::Pressure => self.on_pressure(),
             Input::Served { agent, frame } => self.on_served(agent, &frame),
@@ -235,6 +217,7 @@ impl Hub {
                 Timer::ReadRetry(session, conn) => self.read_on(&session, conn),
                 Timer::Silence(session) => self.on_silence(&session),
                 Timer::Idle(session) => self.on_idle(&session),
+                Timer::Unattended(session) => self.on_unattended(&session),
                 Timer::WarmIdle(agent) => self.on_warm_idle(agent),
                 Timer::Warm => self.warm_up(),
                 Timer::StopGrace => self.stop_agents(),
@@ -282,7 +265,8 @@ impl Hub {
             return;
         }
         if self.agents.is_empty() {
-            let written = self.sessions.values().all(|it| it.gate.is_clear());
+            let goes = |it: &Session| it.leaving.is_some() && !it.is_opening();
+            let written = self.sessions.values().all(|it| it.gate.is_clear() && !goes(it));
             if written && self.forks.is_empty() {
                 self.summarize_all();
                 self.stopped = true;

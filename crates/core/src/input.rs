@@ -45,6 +45,11 @@ pub enum Input {
     Copied { to: SessionId, state: Box<State> },
     /// [`crate::Output::Copy`] failed; nothing of the copy is left.
     CopyFailed { to: SessionId, why: String },
+    /// This hub owns a session from now on: `state` is what the fold over its log gives, its last
+    /// event included. `from` is the host that had it, if another one had.
+    Adopted { session: SessionId, state: Box<State>, from: Option<Arc<str>> },
+    /// This hub is to own a session no longer; answered with [`crate::Output::LetGone`].
+    LetGo { session: SessionId },
     /// What the driver was asked to serve with [`crate::Output::Serve`]: the answer, under the
     /// agent's own id.
     Served { agent: AgentId, frame: Frame },

@@ -13,6 +13,7 @@
 
 mod agent;
 pub mod bus;
+mod config;
 mod fanout;
 mod gauges;
 pub mod hub;
@@ -28,8 +29,9 @@ mod session;
 mod timer;
 
 pub use agent::AgentPool;
+pub use config::Config;
 pub use gauges::{Gauges, Process};
-pub use hub::{Config, Hub, Recovered};
+pub use hub::{Hub, Recovered};
 pub use id::{AgentId, ConnId, Seq, SessionId, Time};
 pub use input::{AppendFailure, Exit, Input};
 pub use jackfield_policy::Policies;

@@ -102,6 +102,10 @@ pub const RESTART_BACKOFF_MS: u64 = 100;
 /// The pause before a start doubles so often, and no further: to six seconds.
 pub const RESTART_DOUBLINGS_MAX: usize = 6;
 
+/// A session that sleeps and that nobody listens to is let go after so long, where it need not be kept:
+/// a client that was cut off is back by then, and one that had it adopted has attached.
+pub const UNATTENDED_MS: u64 = 10_000;
+
 /// First pause before an append that failed is tried again; it doubles up to the second figure.
 pub const APPEND_RETRY_MS: u64 = 100;
 pub const APPEND_RETRY_MS_MAX: u64 = 10_000;

@@ -27,6 +27,9 @@ pub enum Output {
     Copy { from: SessionId, upto: Seq, to: SessionId, last: Event },
     /// Remove the session's stream.
     Delete { session: SessionId },
+    /// The hub has forgotten this session, because of [`crate::Input::LetGo`] or because nobody needs
+    /// it here: its agent has ended and all of it is written. Somebody else may own it from now on.
+    LetGone { session: SessionId },
     /// A message for a client.
     ToClient { conn: ConnId, text: Bytes },
     /// Nothing more will come for this client: send what is queued and hang up; answer with
@@ -106,6 +109,14 @@ pub enum Note {
     SessionImported {
         session: SessionId,
         events: u64,
+    },
+    /// `from` is the host that had it.
+    SessionAdopted {
+        session: SessionId,
+        from: Option<Arc<str>>,
+    },
+    SessionLetGo {
+        session: SessionId,
     },
     TurnStarted {
         session: SessionId,

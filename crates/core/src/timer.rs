@@ -26,6 +26,8 @@ pub(crate) enum Timer {
     Silence(SessionId),
     /// This session's agent may not have been used in it for long.
     Idle(SessionId),
+    /// Nobody may have needed this session here for a while.
+    Unattended(SessionId),
     /// Nobody may have taken this warm process for long.
     WarmIdle(AgentId),
     /// The pause before a warm process is started again is over.

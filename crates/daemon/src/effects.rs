@@ -124,6 +124,7 @@ impl Effects {
                 self.chunks.failed(&session);
                 self.port.delete(session);
             }
+            Output::LetGone { session } => drop(self.epochs.remove(&session)),
             Output::ToClient { conn, text } => self.tell_client(conn, text),
             Output::CloseClient { conn } => {
                 if let Some(handle) = self.conns.get_mut(&conn) {

@@ -68,6 +68,10 @@ pub(crate) fn note(note: &Note) {
         Note::SessionImported { session, events } => {
             tracing::info!(%session, events, "session imported");
         }
+        Note::SessionAdopted { session, from } => {
+            tracing::info!(%session, from = from.as_deref(), "session adopted");
+        }
+        Note::SessionLetGo { session } => tracing::info!(%session, "session let go"),
         Note::TurnStarted { session, turn } => tracing::debug!(%session, turn, "turn started"),
         Note::TurnEnded { session, turn, how, .. } => {
             tracing::debug!(%session, turn, how, "turn ended");

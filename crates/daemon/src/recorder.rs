@@ -41,6 +41,9 @@ impl Recorder {
             Input::Durable { session, upto } => {
                 writeln!(line, "{} durable {session} {}", now.0, upto.0)
             }
+            Input::Adopted { session, from, .. } => {
+                writeln!(line, "{} adopted {session} from {from:?}", now.0)
+            }
             Input::ClientWrote { conn, bytes } => writeln!(line, "{} wrote {conn} {bytes}", now.0),
             other => writeln!(line, "{} {other:?}", now.0),
         };

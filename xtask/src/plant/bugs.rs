@@ -174,8 +174,9 @@ pub(super) const BUGS: &[Bug] = &[
             session.restarts",
             "        let driver = turn.driver;
         if let Outcome::Stopped(result) = &outcome
-            && let Some(request) =
+            && let Some(owed) =
                 session.subscribers.get_mut(&driver).and_then(|it| it.owed.remove(&number))
+            && let Some(request) = owed.into_iter().next()
         {
             let result = result.as_str().to_owned();
             self.answer(driver, &request, Ok(&result));
@@ -236,9 +237,9 @@ pub(super) const BUGS: &[Bug] = &[
             return session.queue.pop_front();
         }
         let it = session.queue.front()?;
-        let (conn, request, by) = (it.conn, it.request.clone(), it.by.clone());
+        let (conn, waiters, by) = (it.conn, it.waiters.clone(), it.by.clone());
         let (frame, number, steers) = (it.frame.clone(), it.number, it.steers);
-        Some(Prompt { conn, request, by, frame, number, steers })",
+        Some(Prompt { conn, waiters, by, frame, number, steers })",
         )],
     },
     Bug {
@@ -381,8 +382,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "prompts that are released run the last first",
         edits: &[edit(
             QUEUE,
-            "        for (number, Queued { by, frame, .. }) in held {",
-            "        for (number, Queued { by, frame, .. }) in held.into_iter().rev() {",
+            "        for (number, queued) in held {",
+            "        for (number, queued) in held.into_iter().rev() {",
         )],
     },
     Bug {
@@ -390,9 +391,9 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "the log does not say that a cancelled prompt will not run",
         edits: &[edit(
             QUEUE,
-            "            self.withdraw(id, &prompt, \"the session was cancelled\", answer.as_ref());",
-            "            if let Some(answer) = answer {
-                self.answer_in(id, prompt.conn, &answer);
+            "            self.withdraw(id, &prompt, CANCELLED, |it| Frame::result_for(it, cancelled));",
+            "            for (conn, request) in &prompt.waiters {
+                self.answer_in(id, *conn, &Frame::result_for(request, cancelled));
             }",
         )],
     },

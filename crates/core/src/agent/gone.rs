@@ -81,6 +81,7 @@ impl Hub {
         let waking = matches!(session.stage, Stage::Waking(_));
         session.stage = Stage::Asleep;
         let turn = session.turn.as_ref().map(|it| it.number);
+        self.is_unattended(id);
         if end.cause != Cause::Asked || turn.is_some() {
             let status = end.exit.status.as_str().into();
             let stderr = end.exit.stderr.as_str().into();

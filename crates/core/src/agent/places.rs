@@ -83,7 +83,9 @@ impl Hub {
             Start::Hello(conn, _) => self.conns.contains_key(conn),
             Start::Session(id) => self.sessions.get(id).is_some_and(|it| match it.stage {
                 Stage::Opening(_) => it.agent.is_none(),
-                Stage::Asleep => !it.queue.is_empty() || !it.parked.is_empty(),
+                Stage::Asleep => {
+                    it.leaving.is_none() && (!it.queue.is_empty() || !it.parked.is_empty())
+                }
                 Stage::Importing(_) | Stage::Waking(_) | Stage::Bound => false,
             }),
         }

@@ -189,6 +189,10 @@ impl Hub {
     pub(crate) fn leave(&mut self, agent: AgentId, id: &SessionId, theirs: &str) {
         let Some(it) = self.agents.get_mut(&agent) else { return };
         if it.stopping || it.seats.is_alone(id) {
+            if self.sessions.get(id).is_some_and(|it| it.leaving.is_some()) {
+                // Its end may come when nobody here knows the session any more.
+                self.want_nothing(agent, id);
+            }
             return self.stop_agent(agent);
         }
         it.seats.stand(&Seat::Session(id.clone()));
@@ -220,7 +224,9 @@ impl Hub {
             } else {
                 works |= matches!(waiting, Waiting::Prompt(..));
             }
-            if let Waiting::Client { conn, id: theirs, .. } = waiting {
+            if let Waiting::Client { conn, id: theirs, .. } = waiting
+                && !self.is_left_to_ask_again(id, conn, &theirs)
+            {
                 self.answer_in(id, conn, &Frame::error_for(&theirs, &fault));
             }
         }

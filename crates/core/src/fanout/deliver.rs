@@ -21,6 +21,7 @@ impl Hub {
             }
         }
         self.ease_agent(id);
+        self.on_all_written(id);
         self.after_stop();
     }
 

@@ -111,6 +111,7 @@ fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
         Body::Opened { .. }
         | Body::Forked { .. }
         | Body::Imported { .. }
+        | Body::Moved { .. }
         | Body::Bound { .. }
         | Body::Unasked { .. }
         | Body::Configured { .. }
@@ -137,6 +138,12 @@ fn addressed(method: &str, session: &SessionId, event: &Event) -> Bytes {
 pub(crate) fn cancel_notice(request: u64) -> Bytes {
     let params = format!(r#"{{"requestId":{request}}}"#);
     Frame::notification("$/cancel_request", &params).bytes().clone()
+}
+
+/// Tells a leg that a session is not here any more.
+pub(crate) fn moved_notice(session: &SessionId) -> Bytes {
+    let params = json!({ "sessionId": &**session }).to_string();
+    Frame::notification("_jackfield/moved", &params).bytes().clone()
 }
 
 /// The answer to an attach: how far the log reaches.

@@ -52,6 +52,7 @@ struct Fields<'a> {
     status: Option<Arc<str>>,
     stderr: Option<Arc<str>>,
     from: Option<Arc<str>>,
+    to: Option<Arc<str>>,
     why: Option<Arc<str>>,
     phase: Option<Arc<str>>,
     waits: Option<Arc<str>>,
@@ -99,6 +100,11 @@ impl Fields<'_> {
                 params: slice(self.params)?,
             },
             "imported" => Body::Imported { from: self.from.clone()? },
+            "moved" => Body::Moved {
+                from: self.from.clone()?,
+                to: self.to.clone(),
+                why: self.why.clone()?,
+            },
             "bound" => Body::Bound {
                 rung: Rung::named(self.rung.as_deref()?)?,
                 setup: slice(self.setup)?,
@@ -189,6 +195,9 @@ mod tests {
         let params = json(r#"{"cwd":"/y"}"#);
         round_trip(Body::Forked { from: "s-1".into(), seq: Seq(9), cwd: "/y".into(), params });
         round_trip(Body::Imported { from: "s-1".into() });
+        let (from, why): (Arc<str>, Arc<str>) = ("west".into(), "it was lost".into());
+        round_trip(Body::Moved { from: from.clone(), to: Some("east".into()), why: why.clone() });
+        round_trip(Body::Moved { from, to: None, why });
         let tried = json(r#"[{"rung":"resumed","why":"no"}]"#);
         let (rung, setup) = (Rung::Reseeded, json("{}"));
         round_trip(Body::Bound { rung, setup, agent_session: Some("8".into()), tried });

@@ -35,6 +35,13 @@ impl Line<'_> {
             Body::Imported { from } => {
                 self.is("imported").text("from", from);
             }
+            Body::Moved { from, to, why } => {
+                self.is("moved").text("from", from);
+                if let Some(to) = to {
+                    self.text("to", to);
+                }
+                self.text("why", why);
+            }
             Body::Bound { rung, setup, agent_session, tried } => {
                 self.is("bound").text("rung", rung.as_str()).json("setup", setup);
                 if let Some(agent_session) = agent_session {

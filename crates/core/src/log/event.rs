@@ -32,6 +32,8 @@ pub enum Body {
     Forked { from: SessionId, seq: Seq, cwd: String, params: Json },
     /// These events were brought from elsewhere, where the session had this name.
     Imported { from: SessionId },
+    /// Another host has the session from now on: `to`, if it has a name, because of `why`.
+    Moved { from: Arc<str>, to: Option<Arc<str>>, why: Arc<str> },
     /// A new agent process took the session over, or could not. `agent_session` is there where the
     /// agent knows it by another name from now on; `tried` are the rungs that did not hold, each
     /// with its reason.
@@ -173,6 +175,7 @@ impl Body {
             Body::Gone { stderr, .. } => stderr.len(),
             Body::Forked { params, .. } => params.bytes().len(),
             Body::Imported { .. }
+            | Body::Moved { .. }
             | Body::Withdrawn { .. }
             | Body::Cancelled { .. }
             | Body::Quiet { .. }

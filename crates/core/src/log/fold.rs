@@ -191,7 +191,10 @@ impl State {
                 self.params = params.clone();
             }
             Body::Imported { .. } => self.fold_import(),
-            Body::Bound { rung: Rung::Failed, .. } | Body::Gone { .. } | Body::Slept { .. } => {}
+            Body::Bound { rung: Rung::Failed, .. }
+            | Body::Moved { .. }
+            | Body::Gone { .. }
+            | Body::Slept { .. } => {}
             Body::Bound { rung, setup, agent_session, .. } => {
                 self.fold_bound(*rung, setup, agent_session.as_ref());
             }

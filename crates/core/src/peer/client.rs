@@ -1,7 +1,9 @@
 //! What clients say, sorted by the method table: to the hub itself, to an agent, or back to an ask.
 
 use super::{Issued, Route};
-use crate::{AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, log::Effect};
+use crate::{
+    AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, fanout::moved_notice, log::Effect,
+};
 use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
 
 impl Hub {
@@ -28,11 +30,26 @@ impl Hub {
             let refused = Frame::error_for(&id, &fault);
             return self.send(conn, refused.bytes().clone());
         }
-        let outcome =
-            if self.stopping { Err(Fault::Stopping) } else { self.serve(conn, &id, frame) };
-        if let Err(fault) = outcome {
-            self.answer(conn, &id, Err(&fault));
+        let outcome = match self.too_late_for(frame) {
+            Some(session) if self.is_left_to_ask_again(&session, conn, &id) => return,
+            Some(session) => Err(Fault::Fenced { session: session.to_string() }),
+            None if self.stopping => Err(Fault::Stopping),
+            None => self.serve(conn, &id, frame),
+        };
+        match outcome {
+            Ok(()) => {}
+            Err(Fault::SessionNotFound { session }) if self.seeks(conn, frame) => {
+                self.finish_request(conn, &id);
+                self.send(conn, moved_notice(&session.into()));
+            }
+            Err(fault) => self.answer(conn, &id, Err(&fault)),
         }
+    }
+
+    /// Whether a session that is not here may be elsewhere, and a gateway will look. What is being
+    /// imported on this connection is nowhere else.
+    fn seeks(&self, conn: ConnId, frame: &Frame) -> bool {
+        self.is_leg(conn) && frame.method().as_deref() != Some("_jackfield/import")
     }
 
     /// Starts serving a request. An error is the answer; otherwise the answer comes when it comes.
@@ -127,6 +144,7 @@ impl Hub {
         match frame.method().as_deref() {
             Some("$/cancel_request") => return self.on_cancel_request(conn, frame),
             Some("_jackfield/connect") => return drop(self.on_connect(conn, frame)),
+            Some("_jackfield/leg") => return self.on_leg(conn),
             _ => {}
         }
         if let Ok(session) = self.session_of(frame) {
@@ -214,8 +232,9 @@ impl Hub {
         let Some(conn) = self.conns.remove(&id) else { return };
         self.finished -= usize::from(conn.finished);
         for session in &conn.attached {
-            if let Some(session) = self.sessions.get_mut(session) {
-                session.subscribers.remove(&id);
+            if let Some(it) = self.sessions.get_mut(session) {
+                it.subscribers.remove(&id);
+                self.is_unattended(session);
             }
         }
         self.refuse_passing(conn.asked.into_values().collect());

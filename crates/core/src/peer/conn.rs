@@ -8,6 +8,7 @@ use std::{
 };
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the client")]
 pub(crate) struct Conn {
     /// What the client sent with `initialize`; agents started for it are told the same.
     pub(crate) hello: Option<Box<str>>,
@@ -15,6 +16,8 @@ pub(crate) struct Conn {
     pub(crate) name: Option<Arc<str>>,
     /// Knows of the hub: hears the seqs of events.
     pub(crate) aware: bool,
+    /// A gateway speaks for it: it is told where a session is not any more, and asks again elsewhere.
+    pub(crate) leg: bool,
     /// And the facts that ACP has no words for.
     pub(crate) notices: bool,
     pub(crate) can: Abilities,
@@ -117,6 +120,10 @@ impl Hub {
         self.finish_request(conn, frame.id().expect("an answer has an id"));
         let text = frame.bytes().clone();
         self.after_log(session, crate::log::Effect::ToClient { conn, text });
+    }
+
+    pub(crate) fn is_leg(&self, conn: ConnId) -> bool {
+        self.conns.get(&conn).is_some_and(|it| it.leg)
     }
 
     pub(crate) fn finish_request(&mut self, conn: ConnId, id: &str) {

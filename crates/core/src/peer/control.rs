@@ -53,6 +53,14 @@ impl Hub {
         Ok(())
     }
 
+    /// Before `initialize`: a gateway speaks for this client. It counts events, whether the client
+    /// does or not.
+    pub(crate) fn on_leg(&mut self, conn: ConnId) {
+        if let Some(it) = self.conns.get_mut(&conn).filter(|it| it.hello.is_none()) {
+            it.leg = true;
+        }
+    }
+
     /// Before `initialize`: which agent this connection's sessions are for, and its environment.
     pub(crate) fn on_connect(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
         let invalid = |why: &str| Fault::InvalidParams { why: why.to_owned() };

@@ -29,7 +29,7 @@ impl Hub {
             it.hello = Some(frame.params().unwrap_or("{}").into());
             it.name = params.pointer("/clientInfo/name").and_then(Value::as_str).map(Into::into);
             let ours = params.pointer("/clientCapabilities/_meta/jackfield");
-            it.aware = ours.is_some();
+            it.aware = ours.is_some() || it.leg;
             it.notices = ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)));
             it.can = abilities(&params);
             it.launch.as_ref()

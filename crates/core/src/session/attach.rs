@@ -1,5 +1,6 @@
 //! Coming to a session that exists: load, resume, attach; and leaving it for good: close, delete.
 
+use super::Fork;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{Phase, Subscriber, attach_notice},
@@ -7,8 +8,9 @@ use crate::{
     peer::with_seq,
 };
 use bytes::Bytes;
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{Fault, Frame, Kind};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// How a client comes to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,13 @@ pub(crate) enum Attach {
     /// Ours: everything after a seq, then the answer, then live; an observer is asked nothing, and
     /// one who wants facts hears events and no ACP.
     After { seq: Seq, observer: bool, facts: bool },
+}
+
+/// Why nobody hears more of a session.
+struct End<'a> {
+    fault: &'a Fault,
+    /// The legs that are told to look elsewhere, where that may help.
+    legs: Option<BTreeSet<ConnId>>,
 }
 
 impl Hub {
@@ -86,58 +95,97 @@ impl Hub {
         Ok(())
     }
 
-    /// Forgets a session that is no longer ours; whoever still waits in it is told.
+    /// Forgets a session that is no longer ours; whoever still waits in it is told. Where it may be
+    /// found elsewhere, legs are told that instead, last of all.
     pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.get(id) else { return };
         let theirs = session.told_as();
         if let Some(agent) = session.agent {
             self.leave(agent, id, &theirs);
         }
-        let Some(session) = self.sessions.remove(id) else { return };
+        let Some(mut session) = self.sessions.remove(id) else { return };
+        let leaving = session.leaving.take();
+        let asked = leaving.as_ref().is_some_and(|it| it.asked);
+        let mut end = End { fault, legs: leaving.map(|it| it.legs) };
         for (conn, subscriber) in session.subscribers {
-            self.dismiss(id, conn, subscriber, fault);
+            self.dismiss(id, conn, subscriber, &mut end);
         }
         // What has not left the gate is younger than what has.
         for (conn, text) in session.gate.unsaid() {
-            self.say_without(conn, text, fault);
+            self.say_without(conn, text, &mut end);
         }
         self.withdraw_asks_of(id);
         for (conn, frame) in session.parked {
-            self.answer(conn, frame.id().expect("parked requests have ids"), Err(fault));
+            self.refuse(conn, frame.id().expect("parked requests have ids"), &mut end);
         }
         for (conn, request) in session.queue.into_iter().flat_map(|it| it.waiters) {
-            self.answer(conn, &request, Err(fault));
+            self.refuse(conn, &request, &mut end);
+        }
+        self.give_up_forks_of(id, &mut end);
+        self.send_away(id, end.legs.unwrap_or_default());
+        if asked {
+            self.outputs.push_back(Output::LetGone { session: id.clone() });
+        }
+    }
+
+    /// A leg asks for its copies again, where the session is then.
+    fn give_up_forks_of(&mut self, id: &SessionId, end: &mut End<'_>) {
+        let asked = self.forks.iter().filter(|(_, it)| it.from == *id);
+        let asked = asked.filter(|(_, it)| self.is_sent_away(it.conn, end));
+        for copy in asked.map(|(to, _)| to.clone()).collect::<Vec<_>>() {
+            let Some(Fork { conn, request, .. }) = self.forks.remove(&copy) else { continue };
+            self.refuse(conn, &request, end);
         }
     }
 
     /// What a client should hear next cannot be read, now or later: it hears no more of the session,
     /// and whatever it waits for is answered.
-    pub(crate) fn let_go(&mut self, id: &SessionId, conn: ConnId, fault: &Fault) {
+    pub(crate) fn lose_reader(&mut self, id: &SessionId, conn: ConnId, fault: &Fault) {
         let session = self.sessions.get_mut(id);
         if let Some(subscriber) = session.and_then(|it| it.subscribers.remove(&conn)) {
-            self.dismiss(id, conn, subscriber, fault);
+            self.dismiss(id, conn, subscriber, &mut End { fault, legs: None });
+            self.is_unattended(id);
         }
     }
 
-    fn dismiss(&mut self, id: &SessionId, conn: ConnId, subscriber: Subscriber, fault: &Fault) {
+    fn dismiss(&mut self, id: &SessionId, conn: ConnId, subscriber: Subscriber, end: &mut End<'_>) {
         if let Some(it) = self.conns.get_mut(&conn) {
             it.attached.remove(id);
         }
+        if let Some(legs) = end.legs.as_mut().filter(|_| self.is_leg(conn)) {
+            legs.insert(conn);
+        }
         for request in subscriber.owed.values().flatten() {
-            self.answer(conn, request, Err(fault));
+            self.refuse(conn, request, end);
         }
         for text in subscriber.into_deferred() {
-            self.say_without(conn, text, fault);
+            self.say_without(conn, text, end);
         }
     }
 
     /// Says what waited for events that will never come: a good answer would not be true any more.
-    fn say_without(&mut self, conn: ConnId, text: Bytes, fault: &Fault) {
-        let good = Frame::parse(text.clone()).ok().filter(|it| it.result().is_some());
-        match good.as_ref().and_then(Frame::id) {
-            Some(id) => self.answer(conn, id, Err(fault)),
+    fn say_without(&mut self, conn: ConnId, text: Bytes, end: &mut End<'_>) {
+        let frame = Frame::parse(text.clone()).ok();
+        let answer = frame.as_ref().filter(|it| it.kind() == Kind::Response);
+        let untrue = answer.filter(|it| it.result().is_some() || self.is_sent_away(conn, end));
+        match untrue.and_then(Frame::id) {
+            Some(id) => self.refuse(conn, id, end),
             None => self.send(conn, text),
         }
+    }
+
+    /// A leg that may find the session elsewhere is told so and not answered; others are answered.
+    fn refuse(&mut self, conn: ConnId, request: &str, end: &mut End<'_>) {
+        if self.is_sent_away(conn, end) {
+            self.finish_request(conn, request);
+            end.legs.get_or_insert_default().insert(conn);
+        } else {
+            self.answer(conn, request, Err(end.fault));
+        }
+    }
+
+    fn is_sent_away(&self, conn: ConnId, end: &End<'_>) -> bool {
+        end.legs.is_some() && self.is_leg(conn)
     }
 
     pub(crate) fn on_control_attach(

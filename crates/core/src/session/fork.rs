@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 /// A copy under way, and who asked for it. Nobody knows the new session yet.
 #[derive(Debug)]
 pub(crate) struct Fork {
-    conn: ConnId,
-    request: Box<str>,
-    from: SessionId,
+    pub(super) conn: ConnId,
+    pub(super) request: Box<str>,
+    pub(super) from: SessionId,
 }
 
 impl Hub {

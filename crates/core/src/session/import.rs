@@ -105,6 +105,7 @@ impl Hub {
         // The summary that comes with this event says that the session is whole.
         self.sessions.get_mut(id).expect("named by import_of").state.importing = false;
         let seq = self.append(id, Body::Imported { from: importing.from });
+        self.is_unattended(id);
         self.note(Note::SessionImported { session: id.clone(), events: seq.0 });
     }
 

@@ -25,7 +25,7 @@ impl Hub {
         }
     }
 
-    fn summarize(&mut self, id: &SessionId) {
+    pub(super) fn summarize(&mut self, id: &SessionId) {
         let session = self.sessions.get_mut(id).expect("the caller found this session");
         if std::mem::take(&mut session.summary_is_due) {
             let (session, upto, summary) =
@@ -39,6 +39,7 @@ impl Hub {
         match why {
             AppendFailure::Fenced => {
                 let held = session.gate.held().count();
+                session.leaving.get_or_insert_default();
                 let fault = Fault::Fenced { session: id.to_string() };
                 self.remove(id, &fault);
                 self.note(Note::SessionFenced { session: id.clone(), held });
@@ -67,6 +68,7 @@ impl Hub {
             let event = event.clone();
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
+        self.sum_up_again(id);
     }
 }
 

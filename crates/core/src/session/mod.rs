@@ -1,5 +1,6 @@
 //! A session: its log, its subscribers, its agent if it has one, its turn if one runs.
 
+mod adopt;
 mod answer;
 mod ask;
 mod attach;
@@ -11,6 +12,7 @@ mod import;
 mod journal;
 mod keyed;
 mod ladder;
+mod leaving;
 mod list;
 mod liveness;
 mod open;
@@ -30,6 +32,7 @@ pub(crate) use attach::Attach;
 pub(crate) use fallback::{Fallen, tell as tell_fallen};
 pub(crate) use fork::Fork;
 pub(crate) use ladder::Waking;
+pub(crate) use leaving::Leaving;
 pub use list::rfc3339;
 pub use liveness::Liveness;
 pub(crate) use open::Opening;
@@ -86,6 +89,8 @@ pub(crate) struct Session {
     /// What its agent does, as far as it tells.
     pub(crate) calls: Calls,
     pub(crate) standing: Standing,
+    /// It is being let go, or was taken away.
+    pub(crate) leaving: Option<Leaving>,
 }
 
 /// Where a session stands with its agent.
@@ -124,6 +129,7 @@ impl Session {
             restarts: Restarts::default(),
             calls: Calls::default(),
             standing: Standing::default(),
+            leaving: None,
         }
     }
 

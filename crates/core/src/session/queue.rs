@@ -252,6 +252,9 @@ impl Hub {
     /// Does what can be done next for a session: wake its agent, serve what is parked, start a turn.
     pub(crate) fn pump(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.leaving.is_some() {
+            return self.let_go_on(id);
+        }
         match (&session.stage, session.agent) {
             (Stage::Asleep, _) => {
                 if !session.queue.is_empty() || !session.parked.is_empty() {

@@ -201,7 +201,9 @@ impl Hub {
         let theirs = session.told_as();
         session.stage = Stage::Asleep;
         session.calls.clear();
-        session.agent.take().map(|agent| (agent, theirs))
+        let agent = session.agent.take();
+        self.is_unattended(id);
+        agent.map(|agent| (agent, theirs))
     }
 
     /// Ends whatever a session does, for good reason.
@@ -221,8 +223,13 @@ impl Hub {
     pub(crate) fn settle_interrupted(&mut self) {
         let ids: Vec<SessionId> = self.sessions.keys().cloned().collect();
         for id in ids {
-            self.settle(&id, "the daemon was restarted", "the daemon ended during the turn");
+            self.settle_here(&id);
+            self.is_unattended(&id);
         }
+    }
+
+    pub(super) fn settle_here(&mut self, id: &SessionId) {
+        self.settle(id, "the daemon was restarted", "the daemon ended during the turn");
     }
 
     /// The log says that something is open, and no agent will ever end it.

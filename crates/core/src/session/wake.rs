@@ -60,7 +60,7 @@ impl Hub {
 
     /// Whether the session's last process still ends; the wake goes on when it has, or after a while.
     fn is_parting(&mut self, id: &SessionId) -> bool {
-        let ends = self.agents.values().any(|it| it.stopping && it.seats.has(id));
+        let ends = self.has_ending_process(id);
         let session = self.sessions.get_mut(id).expect("the caller found this session");
         if !ends {
             session.standing.parted_at = None;
@@ -72,6 +72,11 @@ impl Hub {
             self.timers.set(at, Timer::Wake(id.clone()));
         }
         self.now < at
+    }
+
+    /// Whether a process that had the session was asked to stop and has not ended.
+    pub(super) fn has_ending_process(&self, id: &SessionId) -> bool {
+        self.agents.values().any(|it| it.stopping && it.seats.has(id))
     }
 
     /// A process that was let go has ended: a session that waited for that goes on.

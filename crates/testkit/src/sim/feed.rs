@@ -261,7 +261,7 @@ impl World {
             Output::Copy { from, upto, to, last } => {
                 self.disk.copies.push(Copying::new(from, upto, to, last));
             }
-            Output::StopAsked => {}
+            Output::StopAsked | Output::LetGone { .. } => {}
             Output::Stopped => self.on_stopped(),
         }
     }

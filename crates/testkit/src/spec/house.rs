@@ -1,12 +1,15 @@
 //! How the daemon of a scenario keeps house: `daemon keeps house: sleep after 600s`.
 
 use jackfield_core::{AgentPool, Config, Liveness, Sleep};
+use std::sync::Arc;
 
 #[derive(Default)]
 pub(super) struct House {
     sleep: Sleep,
     liveness: Liveness,
     pool: AgentPool,
+    host: Option<Arc<str>>,
+    forgets: bool,
 }
 
 impl House {
@@ -15,6 +18,8 @@ impl House {
         match rule.split(' ').collect::<Vec<_>>()[..] {
             ["sleep", "after", time] => self.sleep.idle_after_ms = Some(milliseconds(time)?),
             ["live", "at", "most", count] => self.sleep.max_live = Some(count.parse().ok()?),
+            ["called", name] => self.host = Some(name.into()),
+            ["forget", "who", "sleeps"] => self.forgets = true,
             ["warm", count] => self.pool.warm = count.parse().ok()?,
             ["sessions", "per", "process", count] => {
                 self.pool.sessions_per_process = count.parse().ok()?;
@@ -29,7 +34,8 @@ impl House {
 
     pub(super) fn configure(&self, config: Config) -> Config {
         let pools = config.agents.keys().map(|it| (it.clone(), self.pool.clone())).collect();
-        Config { sleep: self.sleep, liveness: self.liveness, pools, ..config }
+        let (host, keep_asleep) = (self.host.clone(), !self.forgets);
+        Config { sleep: self.sleep, liveness: self.liveness, pools, host, keep_asleep, ..config }
     }
 }
 

@@ -16,6 +16,9 @@
 //! | `agent is stopped` | the hub has asked it to end, and it does |
 //! | `after 3s` · `after 250ms` | time passes |
 //! | `daemon restarts` · `daemon stops` | it is killed and starts again; it ends in order |
+//! | `host lets $session go` · `host has let $session go` | it is asked to; it has done so |
+//! | `host adopts $session from west` | it owns a session that the host `west` had |
+//! | `host loses $session` | another one writes to that session |
 //! | `policy rule = [{ do = "deny" }]` | these are the user's rules from now on |
 //! | `repeat 101` … `end` | the steps between, so many times, with `$i` from 1 |
 //! | `as in "A heading"` | everything that happens in that scenario, first |
@@ -25,6 +28,7 @@
 //! is that many bytes of text. When a scenario ends, nobody may have heard anything it does not
 //! mention.
 
+mod fleet;
 mod house;
 mod matching;
 mod stage;

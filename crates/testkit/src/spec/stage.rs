@@ -14,7 +14,7 @@ use jackfield_core::{
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
     sync::Arc,
 };
@@ -26,7 +26,7 @@ pub(super) struct Stage {
     hub: Hub,
     now: Time,
     lives: u64,
-    journal: BTreeMap<SessionId, Vec<Event>>,
+    pub(super) journal: BTreeMap<SessionId, Vec<Event>>,
     clients: BTreeMap<String, ConnId>,
     conns: BTreeMap<ConnId, Conn>,
     agents: BTreeMap<String, AgentId>,
@@ -34,9 +34,11 @@ pub(super) struct Stage {
     /// Started, and not yet given a name by the text.
     started: VecDeque<AgentId>,
     next_conn: u64,
-    names: Names,
+    pub(super) names: Names,
     stopped: bool,
     house: House,
+    /// Sessions that it has let go.
+    pub(super) let_gone: BTreeSet<SessionId>,
 }
 
 #[derive(Default)]
@@ -71,6 +73,7 @@ impl Stage {
             names: Names::default(),
             stopped: false,
             house: House::default(),
+            let_gone: BTreeSet::new(),
         }
     }
 
@@ -102,6 +105,9 @@ impl Stage {
         }
         if let Some(time) = line.strip_prefix("after ") {
             return self.pass(time, place);
+        }
+        if let Some(deed) = line.strip_prefix("host ") {
+            return self.moves(deed, place);
         }
         match line {
             "daemon restarts" => self.restart(),
@@ -248,11 +254,8 @@ impl Stage {
         self.procs.clear();
         self.started.clear();
         self.lives += 1;
-        let recovered = self.journal.iter().map(|(session, events)| {
-            let mut state = State::default();
-            for event in events {
-                state.fold(event);
-            }
+        let recovered = self.journal.keys().map(|session| {
+            let state = self.folded(session);
             Recovered { session: session.clone(), state }
         });
         let config = self.house.configure(config(self.lives));
@@ -260,7 +263,7 @@ impl Stage {
         self.drain();
     }
 
-    fn feed(&mut self, input: Input) {
+    pub(super) fn feed(&mut self, input: Input) {
         self.hub.handle(self.now, input);
         self.drain();
     }
@@ -331,8 +334,11 @@ impl Stage {
                 }
             }
             Output::Stopped => self.stopped = true,
-            Output::Summarize { .. }
-            | Output::PauseAgent { .. }
+            Output::Summarize { session, upto, .. } => {
+                return Some(Input::Durable { session, upto });
+            }
+            Output::LetGone { session } => drop(self.let_gone.insert(session)),
+            Output::PauseAgent { .. }
             | Output::ResumeAgent { .. }
             | Output::EndTools { .. }
             | Output::Note(_)

@@ -181,7 +181,10 @@ impl World {
                 let text = String::from_utf8(text.to_vec()).expect("the hub speaks UTF-8");
                 self.told_agent.push_back(text);
             }
-            Output::Note(_) | Output::EndTools { .. } | Output::Summarize { .. } => {}
+            Output::Note(_)
+            | Output::EndTools { .. }
+            | Output::Summarize { .. }
+            | Output::LetGone { .. } => {}
             other => panic!("nothing in a recording asks for {other:?}"),
         }
         None

@@ -14,7 +14,7 @@
 //! | `said` of a kind that is not in this list | `status` with that kind as label |
 //! | `asked`, `answered` | `permission_request`, `permission_response`; questions are `status` *question*, *answer* |
 //! | `ended` | results for tools that have none, then `usage`, then `error` if it failed |
-//! | `queued`, `withdrawn`, `cancelled`, `quiet`, `unasked`, `gone`, `slept`, `closed` | `status` *queued*, *withdrawn*, *cancelling*, *quiet*, *unasked*, *gone*, *asleep*, *closed* |
+//! | `queued`, `withdrawn`, `cancelled`, `quiet`, `unasked`, `gone`, `slept`, `closed`, `moved` | `status` *queued*, *withdrawn*, *cancelling*, *quiet*, *unasked*, *gone*, *asleep*, *closed*, *moved* |
 //!
 //! Not told: `usage_update` (its sum is in `usage`), `user_message_chunk` (a prompt said back),
 //! `available_commands_update` (a menu), and where a log came from (`forked`, `imported`, `learned`).

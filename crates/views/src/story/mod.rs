@@ -112,6 +112,8 @@ impl Story {
             "gone" => self.stopped("gone", fact["status"].as_str(), told),
             "slept" => self.stopped("asleep", fact["why"].as_str(), told),
             "closed" => self.stopped("closed", None, told),
+            // Whatever ran where it was is over; the end of its turn is told by itself.
+            "moved" => self.stopped("moved", fact["why"].as_str(), told),
             "queued" => told.put(Step::note("queued", None, None)),
             "withdrawn" => told.put(Step::note("withdrawn", fact["why"].as_str(), None)),
             "quiet" => {

@@ -29,6 +29,13 @@ pub(crate) fn remark(fact: &Value) -> Option<String> {
             let (from, seq) = (said("from"), number("seqThere"));
             format!("session forked from {from} after event {seq}")
         }
+        "moved" => {
+            let (from, why) = (said("from"), said("why"));
+            match said("to") {
+                "" => format!("session moved from {from}: {why}"),
+                to => format!("session moved from {from} to {to}: {why}"),
+            }
+        }
         "bound" => format!("session {} by a new agent process", said("rung")),
         "withdrawn" => format!("prompt {} did not run: {}", number("prompt"), said("why")),
         "cancelled" => match fact["step"].as_u64() {

@@ -41,7 +41,7 @@ const NAMES: &str = "is turn frame params update sessionUpdate content text type
     ask answer result by options optionId name entries prompt rawOutput newText how stderr \
     late _meta message toolCall";
 const CHUNKS: [&str; 3] = ["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"];
-const WORDS: &str = "opened forked bound said withdrawn prompted cancelled ended asked answered learned \
+const WORDS: &str = "opened forked moved bound said withdrawn prompted cancelled ended asked answered learned \
     unasked configured gone closed tool_call tool_call_update plan completed failed diff \
     content stopped end_turn edit";
 

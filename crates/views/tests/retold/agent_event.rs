@@ -249,6 +249,8 @@ fn what_happens_around_a_turn_is_a_status() {
     let slept = json!({ "is": "slept", "why": "idle" });
     assert_eq!(told(slept), [json!({ "type": "status", "label": "asleep", "detail": "idle" })]);
     assert_eq!(told(json!({ "is": "closed" })), [status("closed")]);
+    let moved = json!({ "is": "moved", "from": "west", "to": "east", "why": "lost" });
+    assert_eq!(told(moved), [json!({ "type": "status", "label": "moved", "detail": "lost" })]);
     assert_eq!(told(json!({ "is": "queued", "prompt": 1, "frame": {} })), [status("queued")]);
     for silent in ["forked", "imported", "learned", "news"] {
         assert_eq!(told(json!({ "is": silent })), [""; 0], "{silent}");

@@ -228,6 +228,7 @@ pub(crate) fn anything() -> impl Strategy<Value = Value> {
         "closed",
         "forked",
         "imported",
+        "moved",
         "news",
     ]);
     let inner = || (json_value(), json_value(), json_value());

@@ -1,0 +1,36 @@
+//! Adopting a session: this host becomes its owner, and nobody else is any more. From then on it is
+//! as if it had been here from the start; what was running where it was is over.
+
+use super::Session;
+use crate::{
+    Hub, Note, Output, SessionId,
+    log::{Body, State},
+};
+use std::sync::Arc;
+
+impl Hub {
+    pub(crate) fn on_adopted(&mut self, id: &SessionId, mut state: State, from: Option<Arc<str>>) {
+        if self.stopping || self.sessions.contains_key(id) || self.forks.contains_key(id) {
+            return;
+        }
+        if state.importing {
+            // An import that the end of its host cut short: nobody was told of it.
+            return self.outputs.push_back(Output::Delete { session: id.clone() });
+        }
+        let torn = state.open_turn.is_some() || !state.open_asks.is_empty();
+        self.texts.share_all(&mut state);
+        self.sessions.insert(id.clone(), Session::recovered(state));
+        match &from {
+            Some(from) => {
+                let lost = format!("host `{from}` was lost");
+                let why = if torn { lost.clone() } else { format!("host `{from}` has left it") };
+                let to = self.config.host.clone();
+                self.append(id, Body::Moved { from: from.clone(), to, why: why.into() });
+                self.settle(id, &lost, &format!("{lost} during the turn"));
+            }
+            None => self.settle_here(id),
+        }
+        self.note(Note::SessionAdopted { session: id.clone(), from });
+        self.is_unattended(id);
+    }
+}
