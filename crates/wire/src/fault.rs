@@ -59,6 +59,12 @@ pub enum Fault {
     NoWorker { why: String },
     #[error("no client to answer this: {why}")]
     NoClient { why: String },
+    /// None of the hosts may be given this, or there is none.
+    #[error("no host for this: {why}")]
+    NoHost { why: String },
+    /// The host that had it is gone, and no other has taken its place in time.
+    #[error("the host was lost: {why}")]
+    HostLost { why: String },
 }
 
 impl Fault {
@@ -87,6 +93,8 @@ impl Fault {
             Fault::NoWorker { .. } => -31012,
             Fault::NoClient { .. } => -31013,
             Fault::AgentSuspended { .. } => -31014,
+            Fault::NoHost { .. } => -31015,
+            Fault::HostLost { .. } => -31016,
         }
     }
 
@@ -117,6 +125,8 @@ impl Fault {
             Fault::NoWorker { .. } => "no_worker",
             Fault::NoClient { .. } => "no_client",
             Fault::AgentSuspended { .. } => "agent_suspended",
+            Fault::NoHost { .. } => "no_host",
+            Fault::HostLost { .. } => "host_lost",
         }
     }
 
@@ -145,6 +155,8 @@ impl Fault {
             | Fault::NoAgent { why }
             | Fault::NoWorker { why }
             | Fault::NoClient { why }
+            | Fault::NoHost { why }
+            | Fault::HostLost { why }
             | Fault::Interrupted { why } => vec![("why", why)],
             Fault::MethodNotFound { method } | Fault::NotServed { method } => {
                 vec![("method", method)]
@@ -211,6 +223,8 @@ mod tests {
             Fault::WorkerGone { pool: odd(), status: odd(), stderr: odd() },
             Fault::NoWorker { why: odd() },
             Fault::NoClient { why: odd() },
+            Fault::NoHost { why: odd() },
+            Fault::HostLost { why: odd() },
             Fault::AgentSuspended { agent: odd(), why: odd(), until: odd() },
         ]
     }
@@ -243,7 +257,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 15, "one code each");
+        assert_eq!(codes.len(), 17, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 
