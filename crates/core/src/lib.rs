@@ -15,6 +15,7 @@ mod agent;
 pub mod bus;
 mod config;
 mod fanout;
+pub mod gateway;
 mod gauges;
 pub mod hub;
 mod id;

@@ -1,0 +1,275 @@
+//! Clients: what they say, and what is left to do when they go.
+
+use super::{
+    Gateway, GatewayNote, GatewayOutput, HostName, LegId, ask::Asked, merge::What,
+    opening::Opening, session::Use,
+};
+use crate::{ConnId, SessionId, Time};
+use jackfield_wire::{Fault, Frame, Kind};
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    /// What it asked and waits for, by its own id.
+    pub(super) requests: BTreeMap<Box<str>, Open>,
+    pub(super) sessions: BTreeMap<SessionId, Use>,
+    /// One for each host.
+    pub(super) legs: BTreeMap<HostName, LegId>,
+    /// Where goes what is about no session.
+    pub(super) home: Option<LegId>,
+    pub(super) opening: Opening,
+    /// Requests that wait for a host that may have them, and since when.
+    pub(super) unplaced: VecDeque<(Box<str>, Time)>,
+    /// What hosts asked it, by our id.
+    pub(super) asked: BTreeMap<u64, Asked>,
+    pub(super) next_ask: u64,
+    /// Bytes handed to it and not yet written.
+    pub(super) unwritten: usize,
+    /// Bytes of it that its legs have not taken.
+    pub(super) untaken: usize,
+    /// Bytes of its open requests, and of what waits for a session.
+    pub(super) kept: usize,
+    /// Its reading is paused.
+    pub(super) paused: bool,
+    /// Will say nothing more.
+    pub(super) finished: bool,
+    /// Was hung up on: what it says now is not heard.
+    pub(super) closing: bool,
+    /// Messages that went nowhere.
+    unrouted: u64,
+}
+
+/// A request without an answer. It is kept whole, to be sent again when its host is lost.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) frame: Frame,
+    pub(super) to: To,
+    /// Which came first.
+    pub(super) order: u64,
+    /// By which leg, and under which id of ours.
+    pub(super) sent: Option<(LegId, u64)>,
+    /// How often a host would not have it.
+    pub(super) bounces: u32,
+    /// The client wants it no more, and whoever gets it is told so.
+    pub(super) cancelled: bool,
+    /// Since when no host that speaks has had it, if one is to be chosen for it.
+    pub(super) lost: Option<Time>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum To {
+    /// The owner of this session.
+    Session(SessionId),
+    /// A host that is chosen for it.
+    New,
+    Home,
+    /// Every host the client has to do with; the answer from home counts.
+    Opening,
+    /// Every host there is.
+    All,
+}
+
+impl Gateway {
+    pub(super) fn on_opened(&mut self, conn: ConnId) {
+        self.counters.clients_opened += 1;
+        let known = self.clients.insert(conn, Client::default());
+        assert!(known.is_none(), "a conn id is used once");
+        let open = self.clients.len();
+        if self.config.limits.clients_max < open {
+            let what = format!("{} clients are connected, as many as may be", open - 1);
+            self.say(conn, &Frame::error_for("null", &Fault::Overloaded { what }));
+            self.hang_up(conn);
+        } else if self.stopping {
+            self.hang_up(conn);
+        }
+    }
+
+    pub(super) fn on_client(&mut self, conn: ConnId, frame: &Frame) {
+        if self.clients.get(&conn).is_none_or(|it| it.closing) {
+            return;
+        }
+        self.counters.heard(frame);
+        match frame.kind() {
+            Kind::Request => self.on_request(conn, frame),
+            Kind::Notification => self.on_notice(conn, frame),
+            Kind::Response => self.on_client_answers(conn, frame),
+        }
+    }
+
+    /// A line that is no message: it is answered, and the next one is heard.
+    pub(super) fn on_babble(&mut self, conn: ConnId, fault: &Fault) {
+        self.counters.refused += 1;
+        self.say(conn, &Frame::error_for("null", fault));
+    }
+
+    fn on_request(&mut self, conn: ConnId, frame: &Frame) {
+        let id = frame.id().expect("a request has an id");
+        if let Err(fault) = self.may_ask(conn, frame) {
+            // Not `fail`: that would end the open request of the same id.
+            self.say(conn, &Frame::error_for(id, &fault));
+            return self.unrouted(conn, frame, &fault);
+        }
+        let method = frame.method().expect("a request has a method");
+        let session = frame.session_id().map(|it| SessionId::from(&*it));
+        match (&*method, session) {
+            ("initialize", _) if self.begins(conn) => self.on_opening(conn, frame, Opening::HELLO),
+            ("_jackfield/connect", _) => self.on_opening(conn, frame, Opening::CONNECT),
+            ("session/list", _) => self.ask_all(conn, frame, What::List),
+            ("_jackfield/sessions", _) => self.ask_all(conn, frame, What::Sessions),
+            ("_jackfield/asks", _) => self.ask_all(conn, frame, What::Asks),
+            ("_jackfield/status", _) => self.ask_all(conn, frame, What::Status),
+            // A client of the fleet has no host to stop, and is no gateway.
+            ("_jackfield/stop" | "_jackfield/leg", _) => {
+                let fault = Fault::NotServed { method: method.to_string() };
+                self.say(conn, &Frame::error_for(id, &fault));
+                self.unrouted(conn, frame, &fault);
+            }
+            ("session/new", _) | ("_jackfield/import", None) => {
+                self.begin(conn, frame.clone(), To::New);
+                self.place(conn, id);
+            }
+            (_, Some(session)) => self.ask_in(conn, &session, frame),
+            (_, None) => {
+                self.begin(conn, frame.clone(), To::Home);
+                self.place(conn, id);
+            }
+        }
+    }
+
+    fn may_ask(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let (client, limits) = (&self.clients[&conn], &self.config.limits);
+        let overloaded = |what: String| Err(Fault::Overloaded { what });
+        if limits.pending_max <= client.requests.len() {
+            return overloaded(format!("{} requests in flight", client.requests.len()));
+        }
+        if client.requests.contains_key(frame.id().expect("a request has an id")) {
+            let why = "this id is in use by an open request".to_owned();
+            return Err(Fault::InvalidRequest { why });
+        }
+        let kept = client.kept;
+        if 0 < kept && limits.kept_bytes_max < kept + frame.bytes().len() {
+            return overloaded(format!("{kept} bytes of requests in flight"));
+        }
+        Ok(())
+    }
+
+    /// Takes a request in: it is answered from now on, whatever happens.
+    pub(super) fn begin(&mut self, conn: ConnId, frame: Frame, to: To) {
+        let order = self.next_id();
+        let client = self.clients.get_mut(&conn).expect("it spoke");
+        client.kept += frame.bytes().len();
+        let id = frame.id().expect("a request has an id").into();
+        let open = Open { frame, to, order, sent: None, bounces: 0, cancelled: false, lost: None };
+        let known = client.requests.insert(id, open);
+        assert!(known.is_none(), "`may_ask` refuses an id that is in use");
+    }
+
+    /// Answers a request of a client.
+    pub(super) fn finish(&mut self, conn: ConnId, answer: &Frame, from: Option<LegId>) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        let id = answer.id().expect("an answer has an id");
+        let Some(open) = client.requests.remove(id) else { return };
+        client.kept -= open.frame.bytes().len();
+        client.opening.answered(id);
+        self.tell_client(conn, answer.bytes().clone(), from);
+        if let To::Session(session) = open.to {
+            self.leave_if_idle(conn, &session);
+        }
+        self.close_finished(conn);
+    }
+
+    pub(super) fn fail(&mut self, conn: ConnId, id: &str, fault: &Fault) {
+        self.counters.refused += 1;
+        self.finish(conn, &Frame::error_for(id, fault), None);
+    }
+
+    fn on_notice(&mut self, conn: ConnId, frame: &Frame) {
+        let method = frame.method().expect("a notification has a method");
+        match (&*method, frame.session_id()) {
+            ("$/cancel_request", _) => self.on_withdrawn(conn, frame),
+            ("_jackfield/connect", _) => self.on_opening(conn, frame, Opening::CONNECT),
+            ("_jackfield/leg", _) => {}
+            (_, Some(session)) => {
+                let session = SessionId::from(&*session);
+                if &*method == "session/cancel" {
+                    self.cancel_prompts(conn, &session);
+                }
+                self.notify_in(conn, &session, frame);
+            }
+            (_, None) => {
+                let Some(leg) = self.clients[&conn].home else {
+                    let why = "say `initialize` first".to_owned();
+                    return self.unrouted(conn, frame, &Fault::NoHost { why });
+                };
+                self.tell_leg(leg, frame.bytes().clone());
+            }
+        }
+    }
+
+    /// A client withdraws a request of its own: hop by hop, so the id is translated.
+    fn on_withdrawn(&mut self, conn: ConnId, frame: &Frame) {
+        let client = self.clients.get_mut(&conn).expect("it spoke");
+        let Some((id, open)) = frame.request_id().and_then(|id| client.requests.get_key_value(id))
+        else {
+            // It was answered in the meantime.
+            return;
+        };
+        let (id, sent, to_all) = (id.clone(), open.sent, open.to == To::All);
+        match sent {
+            Some((leg, ours)) => {
+                client.requests.get_mut(&id).expect("found above").cancelled = true;
+                self.withdraw_from(leg, ours);
+            }
+            // Nobody has got it: there is nothing to undo.
+            None if !to_all => self.fail(conn, &id, &Fault::Cancelled),
+            None => {}
+        }
+    }
+
+    /// Told now and then: a client that goes on for ever must not fill the log.
+    pub(super) fn unrouted(&mut self, conn: ConnId, frame: &Frame, fault: &Fault) {
+        self.counters.refused += 1;
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        client.unrouted += 1;
+        if client.unrouted.is_power_of_two() {
+            let method = frame.method().unwrap_or_default().into_owned();
+            self.note(GatewayNote::Unrouted { conn, method, why: fault.to_string() });
+        }
+    }
+
+    /// It has closed its side: it is served until it has its answers, and can answer nothing.
+    pub(super) fn on_finished(&mut self, conn: ConnId) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        client.finished = true;
+        self.refuse_passing(conn);
+        self.close_finished(conn);
+    }
+
+    /// Hangs up on a client that has said everything and heard everything.
+    fn close_finished(&mut self, conn: ConnId) {
+        let Some(client) = self.clients.get(&conn) else { return };
+        if client.finished && client.requests.is_empty() {
+            self.hang_up(conn);
+        }
+    }
+
+    pub(super) fn hang_up(&mut self, conn: ConnId) {
+        let client = self.clients.get_mut(&conn).expect("the caller found it");
+        if !client.closing {
+            client.closing = true;
+            self.outputs.push_back(GatewayOutput::CloseClient { conn });
+            self.drop_legs(conn);
+        }
+    }
+
+    pub(super) fn on_client_gone(&mut self, conn: ConnId) {
+        if !self.clients.contains_key(&conn) {
+            return;
+        }
+        self.counters.clients_closed += 1;
+        self.drop_legs(conn);
+        self.clients.remove(&conn);
+        self.merges.retain(|_, it| it.conn != conn);
+        self.stop_if_left();
+    }
+}

@@ -1,0 +1,76 @@
+//! What a gateway is told: its hosts, its bounds, and what its keys are made of.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What a host is called in the fleet.
+pub type HostName = Arc<str>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Config {
+    /// Drawn once for each gateway that is made: no two give the same keys to prompts.
+    pub seed: u64,
+    /// The agent of sessions that name none.
+    pub agent: Option<Arc<str>>,
+    pub limits: Limits,
+}
+
+/// A daemon that runs agents, as the fleet knows it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    pub name: HostName,
+    /// Another number is another life of it: whoever was connected to the one before is not any more.
+    pub incarnation: u64,
+    /// Each `key=value`. The gateway itself adds `host=NAME`.
+    pub labels: BTreeSet<Arc<str>>,
+    /// The agents it can start, and how many more of each.
+    pub agents: BTreeMap<Arc<str>, usize>,
+    /// What it has to do: new sessions go where it is least.
+    pub load: usize,
+    /// Gets nothing new.
+    pub draining: bool,
+}
+
+/// Every bound. What is over one is told, never dropped in silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub clients_max: usize,
+    /// Bytes handed to a client and not yet written. Above it, its legs are not read.
+    pub outbox_bytes_max: usize,
+    /// Bytes of one client that hosts have not taken. Above it, the client is not read.
+    pub untaken_bytes_max: usize,
+    /// Requests one client may have open.
+    pub pending_max: usize,
+    /// Bytes of them: they are kept, to be sent again when a host is lost.
+    pub kept_bytes_max: usize,
+    /// Frames of one client that wait for the owner of one session.
+    pub waiting_max: usize,
+    /// What waits for a host has so long.
+    pub lost_ms: u64,
+    /// What every host is asked, each has so long to answer.
+    pub merge_ms: u64,
+    /// The pause before a search that failed is tried again.
+    pub retry_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            // Below the descriptors most systems give a process that asks for more.
+            clients_max: 10_000,
+            outbox_bytes_max: 4 << 20,
+            untaken_bytes_max: 128 << 10,
+            // As a hub has it: an editor has a handful.
+            pending_max: 1024,
+            // Two of the longest frames there are.
+            kept_bytes_max: 32 << 20,
+            waiting_max: 256,
+            // A lease runs out in ten seconds, and another host has the session a moment later.
+            lost_ms: 30_000,
+            merge_ms: 5_000,
+            retry_ms: 250,
+        }
+    }
+}

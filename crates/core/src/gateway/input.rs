@@ -1,0 +1,91 @@
+//! Everything that can happen to the gateway. A closed list.
+
+use super::{Host, HostName, LegId};
+use crate::{ConnId, SessionId, Time};
+use jackfield_wire::{Fault, Frame};
+use std::sync::Arc;
+
+#[derive(Debug, Clone)]
+pub enum GatewayInput {
+    ClientOpened {
+        conn: ConnId,
+    },
+    ClientSpoke {
+        conn: ConnId,
+        frame: Frame,
+    },
+    /// A client said something that is no message.
+    ClientBabbled {
+        conn: ConnId,
+        fault: Fault,
+    },
+    /// So many bytes of the texts for this client are on their way.
+    ClientWrote {
+        conn: ConnId,
+        bytes: usize,
+    },
+    /// A client will say nothing more but still listens.
+    ClientFinished {
+        conn: ConnId,
+    },
+    ClientGone {
+        conn: ConnId,
+    },
+    /// The host has taken the connection.
+    LegOpened {
+        leg: LegId,
+    },
+    LegSpoke {
+        leg: LegId,
+        frame: Frame,
+    },
+    /// So many bytes of the texts for this leg are on their way.
+    LegWrote {
+        leg: LegId,
+        bytes: usize,
+    },
+    /// It ended, or could not be opened.
+    LegGone {
+        leg: LegId,
+        why: String,
+    },
+    /// All hosts there are, whenever that changes. One that is not among them is lost.
+    Hosts(Vec<Host>),
+    /// Who owns a session now; asked for by [`super::GatewayOutput::Locate`].
+    /// [`Fault::SessionNotFound`] is final, any other fault is tried again.
+    Located {
+        session: SessionId,
+        owner: Result<HostName, Fault>,
+    },
+    /// A page of all sessions; asked for by [`super::GatewayOutput::List`].
+    Listed {
+        token: u64,
+        page: Result<Page, Fault>,
+    },
+    /// The time asked for by [`super::Gateway::poll_timeout`] has come.
+    Tick,
+    /// Answer and hang up on everybody.
+    Stop,
+}
+
+/// Sessions of the whole fleet, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    pub sessions: Vec<Listed>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+/// One session, as the fleet knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    pub session: SessionId,
+    pub agent: Arc<str>,
+    pub cwd: String,
+    pub title: Option<String>,
+    /// `running`, `idle`, `asleep`, … as a hub shows it.
+    pub state: String,
+    pub updated_at: Time,
+    /// The owner, if it has one.
+    pub host: Option<HostName>,
+}

@@ -1,0 +1,223 @@
+//! What every host is asked, and the list of all sessions: one answer made of many.
+
+use super::{Gateway, GatewayOutput, HostName, LegId, Listed, Page, Timer, client::To, leg::Call};
+use crate::{ConnId, SessionId, session::rfc3339};
+use jackfield_wire::{Fault, Frame};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug)]
+pub(super) struct Merge {
+    pub(super) conn: ConnId,
+    id: Box<str>,
+    what: What,
+    /// Hosts that have not answered.
+    waits: BTreeSet<LegId>,
+    told: BTreeMap<HostName, Value>,
+    /// Hosts that will not answer.
+    missing: BTreeSet<HostName>,
+    /// What the fleet knows of all sessions, if that is wanted.
+    page: Option<Result<Page, Fault>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// `session/list`: no host is asked.
+    List,
+    Sessions,
+    Asks,
+    Status,
+}
+
+impl What {
+    fn wants_page(self) -> bool {
+        matches!(self, What::List | What::Sessions)
+    }
+}
+
+impl Gateway {
+    pub(super) fn ask_all(&mut self, conn: ConnId, frame: &Frame, what: What) {
+        self.begin(conn, frame.clone(), To::All);
+        let id = frame.id().expect("a request has an id").into();
+        let token = self.next_id();
+        let (waits, told, missing) = <_>::default();
+        self.merges.insert(token, Merge { conn, id, what, waits, told, missing, page: None });
+        if what != What::List {
+            let hosts: Vec<HostName> = self.hosts.keys().cloned().collect();
+            for host in hosts {
+                let leg = self.leg_to(conn, &host);
+                let text = self.call(leg, Call::Merge(token), frame);
+                self.merges.get_mut(&token).expect("just made").waits.insert(leg);
+                self.tell_leg(leg, text);
+            }
+        }
+        if what.wants_page() {
+            let params = frame.params().and_then(|it| serde_json::from_str::<Value>(it).ok());
+            let member = |name: &str| {
+                let value = params.as_ref().filter(|_| what == What::List)?.get(name)?;
+                value.as_str().map(str::to_owned)
+            };
+            let (cursor, cwd) = (member("cursor"), member("cwd"));
+            self.outputs.push_back(GatewayOutput::List { token, cursor, cwd });
+        }
+        self.timers.set(self.now.plus(self.config.limits.merge_ms), Timer::Merge(token));
+        self.finish_merge(token);
+    }
+
+    pub(super) fn on_merged(&mut self, token: u64, leg: LegId, answer: &Frame) {
+        let host = self.legs[&leg].host.clone();
+        let Some(merge) = self.merges.get_mut(&token) else { return };
+        merge.waits.remove(&leg);
+        match answer.result().and_then(|it| serde_json::from_str(it).ok()) {
+            Some(result) => _ = merge.told.insert(host, result),
+            None => _ = merge.missing.insert(host),
+        }
+        self.finish_merge(token);
+    }
+
+    /// The leg by which a host was asked is lost.
+    pub(super) fn miss(&mut self, token: u64, leg: LegId, host: &HostName) {
+        let Some(merge) = self.merges.get_mut(&token) else { return };
+        merge.waits.remove(&leg);
+        merge.missing.insert(host.clone());
+        self.finish_merge(token);
+    }
+
+    pub(super) fn on_listed(&mut self, token: u64, page: Result<Page, Fault>) {
+        let Some(merge) = self.merges.get_mut(&token) else { return };
+        merge.page = Some(page);
+        self.finish_merge(token);
+    }
+
+    pub(super) fn on_merge_due(&mut self, token: u64) {
+        let Some(merge) = self.merges.get_mut(&token) else { return };
+        for leg in std::mem::take(&mut merge.waits) {
+            if let Some(leg) = self.legs.get(&leg) {
+                merge.missing.insert(leg.host.clone());
+            }
+        }
+        if merge.page.is_none() && merge.what.wants_page() {
+            let why = "the list of sessions did not come in time; ask again".to_owned();
+            merge.page = Some(Err(Fault::Internal { why }));
+        }
+        self.finish_merge(token);
+    }
+
+    fn finish_merge(&mut self, token: u64) {
+        let merge = &self.merges[&token];
+        if !merge.waits.is_empty() || (merge.what.wants_page() && merge.page.is_none()) {
+            return;
+        }
+        let merge = self.merges.remove(&token).expect("found above");
+        let (conn, id) = (merge.conn, merge.id.clone());
+        let result = match merge.what {
+            What::List => match merge.page.expect("it came") {
+                Ok(page) => list(&page),
+                Err(fault) => return self.fail(conn, &id, &fault),
+            },
+            What::Sessions => sessions(merge),
+            What::Asks => asks(merge),
+            What::Status => status(merge, self.clients.len()),
+        };
+        self.finish(conn, &Frame::result_for(&id, &result.to_string()), None);
+    }
+}
+
+/// The answer to `session/list`, as a hub would give it, with the owner of each.
+fn list(page: &Page) -> Value {
+    let info = |it: &Listed| {
+        let ours = json!({ "agent": &*it.agent, "state": it.state, "host": it.host.as_deref() });
+        let mut info = json!({
+            "sessionId": &*it.session,
+            "cwd": it.cwd,
+            "updatedAt": rfc3339(it.updated_at.0),
+            "_meta": { "jackfield": ours },
+        });
+        if let Some(title) = &it.title {
+            info["title"] = json!(title);
+        }
+        info
+    };
+    let mut result = json!({ "sessions": page.sessions.iter().map(info).collect::<Vec<_>>() });
+    if let Some(next) = &page.next {
+        result["nextCursor"] = json!(next);
+    }
+    result
+}
+
+/// Every host's own rows, and what the fleet knows of sessions that none of them has.
+fn sessions(merge: Merge) -> Value {
+    let mut missing = merge.missing;
+    let mut rows = rows_of(merge.told, "sessions", &mut missing);
+    let named: BTreeSet<SessionId> =
+        rows.iter().filter_map(|it| it["sessionId"].as_str()).map(SessionId::from).collect();
+    let row = |it: &Listed| {
+        json!({
+            "sessionId": &*it.session,
+            "agent": &*it.agent,
+            "cwd": it.cwd,
+            "title": it.title,
+            "state": it.state,
+            "updatedAt": rfc3339(it.updated_at.0),
+            "host": it.host.as_deref(),
+        })
+    };
+    let page = merge.page.and_then(Result::ok).unwrap_or_default();
+    rows.extend(page.sessions.iter().filter(|it| !named.contains(&it.session)).map(row));
+    let mut result = json!({ "sessions": rows, "missing": shown(&missing) });
+    if page.next.is_some() {
+        result["more"] = json!(true);
+    }
+    result
+}
+
+fn asks(merge: Merge) -> Value {
+    let mut missing = merge.missing;
+    let rows = rows_of(merge.told, "asks", &mut missing);
+    json!({ "asks": rows, "missing": shown(&missing) })
+}
+
+/// What the hosts have together, and each by itself.
+fn status(merge: Merge, clients: usize) -> Value {
+    let sum = |name: &str| merge.told.values().filter_map(|it| it[name].as_u64()).sum::<u64>();
+    let (sessions, agents) = (sum("sessions"), sum("agents"));
+    let hosts: Vec<Value> =
+        merge.told.into_iter().map(|(host, row)| with_host(row, &host)).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "sessions": sessions,
+        "agents": agents,
+        "clients": clients,
+        "stopping": false,
+        "hosts": hosts,
+        "missing": shown(&merge.missing),
+    })
+}
+
+fn rows_of(
+    told: BTreeMap<HostName, Value>,
+    name: &str,
+    missing: &mut BTreeSet<HostName>,
+) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for (host, mut result) in told {
+        match result.get_mut(name).map(Value::take) {
+            Some(Value::Array(of_it)) => {
+                rows.extend(of_it.into_iter().map(|it| with_host(it, &host)));
+            }
+            _ => _ = missing.insert(host),
+        }
+    }
+    rows
+}
+
+fn with_host(mut row: Value, host: &HostName) -> Value {
+    if let Some(row) = row.as_object_mut() {
+        row.insert("host".to_owned(), json!(&**host));
+    }
+    row
+}
+
+fn shown(hosts: &BTreeSet<HostName>) -> Vec<&str> {
+    hosts.iter().map(|it| &**it).collect()
+}

@@ -1,0 +1,123 @@
+//! Everything the gateway can ask for, and what it has to tell people.
+
+use super::{HostName, LegId};
+use crate::{ConnId, SessionId};
+use bytes::Bytes;
+use std::fmt;
+
+#[derive(Debug, Clone)]
+pub enum GatewayOutput {
+    ToClient {
+        conn: ConnId,
+        text: Bytes,
+    },
+    /// Send what is queued and hang up; answer with [`super::GatewayInput::ClientGone`].
+    CloseClient {
+        conn: ConnId,
+    },
+    /// Connect to a host; answer with [`super::GatewayInput::LegOpened`] or `LegGone`. What is to be
+    /// said on it may follow at once.
+    OpenLeg {
+        leg: LegId,
+        host: HostName,
+    },
+    ToLeg {
+        leg: LegId,
+        text: Bytes,
+    },
+    /// Nobody listens to it any more. No answer is needed.
+    CloseLeg {
+        leg: LegId,
+    },
+    /// Stop reading it until [`GatewayOutput::ResumeClient`].
+    PauseClient {
+        conn: ConnId,
+    },
+    ResumeClient {
+        conn: ConnId,
+    },
+    /// Stop reading it until [`GatewayOutput::ResumeLeg`].
+    PauseLeg {
+        leg: LegId,
+    },
+    ResumeLeg {
+        leg: LegId,
+    },
+    /// Find the owner of a session, or have a host adopt it; answer with
+    /// [`super::GatewayInput::Located`]. A leg to `avoid` has just ended, or it has let the session
+    /// go: if it still is the owner and alive, it is the answer all the same.
+    Locate {
+        session: SessionId,
+        avoid: Option<HostName>,
+    },
+    /// Look up a page of all sessions; answer with [`super::GatewayInput::Listed`].
+    List {
+        token: u64,
+        cursor: Option<String>,
+        cwd: Option<String>,
+    },
+    /// Something worth a log line or a counter.
+    Note(GatewayNote),
+    /// After [`super::GatewayInput::Stop`]: no client is left.
+    Stopped,
+}
+
+/// What people want to know. `Display` is the log line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GatewayNote {
+    LegOpened {
+        leg: LegId,
+        host: HostName,
+        conn: ConnId,
+    },
+    LegLost {
+        leg: LegId,
+        host: HostName,
+        conn: ConnId,
+        why: String,
+        sessions: usize,
+    },
+    /// A hub has let a session go.
+    Moved {
+        session: SessionId,
+        host: HostName,
+    },
+    /// What waited for a session, or for any host, has waited too long.
+    GaveUp {
+        conn: ConnId,
+        session: Option<SessionId>,
+        why: String,
+    },
+    /// A message that nobody could be found for; a request was answered with the reason.
+    Unrouted {
+        conn: ConnId,
+        method: String,
+        why: String,
+    },
+}
+
+impl fmt::Display for GatewayNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GatewayNote::LegOpened { leg, host, conn } => {
+                write!(f, "leg {leg} of client {conn} to host `{host}` is open")
+            }
+            GatewayNote::LegLost { leg, host, conn, why, sessions } => {
+                write!(f, "leg {leg} of client {conn} to host `{host}` ended: {why}; ")?;
+                write!(f, "the owners of {sessions} sessions are looked for")
+            }
+            GatewayNote::Moved { session, host } => {
+                write!(f, "host `{host}` has let session {session} go")
+            }
+            GatewayNote::GaveUp { conn, session: Some(session), why } => {
+                write!(f, "client {conn} waited too long for session {session}: {why}")
+            }
+            GatewayNote::GaveUp { conn, session: None, why } => {
+                write!(f, "client {conn} waited too long for a host: {why}")
+            }
+            GatewayNote::Unrouted { conn, method, why } => {
+                write!(f, "`{method}` of client {conn} goes nowhere: {why}")
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Which host gets what no host has yet: by agent, labels, free places and load.
+
+use super::{
+    Gateway, GatewayNote, Host, HostName, LegId, Timer,
+    client::{Client, To},
+    key::ours_in,
+    opening::Opening,
+};
+use crate::ConnId;
+use jackfield_wire::{Fault, Frame};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What a request wants of its host.
+#[derive(Debug, Default)]
+struct Wish {
+    agent: Option<String>,
+    labels: Vec<String>,
+    /// Where a process may stand ready for it.
+    near: Option<HostName>,
+}
+
+/// Why there is no host for it.
+enum Nowhere {
+    /// There may be one in a moment.
+    Yet(&'static str),
+    Ever(Fault),
+}
+
+impl Gateway {
+    pub(super) fn on_hosts(&mut self, hosts: Vec<Host>) {
+        let hosts: BTreeMap<HostName, Host> =
+            hosts.into_iter().map(|it| (it.name.clone(), it)).collect();
+        self.hosts = hosts;
+        self.placed.clear();
+        let alive = |it: &HostName| self.hosts.get(it).map(|it| it.incarnation);
+        let lost = self.legs.iter().filter_map(|(id, leg)| {
+            let now = alive(&leg.host);
+            let same = leg.incarnation.is_none() || leg.incarnation == now;
+            (!same).then_some((*id, now.is_some()))
+        });
+        for (leg, again) in lost.collect::<Vec<_>>() {
+            let why = if again { "the host was started again" } else { "the host has gone" };
+            self.outputs.push_back(super::GatewayOutput::CloseLeg { leg });
+            self.on_leg_gone(leg, why);
+        }
+        self.doubted.retain(|it| self.hosts.contains_key(it));
+        let waiting = self.clients.iter().filter(|(_, it)| !it.unplaced.is_empty());
+        for conn in waiting.map(|(conn, _)| *conn).collect::<Vec<_>>() {
+            self.place_waiting(conn);
+        }
+    }
+
+    /// Sends a request to a host that is chosen for it, or lets it wait for one.
+    pub(super) fn place(&mut self, conn: ConnId, id: &str) {
+        match self.try_place(conn, id) {
+            Ok(()) => {}
+            Err(Nowhere::Ever(fault)) => self.fail(conn, id, &fault),
+            Err(Nowhere::Yet(_)) => self.wait_for_place(conn, id),
+        }
+    }
+
+    fn wait_for_place(&mut self, conn: ConnId, id: &str) {
+        let client = self.clients.get_mut(&conn).expect("the caller found it");
+        let Some(open) = client.requests.get_mut(id) else { return };
+        let since = *open.lost.get_or_insert(self.now);
+        client.unplaced.push_back((id.into(), since));
+        self.timers.set(since.plus(self.config.limits.lost_ms), Timer::Unplaced(conn));
+    }
+
+    /// Its host is lost: another is chosen, not at once, for the same one may be all there is.
+    pub(super) fn place_again(&mut self, conn: ConnId, id: &str) {
+        self.wait_for_place(conn, id);
+        self.timers.set(self.now.plus(self.config.limits.retry_ms), Timer::Place(conn));
+    }
+
+    pub(super) fn place_waiting(&mut self, conn: ConnId) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        for (id, since) in std::mem::take(&mut client.unplaced) {
+            if self.clients.get(&conn).is_none_or(|it| !it.requests.contains_key(&id)) {
+                continue;
+            }
+            match self.try_place(conn, &id) {
+                Ok(()) => {}
+                Err(Nowhere::Ever(fault)) => self.fail(conn, &id, &fault),
+                Err(Nowhere::Yet(_)) => {
+                    let client = self.clients.get_mut(&conn).expect("it waits");
+                    client.unplaced.push_back((id, since));
+                }
+            }
+        }
+    }
+
+    pub(super) fn on_unplaced_long(&mut self, conn: ConnId) {
+        self.place_waiting(conn);
+        let patience = self.config.limits.lost_ms;
+        while let Some(client) = self.clients.get_mut(&conn)
+            && let Some((id, since)) = client.unplaced.front().cloned()
+        {
+            if self.now < since.plus(patience) {
+                return self.timers.set(since.plus(patience), Timer::Unplaced(conn));
+            }
+            client.unplaced.pop_front();
+            let why = match self.try_place(conn, &id) {
+                Ok(()) => continue,
+                Err(Nowhere::Ever(fault)) => fault,
+                Err(Nowhere::Yet(why)) => Fault::NoHost { why: why.to_owned() },
+            };
+            let told = why.to_string();
+            self.note(GatewayNote::GaveUp { conn, session: None, why: told });
+            self.fail(conn, &id, &why);
+        }
+    }
+
+    fn try_place(&mut self, conn: ConnId, id: &str) -> Result<(), Nowhere> {
+        let client = &self.clients[&conn];
+        let open = &client.requests[id];
+        let (to, home) = (open.to.clone(), client.home);
+        let leg = if let (To::Home | To::Opening, Some(home)) = (&to, home) {
+            home
+        } else {
+            let wish = self.wish(client, &open.frame).map_err(Nowhere::Ever)?;
+            let host = self.choose(&wish)?;
+            if to == To::New {
+                *self.placed.entry(host.clone()).or_default() += 1;
+            }
+            self.leg_to(conn, &host)
+        };
+        self.settle_at(conn, leg, &to);
+        self.introduce(leg);
+        match to {
+            To::Opening => self.settle_opening(conn),
+            _ => self.send(conn, id, leg),
+        }
+        Ok(())
+    }
+
+    fn settle_at(&mut self, conn: ConnId, leg: LegId, to: &To) {
+        let client = self.clients.get_mut(&conn).expect("the caller found it");
+        client.opening.settled |= *to == To::New;
+        // The first host that has to do with the client is its home.
+        client.home.get_or_insert(leg);
+    }
+
+    fn wish(&self, client: &Client, frame: &Frame) -> Result<Wish, Fault> {
+        let ours = ours_in(frame).and_then(|it| serde_json::from_str::<Value>(&it).ok());
+        let ours = ours.unwrap_or_default();
+        let labels = match &ours["labels"] {
+            Value::Null => Some(Vec::new()),
+            labels => serde_json::from_value::<Vec<String>>(labels.clone()).ok(),
+        };
+        let labels = labels.ok_or_else(|| Fault::InvalidParams {
+            why: "`_meta.jackfield.labels` is no list of `key=value` strings".to_owned(),
+        })?;
+        let agent = match ours["agent"].as_str() {
+            Some(name) => Some(name.to_owned()),
+            None => self.agent_of(client),
+        };
+        let home = client.home.filter(|_| !client.opening.settled);
+        Ok(Wish { agent, labels, near: home.map(|it| self.legs[&it].host.clone()) })
+    }
+
+    /// The agent that must be there for the client's sessions. A command line of the client's own
+    /// may run anywhere.
+    fn agent_of(&self, client: &Client) -> Option<String> {
+        let connect = client.opening.frames[Opening::CONNECT].as_ref();
+        let params = connect.and_then(|it| serde_json::from_str::<Value>(it.params()?).ok());
+        match params.as_ref().map(|it| &it["agent"]) {
+            Some(Value::String(name)) => Some(name.clone()),
+            Some(Value::Object(_)) => None,
+            _ => self.config.agent.as_deref().map(str::to_owned),
+        }
+    }
+
+    fn choose(&self, wish: &Wish) -> Result<HostName, Nowhere> {
+        let mut open = self.hosts.values().filter(|it| !it.draining).peekable();
+        if open.peek().is_none() {
+            return Err(Nowhere::Yet(if self.hosts.is_empty() {
+                "no host has been seen; start one, or ask again when there is one"
+            } else {
+                "every host is being drained; ask again when there is another"
+            }));
+        }
+        let fit = open.filter(|it| lacks(it, wish).is_none());
+        let key = |it: &&Host| {
+            let placed = self.placed.get(&it.name).copied().unwrap_or(0);
+            let free = wish.agent.as_deref().and_then(|agent| it.agents.get(agent));
+            let full = free.is_some_and(|free| *free <= placed);
+            let near = wish.near.as_ref() == Some(&it.name);
+            (self.doubted.contains(&it.name), full, !near, it.load + placed, it.name.clone())
+        };
+        fit.min_by_key(key).map(|it| it.name.clone()).ok_or_else(|| {
+            let open = self.hosts.values().filter(|it| !it.draining);
+            let lacking = open.filter_map(|it| Some(format!("`{}` {}", it.name, lacks(it, wish)?)));
+            let why = lacking.collect::<Vec<_>>().join(", ");
+            Nowhere::Ever(Fault::NoHost { why })
+        })
+    }
+}
+
+/// What a host does not have of what is wanted.
+fn lacks(host: &Host, wish: &Wish) -> Option<String> {
+    let has = |label: &str| match label.strip_prefix("host=") {
+        Some(name) => *name == *host.name,
+        None => host.labels.contains(label),
+    };
+    if let Some(label) = wish.labels.iter().find(|it| !has(it)) {
+        return Some(format!("is not `{label}`"));
+    }
+    let agent = wish.agent.as_deref().filter(|it| !host.agents.contains_key(*it))?;
+    Some(format!("has no agent `{agent}`"))
+}

@@ -1,0 +1,366 @@
+//! What a client has to do with a session: which leg, what waits for it, and what was heard.
+
+use super::{
+    Gateway, GatewayNote, HostName, LegId, Timer,
+    client::To,
+    heard::{Heard, head_of},
+    leg::Call,
+};
+use crate::{ConnId, SessionId, Time};
+use jackfield_wire::{Fault, Frame};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub(super) struct Use {
+    /// To the owner, if that is known.
+    pub(super) leg: Option<LegId>,
+    /// In order, and since when.
+    waits: VecDeque<(Time, Wait)>,
+    /// How the client listens to it, if it does.
+    attached: Option<Manner>,
+    /// It has a name, and no owner but the host that is being told it: it cannot be looked for.
+    pinned: bool,
+    heard: Heard,
+    /// Since when no owner has shown that it serves it.
+    lost: Option<Time>,
+}
+
+#[derive(Debug)]
+enum Wait {
+    Request(Box<str>),
+    Notice(Frame),
+}
+
+/// As the client said it to `_jackfield/attach`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Manner {
+    observe: bool,
+    facts: bool,
+}
+
+/// What makes a session heard that exists.
+const ATTACHES: [&str; 3] = ["session/load", "session/resume", "_jackfield/attach"];
+
+impl Gateway {
+    /// A request about a session.
+    pub(super) fn ask_in(&mut self, conn: ConnId, session: &SessionId, frame: &Frame) {
+        let id = frame.id().expect("a request has an id");
+        if let Err(fault) = self.may_wait(conn, session) {
+            self.say(conn, &Frame::error_for(id, &fault));
+            return self.unrouted(conn, frame, &fault);
+        }
+        let is_prompt = frame.method().as_deref() == Some("session/prompt");
+        let kept = if is_prompt { self.with_key(frame) } else { frame.clone() };
+        self.begin(conn, kept, To::Session(session.clone()));
+        let it = self.used(conn, session);
+        if is_prompt {
+            // Whoever prompts hears the turn.
+            it.attached.get_or_insert_default();
+        } else if rewinds(frame) {
+            it.heard.rewind();
+        }
+        self.say_in(conn, session, Wait::Request(id.into()));
+    }
+
+    pub(super) fn notify_in(&mut self, conn: ConnId, session: &SessionId, frame: &Frame) {
+        let client = &self.clients[&conn];
+        let kept = client.kept + frame.bytes().len();
+        let may = if self.config.limits.kept_bytes_max < kept {
+            Err(Fault::Overloaded { what: format!("{kept} bytes wait") })
+        } else {
+            self.may_wait(conn, session)
+        };
+        if let Err(fault) = may {
+            return self.unrouted(conn, frame, &fault);
+        }
+        self.clients.get_mut(&conn).expect("it spoke").kept += frame.bytes().len();
+        self.used(conn, session);
+        self.say_in(conn, session, Wait::Notice(frame.clone()));
+    }
+
+    fn may_wait(&self, conn: ConnId, session: &SessionId) -> Result<(), Fault> {
+        let waiting = self.clients[&conn].sessions.get(session).map_or(0, |it| it.waits.len());
+        if waiting < self.config.limits.waiting_max {
+            return Ok(());
+        }
+        let what = format!("{waiting} messages wait for the owner of session `{session}`");
+        Err(Fault::Overloaded { what })
+    }
+
+    fn used(&mut self, conn: ConnId, session: &SessionId) -> &mut Use {
+        let client = self.clients.get_mut(&conn).expect("it spoke");
+        client.sessions.entry(session.clone()).or_default()
+    }
+
+    /// To the owner, or behind what waits for it.
+    fn say_in(&mut self, conn: ConnId, session: &SessionId, what: Wait) {
+        let (now, patience) = (self.now, self.config.limits.lost_ms);
+        let it = self.used(conn, session);
+        if let Some(leg) = it.leg {
+            return self.carry(conn, session, leg, what);
+        }
+        it.waits.push_back((now, what));
+        self.timers.set(now.plus(patience), Timer::Lost(conn, session.clone()));
+        self.seek(session, conn, None, false);
+    }
+
+    fn carry(&mut self, conn: ConnId, session: &SessionId, leg: LegId, what: Wait) {
+        let client = self.clients.get_mut(&conn).expect("the caller found it");
+        match what {
+            Wait::Request(id) if client.requests.contains_key(&id) => self.send(conn, &id, leg),
+            // It was withdrawn while it waited.
+            Wait::Request(_) => {}
+            Wait::Notice(frame) => {
+                client.kept -= frame.bytes().len();
+                self.tell_leg(leg, frame.bytes().clone());
+            }
+        }
+        self.leave_if_idle(conn, session);
+    }
+
+    /// The owner is known: what was heard is heard on, and what waited is said.
+    pub(super) fn bind(&mut self, conn: ConnId, session: &SessionId, host: &HostName) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        if client.sessions.get(session).is_none_or(|it| it.leg.is_some()) {
+            return;
+        }
+        let leg = self.leg_to(conn, host);
+        self.introduce(leg);
+        let it = self.used(conn, session);
+        it.leg = Some(leg);
+        if let Some(Manner { observe, facts }) = it.attached
+            && let Some(after) = it.heard.resume()
+            && !self.asks_to_hear(conn, session)
+        {
+            let params = json!({
+                "sessionId": &**session, "after": after, "observe": observe, "facts": facts,
+            });
+            let frame = Frame::request("0", "_jackfield/attach", &params.to_string());
+            let text = self.call(leg, Call::Attach(session.clone()), &frame);
+            self.tell_leg(leg, text);
+        }
+        for (_, what) in std::mem::take(&mut self.used(conn, session).waits) {
+            self.carry(conn, session, leg, what);
+        }
+        self.leave_if_idle(conn, session);
+    }
+
+    /// What waits has the session told from an earlier place: that is all it needs, and twice is once
+    /// too often.
+    fn asks_to_hear(&self, conn: ConnId, session: &SessionId) -> bool {
+        let client = &self.clients[&conn];
+        client.sessions[session].waits.iter().any(|(_, it)| match it {
+            Wait::Request(id) => client.requests.get(id).is_some_and(|it| rewinds(&it.frame)),
+            Wait::Notice(_) => false,
+        })
+    }
+
+    /// The leg is of no use for this session any more: the owner is looked for, and gets what was
+    /// not answered.
+    pub(super) fn lose(
+        &mut self,
+        conn: ConnId,
+        session: &SessionId,
+        avoid: Option<HostName>,
+        pause: bool,
+    ) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        let Some(it) = client.sessions.get_mut(session) else { return };
+        let Some(leg) = it.leg.take() else { return };
+        it.heard.lose();
+        it.pinned = false;
+        let of_it = |to: &To| matches!(to, To::Session(of) if of == session);
+        let open = client.requests.iter_mut().filter(|(_, it)| of_it(&it.to));
+        let mut again: Vec<(u64, Box<str>)> = Vec::new();
+        for (id, open) in open {
+            let Some((_, ours)) = open.sent.take() else { continue };
+            // An answer that still comes is to be nobody's.
+            if let Some(leg) = self.legs.get_mut(&leg) {
+                leg.calls.remove(&ours);
+            }
+            again.push((open.order, id.clone()));
+        }
+        again.sort_unstable();
+        self.counters.moves += 1;
+        self.counters.resent += again.len() as u64;
+        let since = *it.lost.get_or_insert(self.now);
+        for (_, id) in again.into_iter().rev() {
+            it.waits.push_front((since, Wait::Request(id)));
+        }
+        if !it.waits.is_empty() {
+            let patience = self.config.limits.lost_ms;
+            self.timers.set(since.plus(patience), Timer::Lost(conn, session.clone()));
+        }
+        self.withdraw_asks(conn, |it| it.leg == leg && it.session.as_ref() == Some(session));
+        self.leave_if_idle(conn, session);
+        if self.clients[&conn].sessions.contains_key(session) {
+            self.seek(session, conn, avoid, pause);
+        }
+    }
+
+    /// What has waited too long for an owner is answered; the client may go on with the rest.
+    pub(super) fn on_waited(&mut self, conn: ConnId, session: &SessionId) {
+        let patience = self.config.limits.lost_ms;
+        let mut told = false;
+        while let Some(client) = self.clients.get_mut(&conn)
+            && let Some(it) = client.sessions.get_mut(session).filter(|it| it.leg.is_none())
+            && let Some((since, _)) = it.waits.front()
+        {
+            let due = since.plus(patience);
+            if self.now < due {
+                return self.timers.set(due, Timer::Lost(conn, session.clone()));
+            }
+            let (_, what) = it.waits.pop_front().expect("seen above");
+            let fault = self.lost_fault(session);
+            if !std::mem::replace(&mut told, true) {
+                let (session, why) = (Some(session.clone()), fault.to_string());
+                self.note(GatewayNote::GaveUp { conn, session, why });
+            }
+            self.give_up(conn, session, what, &fault);
+        }
+    }
+
+    fn give_up(&mut self, conn: ConnId, session: &SessionId, what: Wait, fault: &Fault) {
+        match what {
+            Wait::Request(id) => self.fail(conn, &id, fault),
+            Wait::Notice(frame) => {
+                let client = self.clients.get_mut(&conn).expect("the caller found it");
+                client.kept -= frame.bytes().len();
+                self.unrouted(conn, &frame, fault);
+            }
+        }
+        self.leave_if_idle(conn, session);
+    }
+
+    /// There is no such session: whatever waits for it is told so.
+    pub(super) fn forget(&mut self, conn: ConnId, session: &SessionId, fault: &Fault) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        let Some(it) = client.sessions.get_mut(session).filter(|it| it.leg.is_none()) else {
+            return;
+        };
+        it.attached = None;
+        for (_, what) in std::mem::take(&mut it.waits) {
+            self.give_up(conn, session, what, fault);
+        }
+        if let Some(client) = self.clients.get_mut(&conn) {
+            client.sessions.remove(session);
+        }
+    }
+
+    /// What nobody listens to and nothing is open in is looked for afresh the next time.
+    pub(super) fn leave_if_idle(&mut self, conn: ConnId, session: &SessionId) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        let Some(it) = client.sessions.get(session) else { return };
+        let quiet = it.attached.is_none() && !it.pinned && it.waits.is_empty();
+        let asks = |to: &To| matches!(to, To::Session(of) if of == session);
+        if quiet && !client.requests.values().any(|it| asks(&it.to)) {
+            client.sessions.remove(session);
+        }
+    }
+
+    /// What an answer says about sessions: what was opened or found is heard by this leg.
+    pub(super) fn learn(&mut self, conn: ConnId, leg: LegId, request: &Frame, answer: &Frame) {
+        let method = request.method().expect("a request has a method").into_owned();
+        let session = request.session_id().map(|it| SessionId::from(&*it));
+        let client = self.clients.get_mut(&conn).expect("its leg spoke");
+        if let Some(it) = session.as_ref().and_then(|it| client.sessions.get_mut(it)) {
+            it.lost = None;
+            if ATTACHES.contains(&method.as_str()) {
+                it.heard.told_upto(head_of(answer));
+            }
+        }
+        if answer.result().is_none() {
+            return;
+        }
+        match (method.as_str(), session) {
+            ("session/new" | "session/fork" | "_jackfield/import", _) => {
+                let Some(named) = answer.session_id().map(|it| SessionId::from(&*it)) else {
+                    return;
+                };
+                let it = self.used(conn, &named);
+                if method == "_jackfield/import" {
+                    (it.leg, it.pinned) = (Some(leg), true);
+                } else if it.attached.is_none() {
+                    let from = head_of(answer).or((method == "session/new").then_some(0));
+                    it.heard = from.map_or_else(Heard::default, Heard::upto);
+                    (it.leg, it.attached) = (Some(leg), Some(Manner::default()));
+                }
+            }
+            ("session/delete", Some(session)) => {
+                let client = self.clients.get_mut(&conn).expect("its leg spoke");
+                if let Some(it) = client.sessions.get_mut(&session) {
+                    (it.attached, it.pinned) = (None, false);
+                }
+            }
+            (method, Some(session)) if ATTACHES.contains(&method) => {
+                self.used(conn, &session).attached = Some(manner(request));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_heard_upto(&mut self, conn: ConnId, session: &SessionId, head: u64) {
+        let it = self.used(conn, session);
+        it.lost = None;
+        it.heard.told_upto(Some(head));
+    }
+
+    /// Whether this leg speaks for the session to this client.
+    pub(super) fn is_by(&self, conn: ConnId, session: &SessionId, leg: LegId) -> bool {
+        let it = self.clients.get(&conn).and_then(|it| it.sessions.get(session));
+        it.is_some_and(|it| it.leg == Some(leg))
+    }
+
+    /// A frame of a session came by this leg. Says whether the client has yet to hear it.
+    pub(super) fn hears(
+        &mut self,
+        conn: ConnId,
+        session: &SessionId,
+        leg: LegId,
+        seq: Option<u64>,
+    ) -> bool {
+        let client = self.clients.get_mut(&conn).expect("its leg spoke");
+        let Some(it) = client.sessions.get_mut(session) else {
+            // Said before the answer that names it.
+            if let Some(seq) = seq {
+                let mut heard = Heard::upto(0);
+                heard.hears(seq);
+                let attached = Some(Manner::default());
+                let it = Use { leg: Some(leg), attached, heard, ..Use::default() };
+                client.sessions.insert(session.clone(), it);
+            }
+            return true;
+        };
+        if it.leg != Some(leg) {
+            return false;
+        }
+        it.lost = None;
+        let Some(seq) = seq else { return true };
+        it.attached.get_or_insert_default();
+        it.heard.hears(seq)
+    }
+
+    /// Prompts that were sent are to stop, wherever they get to.
+    pub(super) fn cancel_prompts(&mut self, conn: ConnId, session: &SessionId) {
+        let client = self.clients.get_mut(&conn).expect("it spoke");
+        for open in client.requests.values_mut() {
+            let of_it = matches!(&open.to, To::Session(of) if of == session);
+            let sent = open.sent.is_some();
+            open.cancelled |=
+                of_it && sent && open.frame.method().as_deref() == Some("session/prompt");
+        }
+    }
+}
+
+/// Whether it makes a session heard from an earlier place.
+fn rewinds(request: &Frame) -> bool {
+    matches!(request.method().as_deref(), Some("session/load" | "_jackfield/attach"))
+}
+
+fn manner(attach: &Frame) -> Manner {
+    let params: Value =
+        attach.params().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
+    let flag = |name: &str| params[name].as_bool().unwrap_or(false);
+    Manner { observe: flag("observe"), facts: flag("facts") }
+}
