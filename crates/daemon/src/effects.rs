@@ -124,7 +124,7 @@ impl Effects {
                 self.chunks.failed(&session);
                 self.port.delete(session);
             }
-            Output::LetGone { session } => drop(self.epochs.remove(&session)),
+            Output::LetGone { session } => self.port.release(session),
             Output::ToClient { conn, text } => self.tell_client(conn, text),
             Output::CloseClient { conn } => {
                 if let Some(handle) = self.conns.get_mut(&conn) {
@@ -264,7 +264,10 @@ impl Effects {
                 tracing::error!(session = %to, why, "a session could not be copied");
                 self.inputs.push_back(Input::CopyFailed { to, why });
             }
-            Done::Deleted { .. } => {}
+            Done::Deleted { .. } | Done::Released { .. } => {}
+            Done::ReleaseFailed { stream, error } => {
+                tracing::warn!(session = %stream, why = chain(&error), "a session is let go later");
+            }
             Done::DeleteFailed { stream, error } => {
                 tracing::error!(session = %stream, why = chain(&error), "a session's log is still there");
             }

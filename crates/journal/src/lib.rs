@@ -39,7 +39,7 @@ pub use error::{
     AppendError, Cause, CopyError, Damage, Invalid, OpenError, ReadError, UpkeepError,
 };
 pub use journal::{Claim, Durability, Journal, Stream};
-pub use nats::{Address, AdoptError, Adopted, Cell, Owners};
+pub use nats::{Address, AdoptError, Adopted, Cell, Owners, Page};
 pub use port::{Done, Port, Translate};
 pub use record::{
     APPEND_BYTES_MAX, Append, Event, NAME_BYTES_MAX, RECORD_BYTES_MAX, SEQ_MAX, STREAMS_MAX,

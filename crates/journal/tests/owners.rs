@@ -59,3 +59,36 @@ fn a_stream_is_adopted_only_from_the_dead_or_from_nobody() {
     append(&one, back.claim.epoch, 4).unwrap();
     assert_eq!(one.read("s", 0, 100, 10_000).unwrap().len(), 4);
 }
+
+#[test]
+fn pages_have_what_was_written_last_first_and_every_stream_once() {
+    let cluster = Cluster::start(1);
+    let journal = host(&cluster, "one/1");
+    let names: Vec<String> = (0..25).map(|it| format!("p-{it:02}")).collect();
+    for round in 0..4 {
+        for name in &names {
+            let epoch = journal.claim(name).unwrap().epoch;
+            let (stream, first) = (name.as_str().into(), round + 1);
+            let summary = Some(format!("{name} {round}").into());
+            let append = Append { stream, epoch, first, count: 1, body: "{}".into(), summary };
+            journal.append(&[append]).remove(0).unwrap();
+        }
+    }
+    journal.delete("p-07").unwrap();
+    let owners = journal.owners().unwrap();
+    let (mut listed, mut before) = (Vec::new(), None);
+    loop {
+        let page = owners.page(before, 7).unwrap();
+        assert!(page.streams.len() <= 7);
+        for (name, summary) in page.streams {
+            assert_eq!(summary, format!("{name} 3"));
+            listed.push(name.to_string());
+        }
+        before = page.before;
+        if before.is_none() {
+            break;
+        }
+    }
+    let wanted: Vec<String> = names.into_iter().rev().filter(|it| it != "p-07").collect();
+    assert_eq!(listed, wanted);
+}

@@ -41,6 +41,7 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
+pub use summary::Page;
 use tokio::{runtime::Handle, sync::oneshot};
 
 /// How long to try before an append, a claim or a read is given up as unavailable. Shorter than an

@@ -7,7 +7,7 @@ use super::{
     log::{Patience, invalid},
     message::{Heading, Kind},
     servers::Trouble,
-    summary::BATCH,
+    summary::{BATCH, Page},
 };
 use crate::{
     error::{AppendError, ReadError},
@@ -49,6 +49,29 @@ impl Owners {
     pub fn owner_of(&self, stream: &str) -> Result<Option<String>, AdoptError> {
         let (store, stream): (_, Arc<str>) = (self.0.store.clone(), stream.into());
         self.0.wait(async move { store.owner_of(&stream).await })
+    }
+
+    /// Summaries of all streams, those that were written last first: `count` of them, before a place.
+    pub fn page(&self, before: Option<u64>, count: usize) -> Result<Page, ReadError> {
+        let store = self.0.store.clone();
+        self.0.wait(async move { store.page(before, count).await })
+    }
+
+    /// The summary of a stream; empty if there is none.
+    pub fn summary(&self, stream: &str) -> Result<Bytes, ReadError> {
+        let (store, stream): (_, Arc<str>) = (self.0.store.clone(), stream.into());
+        self.0.wait(async move {
+            let mut patience = Patience::new();
+            loop {
+                match store.summary(&stream).await {
+                    Ok(summary) => return Ok(summary),
+                    Err(why) => patience
+                        .or_give_up(why)
+                        .await
+                        .map_err(|it| ReadError::ListFailed { source: Arc::new(it) })?,
+                }
+            }
+        })
     }
 
     /// The streams that an owner has, and perhaps some that it had.
@@ -127,7 +150,7 @@ impl Store {
         Ok(Ok(Adopted { claim, from, summary }))
     }
 
-    async fn release(&self, stream: &Arc<str>, epoch: u64) -> Result<(), AppendError> {
+    pub(crate) async fn release(&self, stream: &Arc<str>, epoch: u64) -> Result<(), AppendError> {
         let mut patience = Patience::new();
         loop {
             match self.try_release(stream, epoch).await {

@@ -13,7 +13,10 @@ use crate::{error::ReadError, journal::Stream, record::Append};
 use async_nats::HeaderMap;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 /// The last event that the summary knows of.
 const UPTO: &str = "S";
@@ -23,6 +26,14 @@ pub(super) const BATCH: usize = 1024;
 const BATCH_BYTES: usize = 4 << 20;
 /// Logs whose ends are asked for at once.
 const LOOKS: usize = 128;
+
+/// Some streams, and where those before them are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Names and summaries.
+    pub streams: Vec<(Arc<str>, Bytes)>,
+    pub before: Option<u64>,
+}
 
 /// Which summary is kept.
 #[derive(Debug, Clone, Copy, Default)]
@@ -98,6 +109,49 @@ impl Store {
 
     pub(super) async fn unlist(&self, stream: &str) -> Result<(), Trouble> {
         self.servers.purge(&self.cell.summaries(), &self.cell.summary_subject(stream), 0).await
+    }
+
+    pub(super) async fn page(&self, before: Option<u64>, count: usize) -> Result<Page, ReadError> {
+        let mut patience = Patience::new();
+        loop {
+            match self.try_page(before, count).await {
+                Ok(page) => return Ok(page),
+                Err(why) => patience
+                    .or_give_up(why)
+                    .await
+                    .map_err(|it| ReadError::ListFailed { source: Arc::new(it) })?,
+            }
+        }
+    }
+
+    /// Only the last summary of each stream is kept, so places are missing between those that are there:
+    /// what is looked at grows until enough were found.
+    async fn try_page(&self, before: Option<u64>, count: usize) -> Result<Page, Trouble> {
+        let (log, all) = (self.cell.summaries(), format!("{}.sum.>", self.cell.name));
+        let end = match before {
+            Some(before) => before,
+            None => self.servers.extent(&log).await?.last + 1,
+        };
+        let (mut from, mut width) = (end, count.max(1) as u64);
+        let mut found: VecDeque<Stored> = VecDeque::new();
+        while found.len() < count && 1 < from {
+            let until = from;
+            from = from.saturating_sub(width).max(1);
+            width = (width * 4).min(BATCH as u64);
+            let part = self.servers.batch(&log, &all, from, BATCH, BATCH_BYTES).await?;
+            for stored in part.into_iter().rev().filter(|it| it.at < until) {
+                found.push_front(stored);
+            }
+        }
+        let surplus = found.len().saturating_sub(count);
+        let rest = found.split_off(surplus);
+        let before =
+            rest.front().map(|it| it.at).filter(|it| 1 < *it && (surplus != 0 || 1 < from));
+        let named = |it: Stored| {
+            let name = self.cell.named_by_summary(&it.subject)?;
+            Some((Arc::from(name), it.body))
+        };
+        Ok(Page { streams: rest.into_iter().rev().filter_map(named).collect(), before })
     }
 
     /// Every stream, by name, each with the end of its log.

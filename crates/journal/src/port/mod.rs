@@ -77,6 +77,15 @@ pub enum Done {
     Deleted {
         stream: Arc<str>,
     },
+    /// Others may have the stream now.
+    Released {
+        stream: Arc<str>,
+    },
+    /// The stream still is ours, for all that others know; nothing is lost.
+    ReleaseFailed {
+        stream: Arc<str>,
+        error: AppendError,
+    },
     DeleteFailed {
         stream: Arc<str>,
         error: AppendError,
@@ -193,6 +202,14 @@ impl Port {
         self.epochs.lock().expect(POISONED).remove(stream);
         if let Some(nats) = self.journal.as_nats() {
             nats.store.forget(stream);
+        }
+    }
+
+    /// Lets go of a stream, after what was appended to it: where others can have it, they may.
+    pub fn release(&self, stream: Arc<str>) {
+        let epoch = self.epochs.lock().expect(POISONED).remove(&stream);
+        if let (Some(epoch), Way::Tasks(tasks)) = (epoch, self.way()) {
+            tasks.release(stream, epoch);
         }
     }
 

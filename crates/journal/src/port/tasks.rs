@@ -111,6 +111,16 @@ impl Tasks {
         });
     }
 
+    pub(super) fn release(&self, stream: Arc<str>, epoch: u64) {
+        let store = self.nats.store.clone();
+        self.begin(async move {
+            match store.release(&stream, epoch).await {
+                Ok(()) => Done::Released { stream },
+                Err(error) => Done::ReleaseFailed { stream, error },
+            }
+        });
+    }
+
     fn begin(&self, work: impl Future<Output = Done> + Send + 'static) {
         let (told, under_way) = (self.told.clone(), self.under_way.clone());
         *under_way.count.lock().expect(POISONED) += 1;
