@@ -14,6 +14,7 @@ mod ask;
 mod cmd;
 mod env;
 mod exit;
+mod fleet;
 mod hub;
 mod out;
 mod report;

@@ -161,6 +161,11 @@ impl Hub {
         self.conns.is_empty() && self.agents.is_empty() && self.starts.is_empty()
     }
 
+    /// All sessions that are known.
+    pub fn session_ids(&self) -> impl Iterator<Item = &SessionId> {
+        self.sessions.keys()
+    }
+
     /// What is known of a session, for whoever tells people about it.
     pub fn session(&self, id: &SessionId) -> Option<&State> {
         self.sessions.get(id).map(|it| &it.state)

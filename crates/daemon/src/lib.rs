@@ -5,7 +5,7 @@
 //! their way to the journal), `roster` (agents by name), [`rulebook`] (what they may do), `served`
 //! (files and terminals that no client serves), `notify` (telling people), `observe` (log lines),
 //! `recorder` (the last inputs, for the day an
-//! assertion fails), `web` (the thread that speaks HTTP).
+//! assertion fails), `web` (the thread that speaks HTTP), `fleet` (this daemon as one of many).
 //!
 //! - **Invariant:** one thread owns the hub and all its sockets and pipes; the journal's threads talk to
 //!   it by mailbox, and the web front by the hub's own socket.
@@ -19,6 +19,7 @@ pub mod config;
 mod copy;
 mod effects;
 pub mod environment;
+mod fleet;
 mod main_loop;
 mod metrics;
 pub mod notify;
@@ -34,6 +35,7 @@ mod served;
 mod web;
 
 pub use config::Settings;
+pub use fleet::{Fleet, FleetError, Role};
 pub use metrics::Metrics;
 pub use observe::{LogTarget, start as start_log};
 pub use paths::Paths;

@@ -3,6 +3,7 @@
 use crate::{
     clock,
     effects::{Effects, FOR_THE_HUB},
+    fleet::{Call, Load, Taken},
     metrics::{Scrape, Snapshot},
     notify::Notify,
     pressure::Gauge,
@@ -13,7 +14,8 @@ use crate::{
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
 use jackfield_core::{
-    AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time, log::Event,
+    AgentId, AppendFailure, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time,
+    log::Event,
 };
 use jackfield_journal::Done;
 use std::{
@@ -40,6 +42,8 @@ pub(crate) struct Mailboxes {
     pub(crate) accepted: Receiver<Stream>,
     pub(crate) scrapes: Receiver<Scrape>,
     pub(crate) signals: Receiver<()>,
+    /// Where this daemon is one of many.
+    pub(crate) fleet: Receiver<Call>,
 }
 
 pub(crate) struct MainLoop {
@@ -68,6 +72,7 @@ enum Woken {
     Accepted(Stream),
     Scrape(Scrape),
     Signal,
+    Fleet(Call),
     Tick,
     Look,
     Idle,
@@ -123,6 +128,7 @@ impl MainLoop {
             Some(accepted) = mail.accepted.recv() => Woken::Accepted(accepted),
             Some(scrape) = mail.scrapes.recv() => Woken::Scrape(scrape),
             Some(()) = mail.signals.recv() => Woken::Signal,
+            Some(call) = mail.fleet.recv() => Woken::Fleet(call),
             () = elapsed(timeout) => Woken::Tick,
             () = elapsed(idle) => Woken::Idle,
             () = elapsed(look) => Woken::Look,
@@ -157,6 +163,7 @@ impl MainLoop {
                 let _unheard = scrape.send(snapshot);
             }
             Woken::Signal => self.on_signal(),
+            Woken::Fleet(call) => self.on_call(call),
             Woken::Tick => self.feed(Input::Tick),
             Woken::Look => {
                 if self.gauge.is_high() {
@@ -167,6 +174,51 @@ impl MainLoop {
                 tracing::info!("nothing was alive for a while; the daemon ends");
                 self.feed(Input::Stop);
             }
+        }
+    }
+
+    fn on_call(&mut self, call: Call) {
+        match call {
+            Call::Leg(stream) => self.on_accepted(stream),
+            Call::Has(session, tell) => {
+                let _unheard = tell.send(self.hub.session(&session).is_some());
+            }
+            Call::Adopted(taken, tell) => {
+                let Taken { session, epoch, state, from } = *taken;
+                self.effects.port.own(session.clone(), epoch);
+                self.feed(Input::Adopted { session, state: Box::new(state), from });
+                let _unheard = tell.send(());
+            }
+            Call::Drain => {
+                for session in self.session_ids() {
+                    self.feed(Input::LetGo { session });
+                }
+            }
+            Call::CutOff => self.cut_off(),
+            Call::Report(tell) => {
+                let gauges = self.hub.gauges();
+                let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+                let sessions = small(gauges.sessions.values().sum());
+                let live = small(gauges.agents);
+                let _unheard = tell.send(Load { sessions, live, free: None });
+            }
+        }
+    }
+
+    fn session_ids(&self) -> Vec<SessionId> {
+        self.hub.session_ids().cloned().collect()
+    }
+
+    /// Somebody else may soon have every session: no agent of ours may do anything any more.
+    fn cut_off(&mut self) {
+        for agent in self.effects.agents.values_mut() {
+            agent.stop(Stop::Now);
+        }
+        self.effects.served.end_now();
+        for session in self.session_ids() {
+            self.effects.port.disown(&session);
+            let why = AppendFailure::Fenced;
+            self.feed(Input::AppendFailed { session, why });
         }
     }
 

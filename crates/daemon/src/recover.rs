@@ -53,7 +53,8 @@ fn shared(texts: &mut Texts, session: SessionId, mut state: State) -> Recovered 
     Recovered { session, state }
 }
 
-fn state(journal: &Journal, stream: &Stream) -> Result<State, String> {
+/// What the log of a session says: its summary, and the events after it.
+pub(crate) fn state(journal: &Journal, stream: &Stream) -> Result<State, String> {
     let summary = (!stream.summary.is_empty()).then(|| State::from_summary(&stream.summary));
     let mut state = summary.transpose().map_err(|error| error.to_string())?.unwrap_or_default();
     while state.upto() < Seq(stream.head) {

@@ -4,6 +4,7 @@ use crate::{
     boot, clock,
     config::Settings,
     effects::{Effects, Ground},
+    fleet::{self, Call, Fleet, FleetError},
     main_loop::{Mailboxes, MainLoop},
     metrics::{self, Scrape},
     notify::Notify,
@@ -19,7 +20,9 @@ use crate::{
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
-use jackfield_core::{Config, Hub, Patience};
+use jackfield_core::{Config, Hub, Patience, gateway};
+use jackfield_fleet::{Directory, HostName};
+use jackfield_gateway::Front as Gateway;
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
 use jackfield_wire::chain;
 use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, time::Duration};
@@ -27,6 +30,9 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
 };
+
+/// How long the clients of a gateway have to hear that it ends.
+const GATEWAY_END_MAX: Duration = Duration::from_secs(5);
 
 /// What a daemon is started with.
 #[derive(Debug, Clone)]
@@ -41,6 +47,8 @@ pub struct Options {
     pub guard: GuardCommand,
     pub settings: Settings,
     pub journal: JournalChoice,
+    /// The journal is that of a fleet, and so are the sessions.
+    pub fleet: Option<Fleet>,
     /// What is served over HTTP beside the protocol itself.
     pub routes: Option<Routes>,
 }
@@ -87,6 +95,8 @@ pub enum BootError {
     },
     #[error("cannot use the token file")]
     Token(#[source] TokenError),
+    #[error("cannot join the fleet")]
+    Fleet(#[source] FleetError),
     #[error("cannot use the rules about what agents may do")]
     Rules(#[source] RulesError),
     #[error("cannot prepare {what}")]
@@ -108,7 +118,8 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
     let ledger = Ledger::open(&options.paths.ledger())
         .map_err(|source| BootError::System { what: "the ledger", source })?;
     boot::reap(&ledger);
-    let journal = open(&options)?;
+    let place = options.fleet.as_ref().map(|it| (it.clone(), it.host()));
+    let journal = open(&options, place.as_ref())?;
     runtime()?.block_on(async move {
         let (accepted, arrivals) = mpsc::channel(64);
         // The socket comes last: whoever finds it there finds every other address open too.
@@ -129,17 +140,90 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         }
         let (signals, signalled) = mpsc::channel(4);
         watch_signals(&signals)?;
-        let calls = Calls { accepted: arrivals, scrapes, signals: signalled };
-        let (main_loop, mail, sessions) = assemble(options, journal, ledger, calls)?;
-        tracing::info!(sessions, pid = std::process::id(), "daemon started");
-        on_ready(&Ready { addresses: bound, sessions });
-        run(main_loop, mail).await;
+        let mut calls =
+            Calls { accepted: arrivals, scrapes, signals: signalled, fleet: no_calls() };
+        let fleet = match place {
+            Some(place) => Some(enter(place, &journal, &options, &mut calls).await?),
+            None => None,
+        };
+        if fleet.as_ref().is_none_or(|it| it.is_host) {
+            let (main_loop, mail, sessions) = assemble(options, journal, ledger, calls)?;
+            tracing::info!(sessions, pid = std::process::id(), "daemon started");
+            on_ready(&Ready { addresses: bound, sessions });
+            run(main_loop, mail).await;
+        } else {
+            tracing::info!(pid = std::process::id(), "gateway started");
+            on_ready(&Ready { addresses: bound, sessions: 0 });
+            let _asked = calls.signals.recv().await;
+        }
+        if let Some(fleet) = fleet {
+            fleet.finish().await;
+        }
         if let Some(web) = web {
             web.finish().await;
         }
         tracing::info!("daemon stopped");
         Ok(())
     })
+}
+
+/// What a daemon of a fleet has beside its loop.
+struct Entered {
+    is_host: bool,
+    gateway: Option<(mpsc::Sender<()>, tokio::task::JoinHandle<()>)>,
+    _directory: Directory,
+}
+
+impl Entered {
+    /// The clients of the gateway are told, and those who do not listen are not waited for.
+    async fn finish(self) {
+        if let Some((stop, task)) = self.gateway {
+            let _ended = stop.send(()).await;
+            let _late = tokio::time::timeout(GATEWAY_END_MAX, task).await;
+        }
+    }
+}
+
+/// Joins the fleet. A gateway takes all clients from then on, and the loop gets legs.
+async fn enter(
+    (place, host): (Fleet, HostName),
+    journal: &Journal,
+    options: &Options,
+    calls: &mut Calls,
+) -> Result<Entered, BootError> {
+    let failed = |error: FleetError| BootError::Fleet(error);
+    let link = place.link().await.map_err(|it| failed(it.into()))?;
+    let directory = Directory::open(link.clone()).await;
+    let owners = journal.owners().expect("a fleet shares its journal");
+    let gateway = if place.role.is_gateway() {
+        let (stop, stopped) = mpsc::channel(1);
+        let (nobody, none) = mpsc::channel(1);
+        drop(nobody);
+        let accepted = std::mem::replace(&mut calls.accepted, none);
+        let agent = options.settings.default_agent.as_deref().map(Into::into);
+        let config = gateway::Config { seed: seed()?, agent, ..gateway::Config::default() };
+        let hosts = directory.hosts();
+        let link = link.clone();
+        let front = Gateway { config, link, owners, hosts, accepted, stop: stopped };
+        Some((stop, tokio::spawn(front.run())))
+    } else {
+        None
+    };
+    if place.role.is_host() {
+        let (asking, asked) = mpsc::channel(64);
+        calls.fleet = asked;
+        let (settings, paths) = (options.settings.clone(), options.paths.clone());
+        let roster = Roster::new(settings, paths, options.guard.program.clone());
+        let agents = roster.launches().into_keys().map(|it| it.to_string()).collect();
+        let joined = fleet::join(&place, host, link, &directory, journal, agents, asking).await;
+        joined.map_err(failed)?;
+    }
+    Ok(Entered { is_host: place.role.is_host(), gateway, _directory: directory })
+}
+
+/// A mailbox that nothing comes to.
+fn no_calls() -> mpsc::Receiver<Call> {
+    mpsc::channel(1).1
 }
 
 /// A hub on a thread of this process, with one client.
@@ -164,7 +248,7 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
     roster::warm_up();
     let system = |what| move |source| BootError::System { what, source };
     let ledger = Ledger::open(&options.paths.ledger()).map_err(system("the ledger"))?;
-    let journal = open(&options)?;
+    let journal = open(&options, None)?;
     let options = Options { idle_after: Some(Duration::ZERO), ..options };
     let (give, take) = std::sync::mpsc::sync_channel(1);
     let runtime = runtime()?;
@@ -175,7 +259,8 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
                 let (_accepted, arrivals) = mpsc::channel(1);
                 let (_signals, signalled) = mpsc::channel(1);
                 let (_metrics, scrapes) = metrics::channel();
-                let calls = Calls { accepted: arrivals, scrapes, signals: signalled };
+                let fleet = no_calls();
+                let calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet };
                 let assembled = assemble(options, journal, ledger, calls);
                 let (Ok((mut main_loop, mail, _)), Ok((ours, theirs))) = (assembled, pair()) else {
                     return;
@@ -192,7 +277,10 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
     Ok(Isolated { stream, thread })
 }
 
-fn open(options: &Options) -> Result<Journal, BootError> {
+fn open(options: &Options, place: Option<&(Fleet, HostName)>) -> Result<Journal, BootError> {
+    if let Some((fleet, host)) = place {
+        return Journal::connect(fleet.address(host)).map_err(BootError::Journal);
+    }
     match options.journal {
         JournalChoice::Memory => Ok(Journal::memory()),
         JournalChoice::Sqlite => {
@@ -221,6 +309,7 @@ struct Calls {
     accepted: mpsc::Receiver<Stream>,
     scrapes: mpsc::Receiver<Scrape>,
     signals: mpsc::Receiver<()>,
+    fleet: mpsc::Receiver<Call>,
 }
 
 /// Puts hub, edges and mailboxes together.
@@ -231,9 +320,15 @@ fn assemble(
     calls: Calls,
 ) -> Result<(MainLoop, Mailboxes, usize), BootError> {
     let seed = seed()?;
-    let recovered = recover(&journal).map_err(BootError::Recover)?;
+    // A host of a fleet has the sessions that it is asked for.
+    let recovered = match &options.fleet {
+        Some(_) => Vec::new(),
+        None => recover(&journal).map_err(BootError::Recover)?,
+    };
     let sessions = recovered.len();
-    let config = hub_config(&options.settings, seed);
+    let host = options.fleet.as_ref().map(|it| it.name.as_str().into());
+    let keep_asleep = host.is_none();
+    let config = Config { host, keep_asleep, ..hub_config(&options.settings, seed) };
     let notify = options.settings.notify.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
     let roster = Roster::new(options.settings, paths, program);
@@ -278,6 +373,7 @@ fn assemble(
         accepted: calls.accepted,
         scrapes: calls.scrapes,
         signals: calls.signals,
+        fleet: calls.fleet,
     };
     Ok((main_loop, mail, sessions))
 }

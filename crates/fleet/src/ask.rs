@@ -1,18 +1,19 @@
-//! A question to one start of one host, and its answer, both in words of whoever asks.
+//! A question to one start of one host, and its answer.
 
 use crate::{
     entry::HostName,
     link::{Link, LinkError},
+    words::{Answer, Question},
 };
 use async_nats::Subscriber;
-use bytes::Bytes;
 use futures_util::StreamExt as _;
 use std::time::Duration;
 
 /// A question that waits for its answer.
 #[derive(Debug)]
 pub struct Asked {
-    pub question: Bytes,
+    pub question: Question,
+    link: Link,
     reply: Option<async_nats::Subject>,
 }
 
@@ -36,23 +37,38 @@ impl Link {
     pub async fn ask(
         &self,
         host: &HostName,
-        question: Bytes,
+        question: &Question,
         timeout: Duration,
-    ) -> Result<Bytes, LinkError> {
-        self.request(self.questions(&host.name, &host.incarnation), question, timeout).await
+    ) -> Result<Answer, LinkError> {
+        let body = serde_json::to_vec(question).expect("a question is plain data");
+        let subject = self.questions(&host.name, &host.incarnation);
+        let answer = self.request(subject, body.into(), timeout).await?;
+        serde_json::from_slice(&answer).map_err(|it| LinkError::Away(it.to_string()))
     }
 }
 
 impl Questions {
-    /// The next question; none once the connection is closed for good.
+    /// The next question; none once the connection is closed for good. What nobody understands is not
+    /// answered.
     pub async fn next(&mut self) -> Option<Asked> {
-        let message = self.subscriber.next().await?;
-        Some(Asked { question: message.payload, reply: message.reply })
+        loop {
+            let message = self.subscriber.next().await?;
+            match serde_json::from_slice(&message.payload) {
+                Ok(question) => {
+                    let link = self.link.clone();
+                    return Some(Asked { question, link, reply: message.reply });
+                }
+                Err(error) => tracing::warn!(%error, "a question nobody understands"),
+            }
+        }
     }
+}
 
-    pub async fn answer(&self, asked: Asked, answer: Bytes) {
-        if let Some(reply) = asked.reply {
-            let _unheard = self.link.client.publish(reply, answer).await;
+impl Asked {
+    pub async fn answer(self, answer: &Answer) {
+        let body = serde_json::to_vec(answer).expect("an answer is plain data");
+        if let Some(reply) = self.reply {
+            let _unheard = self.link.client.publish(reply, body.into()).await;
         }
     }
 }

@@ -1,9 +1,8 @@
-//! Hosts and gateways of a fleet find each other and talk, over NATS. What they say to each other is not
-//! known here.
+//! Hosts and gateways of a fleet find each other and talk, over NATS. What clients say is not known here.
 //!
 //! Reading order: [`Link`] (`link.rs`, the connection and the names on it), [`Entry`] (`entry.rs`, what a
 //! host says of itself), [`Lease`] (`lease.rs`, how it goes on saying it), [`Directory`] (`directory.rs`,
-//! who is there, and who no longer is), `ask.rs` (a question to one host), `leg.rs` (a stream of bytes
+//! who is there, and who no longer is), `words.rs` and `ask.rs` (a question to one host), `leg.rs` (a stream of bytes
 //! between a gateway and a host).
 //!
 //! **Invariant:** a host that cannot renew its lease knows it, and ends its agents, before anybody else may
@@ -18,10 +17,12 @@ mod entry;
 mod lease;
 mod leg;
 mod link;
+mod words;
 
 pub use ask::{Asked, Questions};
 pub use directory::Directory;
 pub use entry::{Entry, HostName};
 pub use lease::{Lease, LeaseError, LeaseEvent};
 pub use leg::{answer_leg, open_leg};
-pub use link::{Link, LinkError};
+pub use link::{Link, LinkError, unique};
+pub use words::{Answer, Question};

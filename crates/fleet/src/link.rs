@@ -34,7 +34,7 @@ pub enum LinkError {
 }
 
 /// A connection. Clones share it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Link {
     pub(crate) client: Client,
     pub(crate) context: Context,
@@ -119,7 +119,7 @@ impl Link {
 }
 
 /// Letters that no two of anything have in common.
-pub(crate) fn unique() -> String {
+pub fn unique() -> String {
     let number = getrandom::u64().expect("the system has random numbers");
     format!("{number:016x}")
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jackfield_fleet::{
-    Directory, Entry, HostName, Lease, LeaseError, LeaseEvent, Link, LinkError, answer_leg,
+    Answer, Directory, Entry, HostName, Lease, LeaseError, LeaseEvent, Link, LinkError, answer_leg,
     open_leg,
 };
 use jackfield_testkit::nats::Cluster;
@@ -98,16 +98,16 @@ async fn leg(cluster: &Cluster) -> (UnixStream, UnixStream) {
     let (far, far_inner) = UnixStream::pair().unwrap();
     let answering = async move {
         let asked = soon("question", questions.next()).await.unwrap();
-        let id = String::from_utf8(asked.question.to_vec()).unwrap();
-        answer_leg(&theirs, &id, far_inner).await.unwrap();
-        questions.answer(asked, "yes".into()).await;
+        let Question::Leg(id) = &asked.question else { panic!("{asked:?}") };
+        answer_leg(&theirs, id, far_inner).await.unwrap();
+        asked.answer(&Answer::Done).await;
     };
     tokio::spawn(answering);
     let tell = async |id: String| {
         // A server may not know yet that somebody listens elsewhere.
         let since = Instant::now();
         loop {
-            match ours.ask(&host, id.clone().into(), SOON).await {
+            match ours.ask(&host, &Question::Leg(id.clone()), SOON).await {
                 Ok(_) => return Ok::<_, LinkError>(()),
                 Err(error) => assert!(since.elapsed() < SOON, "{error}"),
             }

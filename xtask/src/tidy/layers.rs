@@ -16,13 +16,28 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("clients", &["wire"]),
     // Its tests start servers.
     ("fleet", &["testkit"]),
+    ("gateway", &["wire", "core", "clients", "journal", "fleet"]),
     ("bus", &["wire", "core", "agents", "clients"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
     ("testkit", &["wire", "policy", "core"]),
     // Its tests are asked by the scripted model.
     ("chat", &["wire", "policy", "agents", "inside", "testkit"]),
     ("api", &["wire", "views", "catalogue", "agents", "clients"]),
-    ("daemon", &["wire", "policy", "core", "inside", "journal", "catalogue", "agents", "clients"]),
+    (
+        "daemon",
+        &[
+            "wire",
+            "policy",
+            "core",
+            "inside",
+            "journal",
+            "catalogue",
+            "agents",
+            "clients",
+            "fleet",
+            "gateway",
+        ],
+    ),
     (
         "cli",
         &[

@@ -4,6 +4,7 @@ use crate::{
     app::Desk,
     env,
     exit::Exit,
+    fleet::FleetArgs,
     hub::{ALREADY_RUNS, Address, not_booted, options},
     out::Volume,
     report::Failure,
@@ -23,6 +24,7 @@ use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::D
   $ jackfield serve
   $ jackfield serve --listen tcp://127.0.0.1:7777 --idle-after never
   $ jackfield serve --listen http://127.0.0.1:7456
+  $ jackfield serve --fleet nats://10.0.0.1:4222 --role host --label zone=a
   $ jackfield serve --log daemon.log -v")]
 pub(crate) struct Serve {
     /// Listen here too: `unix:///path`, `tcp://127.0.0.1:PORT`, `http://127.0.0.1:PORT`, `https://…`
@@ -33,6 +35,9 @@ pub(crate) struct Serve {
     /// End after so many seconds with nothing alive [default: never in the foreground]
     #[arg(long, env = env::IDLE_AFTER, hide_env_values = true, value_name = "SECS|never")]
     idle_after: Option<IdleAfter>,
+
+    #[command(flatten)]
+    fleet: FleetArgs,
 
     /// Write the log here [default: stderr]
     #[arg(long, env = env::LOG, hide_env_values = true, value_name = "FILE")]
@@ -82,6 +87,7 @@ impl Serve {
             Volume::Full => "trace",
         };
         let options = Options {
+            fleet: self.fleet.fleet(),
             listen: self.listen,
             idle_after,
             log: self.log.map_or(LogTarget::Stderr, LogTarget::File),

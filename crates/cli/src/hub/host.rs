@@ -31,6 +31,7 @@ pub(crate) fn guard() -> Result<GuardCommand, Failure> {
 pub(crate) fn options(paths: &Paths) -> Result<Options, Failure> {
     let settings = settings(paths)?;
     Ok(Options {
+        fleet: None,
         paths: paths.clone(),
         listen: Vec::new(),
         idle_after: settings.idle_after(),

@@ -1,0 +1,103 @@
+//! The flags by which a daemon becomes one of many.
+
+use crate::env;
+use clap::{Args, ValueEnum};
+use jackfield_daemon::{Fleet, Role};
+use jackfield_journal::Cell;
+use std::str::FromStr;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Fleet")]
+pub(crate) struct FleetArgs {
+    /// Be part of the fleet on these NATS servers; the journal is theirs then
+    #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',')]
+    fleet: Vec<String>,
+
+    /// Run agents, take clients to those who do, or both
+    #[arg(long, env = env::ROLE, hide_env_values = true, value_enum, default_value = "both", requires = "fleet")]
+    role: RoleArg,
+
+    /// The name of this host in the fleet [default: the name of the machine]
+    #[arg(long, env = env::HOST_NAME, hide_env_values = true, value_name = "NAME", requires = "fleet", value_parser = host_name)]
+    host_name: Option<String>,
+
+    /// A label by which sessions can ask for this host
+    #[arg(long, env = env::LABEL, hide_env_values = true, value_name = "KEY=VALUE", value_delimiter = ',', requires = "fleet")]
+    label: Vec<Label>,
+
+    /// The part of the NATS servers' streams that is ours
+    #[arg(long, env = env::CELL, hide_env_values = true, value_name = "NAME", default_value = "jackfield", requires = "fleet", value_parser = cell_name)]
+    cell: String,
+
+    /// Streams that the logs are spread over; the same for ever, for all who use the cell
+    #[arg(long, env = env::SHARDS, hide_env_values = true, value_name = "N", default_value_t = 64, requires = "fleet", value_parser = clap::value_parser!(u16).range(1..=512))]
+    shards: u16,
+
+    /// Servers that have each event before it is heard; 1 is for trying out
+    #[arg(long, env = env::REPLICAS, hide_env_values = true, value_name = "N", default_value_t = 3, requires = "fleet", value_parser = clap::value_parser!(u8).range(1..=5))]
+    replicas: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RoleArg {
+    Host,
+    Gateway,
+    Both,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Label(String, String);
+
+impl FromStr for Label {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Label, String> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok(Label(key.into(), value.into())),
+            _ => Err("write a label as KEY=VALUE".to_owned()),
+        }
+    }
+}
+
+impl FleetArgs {
+    /// None without `--fleet`.
+    pub(crate) fn fleet(self) -> Option<Fleet> {
+        if self.fleet.is_empty() {
+            return None;
+        }
+        let role = match self.role {
+            RoleArg::Host => Role::Host,
+            RoleArg::Gateway => Role::Gateway,
+            RoleArg::Both => Role::Both,
+        };
+        let machine = || {
+            let name = rustix::system::uname();
+            plain(&name.nodename().to_string_lossy())
+        };
+        Some(Fleet {
+            servers: self.fleet,
+            cell: Cell { name: self.cell, shards: self.shards, replicas: self.replicas.into() },
+            role,
+            name: self.host_name.unwrap_or_else(machine),
+            labels: self.label.into_iter().map(|Label(key, value)| (key, value)).collect(),
+        })
+    }
+}
+
+/// A name that NATS takes as one word.
+fn plain(name: &str) -> String {
+    let plain =
+        |it: char| if it.is_ascii_alphanumeric() || it == '-' || it == '_' { it } else { '-' };
+    name.chars().map(plain).collect()
+}
+
+fn host_name(name: &str) -> Result<String, String> {
+    if name.is_empty() || plain(name) != name || 63 < name.len() {
+        return Err("a host's name has 1 to 63 letters, digits, `-` and `_`".to_owned());
+    }
+    Ok(name.to_owned())
+}
+
+fn cell_name(name: &str) -> Result<String, String> {
+    host_name(name).map_err(|_| "a cell's name has 1 to 63 letters, digits, `-` and `_`".to_owned())
+}

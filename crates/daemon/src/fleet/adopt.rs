@@ -1,0 +1,109 @@
+//! Taking a session over: its log is claimed, read to its end, and handed to the loop.
+
+use super::{Call, Taken};
+use crate::recover::state;
+use jackfield_core::{SessionId, log::State};
+use jackfield_fleet::{Answer, Directory, HostName};
+use jackfield_journal::{AdoptError, Adopted, Journal, Owners, Stream};
+use jackfield_wire::chain;
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+use tokio::sync::{mpsc, oneshot};
+
+#[derive(Clone)]
+pub(super) struct Adopter {
+    host: HostName,
+    is_alive: Arc<dyn Fn(&HostName) -> bool + Send + Sync>,
+    journal: Journal,
+    owners: Owners,
+    calls: mpsc::Sender<Call>,
+    /// Sessions that are being taken over right now.
+    busy: Arc<Mutex<BTreeSet<SessionId>>>,
+}
+
+impl Adopter {
+    pub(super) fn new(
+        host: HostName,
+        directory: &Directory,
+        journal: Journal,
+        calls: mpsc::Sender<Call>,
+    ) -> Adopter {
+        let owners = journal.owners().expect("a fleet shares its journal");
+        let (is_alive, busy) = (Arc::new(directory.knows()), Arc::default());
+        Adopter { host, is_alive, journal, owners, calls, busy }
+    }
+
+    pub(super) fn owners(&self) -> &Owners {
+        &self.owners
+    }
+
+    /// Makes the session ours, unless somebody living has it.
+    pub(super) async fn adopt(&self, session: SessionId) -> Answer {
+        if !self.busy.lock().expect(POISONED).insert(session.clone()) {
+            return Answer::Refused("it is being adopted here already".to_owned());
+        }
+        let answer = self.try_adopt(&session).await;
+        self.busy.lock().expect(POISONED).remove(&session);
+        answer.unwrap_or_else(|_| Answer::Refused("this host is about to end".to_owned()))
+    }
+
+    /// Fails only if the loop is gone.
+    async fn try_adopt(&self, session: &SessionId) -> Result<Answer, oneshot::error::RecvError> {
+        let (tell, has) = oneshot::channel();
+        // If nobody listens, `tell` is dropped and the answer is an error.
+        let _ended = self.calls.send(Call::Has(session.clone(), tell)).await;
+        if has.await? {
+            return Ok(Answer::Done);
+        }
+        let (this, name) = (self.clone(), session.clone());
+        let taken = tokio::task::spawn_blocking(move || this.take(&name)).await;
+        let taken = match taken {
+            Ok(Ok(taken)) => taken,
+            Ok(Err(answer)) => return Ok(answer),
+            Err(error) => return Ok(Answer::Refused(error.to_string())),
+        };
+        let (tell, told) = oneshot::channel();
+        let _ended = self.calls.send(Call::Adopted(Box::new(taken), tell)).await;
+        told.await?;
+        Ok(Answer::Done)
+    }
+
+    /// Waits for the servers; never on the loop's thread.
+    fn take(&self, session: &SessionId) -> Result<Taken, Answer> {
+        let refused = |why: String| Answer::Refused(why);
+        let summary = self.owners.summary(session).map_err(|it| refused(chain(&it)))?;
+        // Asked before it is claimed: what cannot be served here is left to those who can.
+        if let Ok(state) = State::from_summary(&summary)
+            && !Path::new(&state.cwd).is_dir()
+        {
+            let why = format!("its directory `{}` is not on this host", state.cwd);
+            return Err(refused(why));
+        }
+        let (ours, is_alive) = (self.host.clone(), self.is_alive.clone());
+        // What was ours and is not known to the loop any more may be ours again.
+        let lives = move |owner: &str| {
+            HostName::parse(owner).is_some_and(|owner| owner != ours && is_alive(&owner))
+        };
+        let adopted = self.owners.adopt(session, lives).map_err(|error| match error {
+            AdoptError::Owned { owner, .. } => Answer::Owned(owner),
+            AdoptError::Missing { .. } => Answer::Missing,
+            AdoptError::Claim(error) => refused(chain(&error)),
+        })?;
+        self.read(session, adopted).map_err(refused)
+    }
+
+    fn read(&self, session: &SessionId, adopted: Adopted) -> Result<Taken, String> {
+        let Adopted { claim, from, summary } = adopted;
+        let (name, summary_upto) = (session.clone(), 0);
+        let (epoch, head) = (claim.epoch, claim.head);
+        let stream = Stream { name, epoch, head, summary, summary_upto };
+        let state = state(&self.journal, &stream)?;
+        let from = from.map(|it| HostName::parse(&it).map_or(it.as_str().into(), |it| it.name));
+        Ok(Taken { session: session.clone(), epoch, state, from })
+    }
+}
+
+const POISONED: &str = "nothing panics while it holds the list";

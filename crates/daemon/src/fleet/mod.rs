@@ -1,0 +1,133 @@
+//! This daemon as a host of a fleet: it says that it is there, takes legs, and owns the sessions that it is
+//! asked to, or that a dead host has left.
+//!
+//! `adopt.rs` takes sessions over, `office.rs` answers questions and watches who lives.
+
+mod adopt;
+mod office;
+
+use adopt::Adopter;
+use jackfield_clients::Stream;
+use jackfield_core::{SessionId, log::State};
+use jackfield_fleet::{Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, unique};
+use jackfield_journal::{Address, Cell, Journal};
+use office::Office;
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::sync::{mpsc, oneshot};
+
+/// Which fleet, and what this daemon is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fleet {
+    /// `nats://HOST:PORT`, any of them will do.
+    pub servers: Vec<String>,
+    pub cell: Cell,
+    pub role: Role,
+    /// The name of this host. No two that live have the same.
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Runs agents.
+    Host,
+    /// Takes clients to the hosts.
+    Gateway,
+    Both,
+}
+
+impl Role {
+    pub(crate) fn is_host(self) -> bool {
+        self != Role::Gateway
+    }
+
+    pub(crate) fn is_gateway(self) -> bool {
+        self != Role::Host
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+}
+
+impl Fleet {
+    /// This start of this host.
+    pub(crate) fn host(&self) -> HostName {
+        HostName { name: self.name.as_str().into(), incarnation: unique().into() }
+    }
+
+    pub(crate) fn address(&self, host: &HostName) -> Address {
+        let owner = self.role.is_host().then(|| host.to_string());
+        Address { servers: self.servers.clone(), cell: self.cell.clone(), owner }
+    }
+
+    pub(crate) async fn link(&self) -> Result<Link, LinkError> {
+        Link::connect(&self.servers, &self.cell.name, self.cell.replicas).await
+    }
+}
+
+/// What the fleet wants of the loop.
+pub(crate) enum Call {
+    /// A client, by way of a gateway.
+    Leg(Stream),
+    /// Whether this session is ours.
+    Has(SessionId, oneshot::Sender<bool>),
+    /// It is ours now.
+    Adopted(Box<Taken>, oneshot::Sender<()>),
+    /// Let everything go.
+    Drain,
+    /// Nobody may know any more that we are here: end every agent, and forget every session.
+    CutOff,
+    /// How much there is to do here.
+    Report(oneshot::Sender<Load>),
+}
+
+pub(crate) struct Taken {
+    pub(crate) session: SessionId,
+    pub(crate) epoch: u64,
+    pub(crate) state: State,
+    /// The host that had it and did not let it go.
+    pub(crate) from: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) sessions: u32,
+    pub(crate) live: u32,
+    /// Processes that may still be started.
+    pub(crate) free: Option<u32>,
+}
+
+/// Takes our place in the fleet, and keeps it for as long as the loop listens.
+pub(crate) async fn join(
+    fleet: &Fleet,
+    host: HostName,
+    link: Link,
+    directory: &Directory,
+    journal: &Journal,
+    agents: Vec<String>,
+    calls: mpsc::Sender<Call>,
+) -> Result<(), FleetError> {
+    let entry = Entry {
+        host: host.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        labels: fleet.labels.clone(),
+        agents,
+        free: None,
+        sessions: 0,
+        live: 0,
+        draining: false,
+    };
+    let questions = link.questions_to(&host).await?;
+    let (tell, leased) = mpsc::channel(4);
+    let lease = Lease::take(link.clone(), entry, tell).await?;
+    let adopter = Adopter::new(host.clone(), directory, journal.clone(), calls.clone());
+    let hosts = directory.hosts();
+    let office = Office { host, link, lease, hosts, adopter, calls };
+    tokio::spawn(office.run(questions, leased));
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! What a host does for the fleet: it answers questions, tells how much it has to do, and takes over what a
+//! dead host has left.
+
+use super::{Call, adopt::Adopter};
+use jackfield_clients::Stream;
+use jackfield_core::SessionId;
+use jackfield_fleet::{
+    Answer, Asked, Entry, HostName, Lease, LeaseEvent, Link, Question, Questions, answer_leg,
+};
+use jackfield_wire::chain;
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    net::UnixStream,
+    sync::{Semaphore, mpsc, oneshot, watch},
+};
+
+const REPORT: Duration = Duration::from_secs(1);
+/// Sessions that are taken over at the same time.
+const ADOPTIONS: usize = 16;
+
+pub(super) struct Office {
+    pub(super) host: HostName,
+    pub(super) link: Link,
+    pub(super) lease: Lease,
+    pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    pub(super) adopter: Adopter,
+    pub(super) calls: mpsc::Sender<Call>,
+}
+
+impl Office {
+    /// Until the loop is gone.
+    pub(super) async fn run(
+        mut self,
+        mut questions: Questions,
+        mut leased: mpsc::Receiver<LeaseEvent>,
+    ) {
+        let mut report = tokio::time::interval(REPORT);
+        let mut known: BTreeSet<HostName> = BTreeSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(event) = leased.recv() => self.on_lease(event).await,
+                Some(asked) = questions.next() => self.on_question(asked).await,
+                Ok(()) = self.hosts.changed() => {
+                    let now: BTreeSet<HostName> =
+                        self.hosts.borrow_and_update().iter().map(|it| it.host.clone()).collect();
+                    for dead in known.difference(&now).filter(|it| **it != self.host) {
+                        self.inherit(dead);
+                    }
+                    known = now;
+                }
+                _ = report.tick() => if !self.report().await { return },
+            }
+        }
+    }
+
+    async fn on_lease(&self, event: LeaseEvent) {
+        match event {
+            LeaseEvent::CutOff => {
+                tracing::error!("cut off from the fleet: every agent is ended");
+                let _ended = self.calls.send(Call::CutOff).await;
+            }
+            LeaseEvent::Back => tracing::info!("the fleet knows of this host again"),
+        }
+    }
+
+    async fn on_question(&self, asked: Asked) {
+        match &asked.question {
+            Question::Leg(id) => {
+                let answer = match self.take_leg(id).await {
+                    Ok(()) => Answer::Done,
+                    Err(why) => Answer::Refused(why),
+                };
+                asked.answer(&answer).await;
+            }
+            Question::Adopt(session) => {
+                let (adopter, session): (_, SessionId) =
+                    (self.adopter.clone(), session.as_str().into());
+                tokio::spawn(async move { asked.answer(&adopter.adopt(session).await).await });
+            }
+            Question::Drain(drain) => {
+                self.lease.update(|it| it.draining = *drain);
+                if *drain {
+                    let _ended = self.calls.send(Call::Drain).await;
+                }
+                asked.answer(&Answer::Done).await;
+            }
+        }
+    }
+
+    async fn take_leg(&self, id: &str) -> Result<(), String> {
+        let (ours, theirs) = UnixStream::pair().map_err(|it| it.to_string())?;
+        answer_leg(&self.link, id, theirs).await.map_err(|it| chain(&it))?;
+        let taken = self.calls.send(Call::Leg(Stream::from(ours))).await;
+        taken.map_err(|_| "this host is about to end".to_owned())
+    }
+
+    /// False once nobody listens.
+    async fn report(&self) -> bool {
+        let (tell, told) = oneshot::channel();
+        if self.calls.send(Call::Report(tell)).await.is_err() {
+            return false;
+        }
+        if let Ok(load) = told.await {
+            self.lease.update(|it| {
+                (it.sessions, it.live, it.free) = (load.sessions, load.live, load.free);
+            });
+        }
+        true
+    }
+
+    /// Takes over what a dead host had, as far as it falls to us: all who live choose in the same way.
+    fn inherit(&self, dead: &HostName) {
+        let mut heirs: Vec<HostName> = {
+            let hosts = self.hosts.borrow();
+            hosts.iter().filter(|it| !it.draining).map(|it| it.host.clone()).collect()
+        };
+        heirs.sort();
+        let (adopter, ours, dead) = (self.adopter.clone(), self.host.clone(), dead.clone());
+        tokio::spawn(async move {
+            let (owners, owner) = (adopter.owners().clone(), dead.to_string());
+            let left = tokio::task::spawn_blocking(move || owners.owned_by(&owner)).await;
+            let left = match left {
+                Ok(Ok(left)) => left,
+                Ok(Err(error)) => {
+                    let why = chain(&error);
+                    tracing::error!(host = %dead, why, "what a dead host has left is not known");
+                    return;
+                }
+                Err(_) => return,
+            };
+            let mine: Vec<SessionId> =
+                left.into_iter().filter(|it| heir(it, &heirs) == Some(&ours)).collect();
+            tracing::warn!(host = %dead, sessions = mine.len(), "a host is dead; its sessions are adopted");
+            let places = Arc::new(Semaphore::new(ADOPTIONS));
+            for session in mine {
+                let place = places.clone().acquire_owned().await;
+                let adopter = adopter.clone();
+                tokio::spawn(async move {
+                    let answer = adopter.adopt(session.clone()).await;
+                    if let Answer::Refused(why) = answer {
+                        tracing::warn!(%session, why, "a session was not adopted");
+                    }
+                    drop(place);
+                });
+            }
+        });
+    }
+}
+
+/// Who among those who live gets a session: the same for everybody who asks, and spread evenly.
+fn heir<'a>(session: &SessionId, heirs: &'a [HostName]) -> Option<&'a HostName> {
+    heirs.iter().max_by_key(|host| {
+        let mut hasher = DefaultHasher::new();
+        (session, host).hash(&mut hasher);
+        hasher.finish()
+    })
+}

@@ -1,0 +1,48 @@
+//! Many daemons as one Jackfield: hosts and gateways on a cluster of three NATS servers.
+
+mod loss;
+mod reach;
+
+use jackfield_e2e::{Client, Daemon, Home};
+use jackfield_testkit::nats::Cluster;
+use serde_json::json;
+use std::path::Path;
+
+/// One daemon of the fleet; each has a home of its own.
+struct Member {
+    home: Home,
+    daemon: Option<Daemon>,
+}
+
+impl Member {
+    fn start(cluster: &Cluster, role: &str, name: &str) -> Member {
+        let home = Home::new();
+        let (servers, replicas) = (cluster.urls().join(","), cluster.servers().len().to_string());
+        let flags = ["--fleet", &servers, "--role", role, "--host-name", name];
+        let cell = ["--shards", "4", "--replicas", &replicas];
+        let daemon = home.serve(&[&flags[..], &cell[..]].concat());
+        Member { home, daemon: Some(daemon) }
+    }
+
+    fn kill_9(&mut self) {
+        self.daemon.take().expect("it runs").kill_9();
+    }
+
+    fn stop(&mut self) {
+        self.daemon.take().expect("it runs").stop();
+    }
+
+    /// A client on this member's socket whose sessions have the fake agent.
+    fn client(&self, agent: &[String]) -> Client {
+        let mut client = self.home.dial();
+        let agent = json!({ "agent": { "name": "fake", "argv": agent } });
+        client.notify("_jackfield/connect", &agent);
+        client.hello_aware();
+        client
+    }
+}
+
+/// An agent that keeps what it was told where every host finds it.
+fn agent(home: &Home, dir: &Path) -> Vec<String> {
+    home.fake_agent(&["--state", dir.to_str().unwrap()])
+}

@@ -1,0 +1,36 @@
+//! Every session is reached through every gateway.
+
+use super::{Member, agent};
+use jackfield_testkit::nats::Cluster;
+use serde_json::json;
+
+#[test]
+fn a_session_opened_through_one_gateway_is_there_through_another() {
+    let cluster = Cluster::start(3);
+    let mut hosts = ["one", "two"].map(|it| Member::start(&cluster, "host", it));
+    let mut gateways = ["in", "out"].map(|it| Member::start(&cluster, "gateway", it));
+    let [near, far] = &gateways;
+    let argv = agent(&near.home, &near.home.path().join("memory"));
+    let mut client = near.client(&argv);
+    let id = client.open(near.home.path());
+    assert_eq!(client.prompt(&id, "remember 17"), "end_turn");
+
+    let mut other = far.client(&argv);
+    let listed = other.result("session/list", &json!({}));
+    assert_eq!(listed["sessions"][0]["sessionId"], *id, "{listed}");
+    other.result(
+        "session/load",
+        &json!({ "sessionId": id, "cwd": far.home.path(), "mcpServers": [] }),
+    );
+    assert!(other.text().contains("remember 17"), "{}", other.text());
+    assert_eq!(other.prompt(&id, "history"), "end_turn");
+    assert!(other.text().contains("history: remember 17"), "{}", other.text());
+    client.until("what was said through the other gateway", |it| {
+        it.to_string().contains("history: remember 17")
+    });
+    let ps = other.result("_jackfield/sessions", &json!({}));
+    assert_eq!(ps["sessions"].as_array().map(Vec::len), Some(1), "{ps}");
+    drop((client, other));
+    gateways.iter_mut().for_each(Member::stop);
+    hosts.iter_mut().for_each(Member::stop);
+}

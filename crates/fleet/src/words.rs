@@ -1,0 +1,26 @@
+//! What a gateway or another host asks a host, and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Question {
+    /// Take a client's connection, carried by the leg of this name.
+    Leg(String),
+    /// Own this session, if nobody living does. Asked of the owner, it asks whether that is true.
+    Adopt(String),
+    /// Let every session go, and take no new ones; or take new ones again.
+    Drain(bool),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Answer {
+    Done,
+    /// Somebody else owns the session, and lives.
+    Owned(String),
+    /// There is no such session.
+    Missing,
+    /// It could not be done, for a reason in words; it may be tried again, or elsewhere.
+    Refused(String),
+}

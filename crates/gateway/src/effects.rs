@@ -1,0 +1,131 @@
+//! Carrying out what the gateway asks. Clients and legs are the same kind of edge: a leg is a socket pair of
+//! which the fleet has the other end.
+
+use crate::seek::Seeker;
+use bytes::Bytes;
+use jackfield_clients::{ClientEvent, ConnHandle, Stream};
+use jackfield_core::{
+    ConnId,
+    gateway::{GatewayInput, GatewayOutput, HostName, LegId},
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tokio::{net::UnixStream, sync::mpsc::Sender};
+
+/// The longest message either side may send: what a hub takes from clients, and more for its answers.
+pub(crate) const FRAME_BYTES_MAX: usize = 64 << 20;
+
+/// The hands of the loop.
+pub(crate) struct Effects {
+    conns: BTreeMap<ConnId, ConnHandle>,
+    legs: BTreeMap<LegId, ConnHandle>,
+    dirty_conns: BTreeSet<ConnId>,
+    dirty_legs: BTreeSet<LegId>,
+    leg_events: Sender<(LegId, ClientEvent)>,
+    pub(crate) seeker: Seeker,
+    /// What carrying out an output made happen at once.
+    pub(crate) inputs: VecDeque<GatewayInput>,
+    pub(crate) stopped: bool,
+}
+
+impl Effects {
+    pub(crate) fn new(leg_events: Sender<(LegId, ClientEvent)>, seeker: Seeker) -> Effects {
+        Effects {
+            conns: BTreeMap::new(),
+            legs: BTreeMap::new(),
+            dirty_conns: BTreeSet::new(),
+            dirty_legs: BTreeSet::new(),
+            leg_events,
+            seeker,
+            inputs: VecDeque::new(),
+            stopped: false,
+        }
+    }
+
+    pub(crate) fn add_conn(&mut self, conn: ConnId, handle: ConnHandle) {
+        self.conns.insert(conn, handle);
+    }
+
+    pub(crate) fn remove_conn(&mut self, conn: ConnId) {
+        self.conns.remove(&conn);
+    }
+
+    pub(crate) fn remove_leg(&mut self, leg: LegId) {
+        self.legs.remove(&leg);
+    }
+
+    pub(crate) fn carry_out(&mut self, output: GatewayOutput) {
+        match output {
+            GatewayOutput::ToClient { conn, text } => {
+                send(&mut self.conns, &mut self.dirty_conns, conn, text);
+            }
+            GatewayOutput::ToLeg { leg, text } => {
+                send(&mut self.legs, &mut self.dirty_legs, leg, text);
+            }
+            GatewayOutput::CloseClient { conn } => {
+                with(&mut self.conns, conn, ConnHandle::close_after_flush);
+            }
+            GatewayOutput::OpenLeg { leg, host } => self.open_leg(leg, host),
+            GatewayOutput::CloseLeg { leg } => drop(self.legs.remove(&leg)),
+            GatewayOutput::PauseClient { conn } => with(&mut self.conns, conn, ConnHandle::pause),
+            GatewayOutput::ResumeClient { conn } => with(&mut self.conns, conn, ConnHandle::resume),
+            GatewayOutput::PauseLeg { leg } => with(&mut self.legs, leg, ConnHandle::pause),
+            GatewayOutput::ResumeLeg { leg } => with(&mut self.legs, leg, ConnHandle::resume),
+            GatewayOutput::Locate { session, avoid } => self.seeker.locate(session, avoid),
+            GatewayOutput::List { token, cursor, cwd } => self.seeker.list(token, cursor, cwd),
+            GatewayOutput::Note(note) => tracing::info!("{note}"),
+            GatewayOutput::Stopped => self.stopped = true,
+        }
+    }
+
+    /// What is said on it before the host has taken it waits in the socket.
+    fn open_leg(&mut self, leg: LegId, host: HostName) {
+        let (ours, theirs) = match UnixStream::pair() {
+            Ok(pair) => pair,
+            Err(error) => {
+                let why = error.to_string();
+                return self.inputs.push_back(GatewayInput::LegGone { leg, why });
+            }
+        };
+        let events = self.leg_events.clone();
+        let handle = jackfield_clients::open(Stream::from(ours), leg, events, FRAME_BYTES_MAX);
+        self.legs.insert(leg, handle);
+        self.seeker.open_leg(leg, host, theirs);
+    }
+
+    /// Writes out what the turn produced.
+    pub(crate) fn flush(&mut self) {
+        for conn in std::mem::take(&mut self.dirty_conns) {
+            let bytes = self.conns.get_mut(&conn).map_or(0, ConnHandle::flush);
+            if bytes != 0 {
+                self.inputs.push_back(GatewayInput::ClientWrote { conn, bytes });
+            }
+        }
+        for leg in std::mem::take(&mut self.dirty_legs) {
+            let bytes = self.legs.get_mut(&leg).map_or(0, ConnHandle::flush);
+            if bytes != 0 {
+                self.inputs.push_back(GatewayInput::LegWrote { leg, bytes });
+            }
+        }
+    }
+}
+
+fn send<K: Ord + Copy>(
+    edges: &mut BTreeMap<K, ConnHandle>,
+    dirty: &mut BTreeSet<K>,
+    key: K,
+    text: Bytes,
+) {
+    let Some(handle) = edges.get_mut(&key) else { return };
+    handle.send(text);
+    dirty.insert(key);
+}
+
+fn with<K: Ord + Copy>(
+    edges: &mut BTreeMap<K, ConnHandle>,
+    key: K,
+    act: impl FnOnce(&mut ConnHandle),
+) {
+    if let Some(handle) = edges.get_mut(&key) {
+        act(handle);
+    }
+}

@@ -1,0 +1,15 @@
+//! The process around [`jackfield_core::gateway`]: clients on one side, legs to hosts on the other, and the
+//! journal to look up whose a session is.
+//!
+//! Read in this order: [`Front`] (`main_loop.rs`, the loop), `effects.rs` (the edges), `seek.rs` (who owns a
+//! session, and which are there).
+//!
+//! **Invariant:** nothing here decides where a frame goes, and nothing in the loop waits: looking up is a
+//! task, and its outcome an input.
+
+mod clock;
+mod effects;
+mod main_loop;
+mod seek;
+
+pub use main_loop::Front;

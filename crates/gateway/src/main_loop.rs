@@ -1,0 +1,219 @@
+//! The one loop: take what there is, let the gateway think, carry out what it asks, send.
+
+use crate::{
+    clock::Clock,
+    effects::{Effects, FRAME_BYTES_MAX},
+    seek::Seeker,
+};
+use jackfield_clients::{ClientEvent, Stream};
+use jackfield_core::{
+    ConnId,
+    gateway::{Config, Gateway, GatewayInput, Host, LegId},
+};
+use jackfield_fleet::{Entry, Link};
+use jackfield_journal::Owners;
+use std::{future::pending, sync::Arc, time::Duration};
+use tokio::sync::{
+    mpsc::{self, Receiver, Sender},
+    watch,
+};
+
+/// What an edge may have waiting for the loop.
+const MAILBOX: usize = 64;
+/// Messages taken in one go before everything is sent.
+const BATCH_MAX: usize = 128;
+/// Places of a host that names no bound.
+const PLACES: usize = 1 << 16;
+
+/// What a gateway is started with.
+pub struct Front {
+    pub config: Config,
+    pub link: Link,
+    pub owners: Owners,
+    pub hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    /// Clients that were let in.
+    pub accepted: Receiver<Stream>,
+    /// Somebody wants it to end.
+    pub stop: Receiver<()>,
+}
+
+struct Loop {
+    gateway: Gateway,
+    clock: Clock,
+    effects: Effects,
+    client_events: Sender<(ConnId, ClientEvent)>,
+    next_conn: u64,
+}
+
+enum Woken {
+    Client(ConnId, ClientEvent),
+    Leg(LegId, ClientEvent),
+    Found(GatewayInput),
+    Accepted(Stream),
+    Hosts,
+    Stop,
+    Tick,
+}
+
+struct Mailboxes {
+    clients: Receiver<(ConnId, ClientEvent)>,
+    legs: Receiver<(LegId, ClientEvent)>,
+    found: Receiver<GatewayInput>,
+    accepted: Receiver<Stream>,
+    hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    stop: Receiver<()>,
+}
+
+impl Front {
+    /// Runs until it is asked to stop and every client has been told.
+    pub async fn run(self) {
+        let (client_events, clients) = mpsc::channel(MAILBOX);
+        let (leg_events, legs) = mpsc::channel(MAILBOX);
+        let (found_tx, found) = mpsc::channel(MAILBOX);
+        let Front { config, link, owners, hosts, accepted, stop } = self;
+        let seeker = Seeker { link, owners, hosts: hosts.clone(), found: found_tx };
+        let clock = Clock::start();
+        let mut it = Loop {
+            gateway: Gateway::new(config, clock.now()),
+            clock,
+            effects: Effects::new(leg_events, seeker),
+            client_events,
+            next_conn: 0,
+        };
+        let mail = Mailboxes { clients, legs, found, accepted, hosts, stop };
+        it.tell_hosts(&mail.hosts.borrow().clone());
+        it.run(mail).await;
+    }
+}
+
+impl Loop {
+    async fn run(&mut self, mut mail: Mailboxes) {
+        self.settle();
+        while !self.effects.stopped {
+            let timeout = self.gateway.poll_timeout().map(|it| self.clock.until(it));
+            let woken = tokio::select! {
+                biased;
+                Some((leg, event)) = mail.legs.recv() => Woken::Leg(leg, event),
+                Some((conn, event)) = mail.clients.recv() => Woken::Client(conn, event),
+                Some(found) = mail.found.recv() => Woken::Found(found),
+                Some(stream) = mail.accepted.recv() => Woken::Accepted(stream),
+                Ok(()) = mail.hosts.changed() => Woken::Hosts,
+                Some(()) = mail.stop.recv() => Woken::Stop,
+                () = elapsed(timeout) => Woken::Tick,
+            };
+            self.take(woken, &mail);
+            for _ in 0..BATCH_MAX {
+                if let Ok((leg, event)) = mail.legs.try_recv() {
+                    self.take(Woken::Leg(leg, event), &mail);
+                } else if let Ok((conn, event)) = mail.clients.try_recv() {
+                    self.take(Woken::Client(conn, event), &mail);
+                } else {
+                    break;
+                }
+            }
+            self.settle();
+        }
+    }
+
+    fn take(&mut self, woken: Woken, mail: &Mailboxes) {
+        match woken {
+            Woken::Client(conn, event) => self.on_client(conn, event),
+            Woken::Leg(leg, event) => self.on_leg(leg, event),
+            Woken::Found(found) => self.feed(found),
+            Woken::Accepted(stream) => {
+                self.next_conn += 1;
+                let conn = ConnId(self.next_conn);
+                let events = self.client_events.clone();
+                let handle = jackfield_clients::open(stream, conn, events, FRAME_BYTES_MAX);
+                self.effects.add_conn(conn, handle);
+                self.feed(GatewayInput::ClientOpened { conn });
+            }
+            Woken::Hosts => self.tell_hosts(&mail.hosts.borrow().clone()),
+            Woken::Stop => self.feed(GatewayInput::Stop),
+            Woken::Tick => self.feed(GatewayInput::Tick),
+        }
+    }
+
+    fn on_client(&mut self, conn: ConnId, event: ClientEvent) {
+        match event {
+            ClientEvent::Opened => {}
+            ClientEvent::Frames(frames) => {
+                for frame in frames {
+                    self.feed(GatewayInput::ClientSpoke { conn, frame });
+                }
+            }
+            ClientEvent::Babbled(fault) => self.feed(GatewayInput::ClientBabbled { conn, fault }),
+            ClientEvent::Wrote(bytes) => self.feed(GatewayInput::ClientWrote { conn, bytes }),
+            ClientEvent::Finished => self.feed(GatewayInput::ClientFinished { conn }),
+            ClientEvent::Gone => {
+                self.effects.remove_conn(conn);
+                self.feed(GatewayInput::ClientGone { conn });
+            }
+        }
+    }
+
+    fn on_leg(&mut self, leg: LegId, event: ClientEvent) {
+        match event {
+            ClientEvent::Opened => {}
+            ClientEvent::Frames(frames) => {
+                for frame in frames {
+                    self.feed(GatewayInput::LegSpoke { leg, frame });
+                }
+            }
+            ClientEvent::Babbled(fault) => {
+                tracing::error!(%leg, %fault, "a host says what is no message");
+            }
+            ClientEvent::Wrote(bytes) => self.feed(GatewayInput::LegWrote { leg, bytes }),
+            // A host that says nothing more has nothing to hear either.
+            ClientEvent::Finished | ClientEvent::Gone => {
+                self.effects.remove_leg(leg);
+                let why = "the connection to the host ended".to_owned();
+                self.feed(GatewayInput::LegGone { leg, why });
+            }
+        }
+    }
+
+    fn tell_hosts(&mut self, entries: &[Entry]) {
+        self.feed(GatewayInput::Hosts(entries.iter().map(host).collect()));
+    }
+
+    fn feed(&mut self, input: GatewayInput) {
+        self.gateway.handle(self.clock.now(), input);
+        while let Some(output) = self.gateway.poll_output() {
+            self.effects.carry_out(output);
+        }
+    }
+
+    /// Sends what there is, until there is nothing more to do.
+    fn settle(&mut self) {
+        loop {
+            while let Some(input) = self.effects.inputs.pop_front() {
+                self.feed(input);
+            }
+            self.effects.flush();
+            if self.effects.inputs.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+/// A host as the gateway wants to know it.
+fn host(entry: &Entry) -> Host {
+    let places = entry.free.map_or(PLACES, |it| it as usize);
+    Host {
+        name: entry.host.name.clone(),
+        incarnation: u64::from_str_radix(&entry.host.incarnation, 16).unwrap_or(0),
+        labels: entry.labels.iter().map(|(key, value)| format!("{key}={value}").into()).collect(),
+        agents: entry.agents.iter().map(|it| (it.as_str().into(), places)).collect(),
+        load: (entry.live + entry.sessions) as usize,
+        draining: entry.draining,
+    }
+}
+
+async fn elapsed(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,197 @@
+//! Looking things up for the gateway: who owns a session, who could, which sessions there are; and opening
+//! legs. Each is a task whose outcome is sent to the loop.
+
+use jackfield_core::{
+    SessionId, Time,
+    gateway::{GatewayInput, HostName as Name, LegId, Listed, Page},
+    log::State,
+};
+use jackfield_fleet::{Answer, Entry, HostName, Link, LinkError, Question, open_leg};
+use jackfield_journal::{AdoptError, Owners};
+use jackfield_wire::{Fault, chain};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    net::UnixStream,
+    sync::{mpsc::Sender, watch},
+};
+
+/// How long a host may take to adopt a session: it claims the log and may have to read much of it.
+const ADOPT_TIMEOUT: Duration = Duration::from_secs(10);
+const LEG_TIMEOUT: Duration = Duration::from_secs(5);
+/// Sessions on a page.
+const PAGE: usize = 50;
+
+#[derive(Clone)]
+pub(crate) struct Seeker {
+    pub(crate) link: Link,
+    pub(crate) owners: Owners,
+    pub(crate) hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    pub(crate) found: Sender<GatewayInput>,
+}
+
+impl Seeker {
+    fn tell(&self, work: impl Future<Output = GatewayInput> + Send + 'static) {
+        let found = self.found.clone();
+        tokio::spawn(async move {
+            let _unheard = found.send(work.await).await;
+        });
+    }
+
+    /// This start of a host, if it lives.
+    fn living(&self, name: &str) -> Option<HostName> {
+        self.hosts.borrow().iter().map(|it| &it.host).find(|it| &*it.name == name).cloned()
+    }
+
+    pub(crate) fn open_leg(&self, leg: LegId, host: Name, stream: UnixStream) {
+        let seeker = self.clone();
+        self.tell(async move {
+            match seeker.dial(&host, stream).await {
+                Ok(()) => GatewayInput::LegOpened { leg },
+                Err(error) => GatewayInput::LegGone { leg, why: chain(&error) },
+            }
+        });
+    }
+
+    async fn dial(&self, host: &str, stream: UnixStream) -> Result<(), LinkError> {
+        let gone = || LinkError::Away(format!("host `{host}` is not there"));
+        let host = self.living(host).ok_or_else(gone)?;
+        let tell =
+            async |id: String| match self.link.ask(&host, &Question::Leg(id), LEG_TIMEOUT).await? {
+                Answer::Done => Ok(()),
+                other => Err(LinkError::Away(format!("it does not take the leg: {other:?}"))),
+            };
+        open_leg(&self.link, stream, tell).await
+    }
+
+    pub(crate) fn locate(&self, session: SessionId, avoid: Option<Name>) {
+        let seeker = self.clone();
+        self.tell(async move {
+            let owner = seeker.owner(&session, avoid.as_deref()).await;
+            GatewayInput::Located { session, owner }
+        });
+    }
+
+    /// The owner, if it lives and says so itself; otherwise whoever adopts the session.
+    async fn owner(&self, session: &SessionId, avoid: Option<&str>) -> Result<Name, Fault> {
+        let (owners, name) = (self.owners.clone(), session.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let owner = owners.owner_of(&name)?;
+            let summary = owners.summary(&name).unwrap_or_default();
+            Ok::<_, AdoptError>((owner, State::from_summary(&summary).ok()))
+        });
+        let (owner, state) = match looked.await {
+            Ok(Ok(found)) => found,
+            Ok(Err(AdoptError::Missing { .. })) => {
+                return Err(Fault::SessionNotFound { session: session.to_string() });
+            }
+            Ok(Err(error)) => return Err(lost(chain(&error))),
+            Err(error) => return Err(lost(error.to_string())),
+        };
+        let owner = owner.as_deref().and_then(HostName::parse);
+        if let Some(owner) = owner.filter(|it| self.living(&it.name).as_ref() == Some(it)) {
+            return match self.adopt(&owner, session).await? {
+                Answer::Owned(by) => Ok(name_of(&by)),
+                answer => taken(&owner, session, answer),
+            };
+        }
+        let mut why = "there is no host".to_owned();
+        for host in self.candidates(state.as_ref(), avoid) {
+            match self.adopt(&host, session).await {
+                Ok(Answer::Owned(by)) => return Ok(name_of(&by)),
+                Ok(answer) => match taken(&host, session, answer) {
+                    Err(Fault::NoHost { why: refused }) => why = refused,
+                    other => return other,
+                },
+                Err(Fault::HostLost { why: away }) => why = away,
+                Err(other) => return Err(other),
+            }
+        }
+        Err(Fault::NoHost { why })
+    }
+
+    async fn adopt(&self, host: &HostName, session: &SessionId) -> Result<Answer, Fault> {
+        let question = Question::Adopt(session.to_string());
+        let answer = self.link.ask(host, &question, ADOPT_TIMEOUT).await;
+        answer.map_err(|error| lost(chain(&error)))
+    }
+
+    /// Those who may adopt a session, the best first: they know its agent, have places and little to do.
+    fn candidates(&self, state: Option<&State>, avoid: Option<&str>) -> Vec<HostName> {
+        let hosts = self.hosts.borrow();
+        let mut hosts: Vec<&Entry> = hosts.iter().filter(|it| !it.draining).collect();
+        let knows = |it: &Entry| {
+            state.is_none_or(|state| {
+                !state.argv.is_empty() || it.agents.iter().any(|agent| **agent == *state.agent)
+            })
+        };
+        hosts.sort_by_key(|it| {
+            (avoid == Some(&*it.host.name), !knows(it), it.free == Some(0), it.live, it.sessions)
+        });
+        hosts.into_iter().map(|it| it.host.clone()).collect()
+    }
+
+    pub(crate) fn list(&self, token: u64, cursor: Option<String>, cwd: Option<String>) {
+        let owners = self.owners.clone();
+        self.tell(async move {
+            let page = tokio::task::spawn_blocking(move || {
+                page(&owners, cursor.as_deref(), cwd.as_deref())
+            });
+            let page = page.await.unwrap_or_else(|error| Err(lost(error.to_string())));
+            GatewayInput::Listed { token, page }
+        });
+    }
+}
+
+/// Pages are read until one is full: most of what there is may be elsewhere.
+fn page(owners: &Owners, cursor: Option<&str>, cwd: Option<&str>) -> Result<Page, Fault> {
+    let wrong = || Fault::InvalidParams {
+        why: "`cursor` is none of ours: leave it out to start over".into(),
+    };
+    let mut before = cursor.map(|it| it.parse().map_err(|_| wrong())).transpose()?;
+    let mut sessions = Vec::new();
+    loop {
+        let page = owners.page(before, PAGE).map_err(|error| lost(chain(&error)))?;
+        for (name, summary) in page.streams {
+            let Ok(state) = State::from_summary(&summary) else { continue };
+            if state.importing || cwd.is_some_and(|cwd| cwd != state.cwd) {
+                continue;
+            }
+            sessions.push(listed(name, &state));
+        }
+        before = page.before;
+        if before.is_none() || PAGE <= sessions.len() {
+            break;
+        }
+    }
+    Ok(Page { sessions, next: before.map(|it| it.to_string()) })
+}
+
+fn listed(session: SessionId, state: &State) -> Listed {
+    let shown = if state.closed { "closed" } else { "asleep" };
+    Listed {
+        session,
+        agent: state.agent.clone(),
+        cwd: state.cwd.clone(),
+        title: state.title.clone().or_else(|| state.hint.clone()),
+        state: shown.to_owned(),
+        updated_at: Time(state.updated_at),
+        host: None,
+    }
+}
+
+fn taken(host: &HostName, session: &SessionId, answer: Answer) -> Result<Name, Fault> {
+    match answer {
+        Answer::Done => Ok(host.name.clone()),
+        Answer::Missing => Err(Fault::SessionNotFound { session: session.to_string() }),
+        Answer::Owned(by) => Ok(name_of(&by)),
+        Answer::Refused(why) => Err(Fault::NoHost { why: format!("`{}`: {why}", host.name) }),
+    }
+}
+
+fn name_of(owner: &str) -> Name {
+    HostName::parse(owner).map_or_else(|| owner.into(), |it| it.name)
+}
+
+fn lost(why: String) -> Fault {
+    Fault::HostLost { why }
+}
