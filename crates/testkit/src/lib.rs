@@ -7,6 +7,7 @@ pub mod everything;
 pub mod fake_agent;
 pub mod fake_model;
 pub mod flood;
+pub mod gateway_sim;
 pub mod line_client;
 mod loopback;
 pub mod nats;

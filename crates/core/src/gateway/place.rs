@@ -35,9 +35,9 @@ impl Gateway {
         self.placed.clear();
         let alive = |it: &HostName| self.hosts.get(it).map(|it| it.incarnation);
         let lost = self.legs.iter().filter_map(|(id, leg)| {
+            // One that was opened to a host before it was listed may be to an earlier life of it.
             let now = alive(&leg.host);
-            let same = leg.incarnation.is_none() || leg.incarnation == now;
-            (!same).then_some((*id, now.is_some()))
+            (leg.incarnation != now).then_some((*id, now.is_some()))
         });
         for (leg, again) in lost.collect::<Vec<_>>() {
             let why = if again { "the host was started again" } else { "the host has gone" };

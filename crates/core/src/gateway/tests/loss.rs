@@ -272,3 +272,17 @@ fn a_prompt_that_was_cancelled_is_cancelled_where_it_is_sent_again() {
     assert_eq!(cancel["method"], "$/cancel_request");
     assert_eq!(cancel["params"]["requestId"], sent["id"]);
 }
+
+#[test]
+fn a_leg_to_a_host_that_is_not_listed_yet_is_opened_anew_when_it_is() {
+    let mut scene = Scene::new();
+    scene.say(A, &request(&json!(1), "session/load", &json!({ "sessionId": "s-1" })));
+    scene.locate("s-1", "z");
+    scene.feed(GatewayInput::Hosts(vec![host("x", 0)]));
+    assert_eq!(scene.gateway.gauges().legs, 1, "the list may be late");
+    scene.feed(GatewayInput::Hosts(vec![host("x", 0), host("z", 0)]));
+    scene.pass(250);
+    scene.locate("s-1", "z");
+    assert_eq!(scene.last_said().2["method"], "session/load");
+    assert_eq!(scene.legs.len(), 2);
+}
