@@ -144,25 +144,23 @@ impl Gateway {
         let (conn, host) = (self.legs[&leg].conn, self.legs[&leg].host.clone());
         let client = self.clients.get_mut(&conn).expect("its leg spoke");
         let Some(open) = client.requests.get_mut(id) else { return };
-        let to = open.to.clone();
-        let bounces = match fault_name(frame).as_deref() {
-            Some("session_not_found") if matches!(to, To::Session(_)) => Some(1),
-            Some("stopping") => Some(BOUNCES_MAX),
-            _ => None,
-        };
-        if bounces.is_some_and(|max| open.bounces < max) {
-            open.bounces += 1;
-            // Its own answer has come: it must not be taken for one that the leg still owes.
-            return match &to {
-                To::Session(session) => self.lose(conn, session, Some(host), true),
-                To::New | To::Home => {
-                    open.sent = None;
-                    self.doubted.insert(host);
-                    self.leave_home(conn, leg);
-                    self.place_again(conn, id);
-                }
-                To::Opening | To::All => {}
-            };
+        match (&open.to, fault_name(frame).as_deref()) {
+            // It may have moved a moment ago.
+            (To::Session(session), Some("session_not_found")) if open.bounces == 0 => {
+                open.bounces += 1;
+                let session = session.clone();
+                return self.lose(conn, &session, Some(host), true);
+            }
+            // The host ends in a moment, and what it has not done is asked of the next owner.
+            (To::Session(_), Some("stopping")) => return,
+            (To::New | To::Home, Some("stopping")) if open.bounces < BOUNCES_MAX => {
+                open.bounces += 1;
+                open.sent = None;
+                self.doubted.insert(host);
+                self.leave_home(conn, leg);
+                return self.place_again(conn, id);
+            }
+            _ => {}
         }
         let request = open.frame.clone();
         self.learn(conn, leg, &request, frame);

@@ -168,6 +168,31 @@ fn a_host_that_does_not_know_the_session_is_believed_the_second_time() {
 }
 
 #[test]
+fn what_a_host_that_is_stopping_will_not_do_is_asked_of_the_next() {
+    let mut scene = Scene::new();
+    let x = scene.open(A, "s-1");
+    let stopping = |scene: &mut Scene| {
+        let (_, leg, asked) = scene.last_said();
+        let frame = Frame::error_for(&asked["id"].to_string(), &Fault::Stopping);
+        scene.feed(GatewayInput::LegSpoke { leg, frame });
+    };
+    scene.ask(A, &prompt("s-1"));
+    stopping(&mut scene);
+    assert_eq!(scene.told.len(), 1, "only the answer to `session/new`");
+    // What it says until it ends is heard.
+    scene.host_says(x, &update("s-1", 1, "bye"));
+    assert_eq!(heard(&scene), ["bye"]);
+    scene.lose(x);
+    scene.locate("s-1", "y");
+    assert_eq!(scene.last_said().2["method"], "session/prompt");
+    scene.say(A, &request(&json!(2), "session/new", &json!({})));
+    let (first, _, _) = scene.last_said();
+    stopping(&mut scene);
+    scene.pass(250);
+    assert_ne!(scene.last_said().0, first);
+}
+
+#[test]
 fn a_session_that_is_being_opened_is_opened_elsewhere() {
     let mut scene = Scene::new();
     let (host, leg, _) = scene.ask(A, &request(&json!(1), "session/new", &json!({})));
