@@ -145,6 +145,9 @@ impl World {
         let asked = asked.unwrap_or_else(|| panic!("{conn} did not ask {id}, or was answered"));
         if message["error"].is_object() {
             let name = message["error"]["data"]["jackfield"]["code"].as_str();
+            // Those that are stopping end soon; only who opens something may meet nobody else.
+            let of_host = name == Some("stopping") && asked.session.is_some();
+            assert!(!of_host || self.stopping, "{conn} is told that a host stops");
             return self.tally.count(match name {
                 Some("host_lost") => "answered host_lost",
                 Some("interrupted") => "turns interrupted",

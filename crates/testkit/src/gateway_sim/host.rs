@@ -42,6 +42,10 @@ impl World {
             "session/cancel" if owns => self.end_turn(session, false),
             "$/cancel_request" => self.on_cancelled(leg, &params["requestId"]),
             _ if message["id"].is_null() => {}
+            _ if self.hosts[&host].stopping => {
+                let frame = Frame::error_for(&message["id"].to_string(), &Fault::Stopping);
+                self.say(leg, serde_json::from_str(frame.text()).expect("JSON"));
+            }
             "session/new" => self.on_new(leg, message),
             "_jackfield/sessions" => self.answer(leg, message, &json!({ "sessions": [] })),
             "initialize" | "_jackfield/connect" | "authenticate" => {
@@ -239,7 +243,7 @@ impl World {
     pub(super) fn host_dies(&mut self, name: &Arc<str>) {
         self.tally.count("hosts lost");
         let host = self.hosts.get_mut(name).expect("a host of ours");
-        (host.alive, host.draining) = (false, false);
+        (host.alive, host.draining, host.stopping) = (false, false, false);
         host.incarnation += 1;
         for log in self.logs.values_mut().filter(|it| it.owner.as_ref() == Some(name)) {
             log.owner = None;

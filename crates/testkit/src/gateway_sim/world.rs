@@ -29,6 +29,7 @@ pub(super) struct World {
     pub(super) tally: Tally,
     pub(super) trace: VecDeque<String>,
     pub(super) traced: bool,
+    pub(super) stopping: bool,
     pub(super) stopped: bool,
     pub(super) next: u64,
 }
@@ -60,6 +61,8 @@ pub(super) struct Machine {
     pub(super) alive: bool,
     pub(super) incarnation: u64,
     pub(super) draining: bool,
+    /// It refuses everything, and ends soon.
+    pub(super) stopping: bool,
 }
 
 pub(super) struct Leg {
@@ -97,7 +100,8 @@ impl World {
             merge_ms: 300,
             retry_ms: 50,
         };
-        let machine = |incarnation| Machine { alive: true, incarnation, draining: false };
+        let machine =
+            |incarnation| Machine { alive: true, incarnation, draining: false, stopping: false };
         let hosts = (0..3).map(|it| (format!("h{it}").into(), machine(it))).collect();
         let config = Config { seed, agent: None, limits };
         let mut world = World {
@@ -114,6 +118,7 @@ impl World {
             tally: Tally::default(),
             trace: VecDeque::new(),
             traced,
+            stopping: false,
             stopped: false,
             next: 0,
         };
@@ -171,7 +176,8 @@ impl World {
                     self.leg_ends(leg);
                 }
             }
-            3..=5 => self.host_dies(&name),
+            3 => self.hosts.get_mut(&name).expect("picked").stopping = true,
+            4..=5 => self.host_dies(&name),
             6 => {
                 let host = self.hosts.get_mut(&name).expect("picked");
                 host.draining = host.alive && !host.draining;
@@ -246,6 +252,11 @@ impl World {
 
     /// Trouble ends: everyone is answered and hears everything, and the gateway stops.
     pub(super) fn settle(&mut self) {
+        let stopping =
+            self.hosts.iter().filter(|(_, it)| it.stopping).map(|(name, _)| name.clone());
+        for name in stopping.collect::<Vec<_>>() {
+            self.host_dies(&name);
+        }
         for host in self.hosts.values_mut() {
             (host.alive, host.draining) = (true, false);
         }
@@ -262,6 +273,7 @@ impl World {
         }
         let gauges = self.gateway.gauges();
         assert_eq!((gauges.pending, gauges.kept_bytes, gauges.searches), (0, 0, 0));
+        self.stopping = true;
         self.feed(GatewayInput::Stop);
         for conn in self.clients.keys().copied().collect::<Vec<_>>() {
             assert!(self.clients[&conn].closing, "{conn} is left");
