@@ -1,11 +1,13 @@
-//! `cargo xtask plant`: puts known bugs into a copy of the hub and the bus, one at a time, and sees
-//! whether the simulator finds each. A simulator that finds nothing may be blind.
+//! `cargo xtask plant`: puts known bugs into a copy of the hub, the bus and the gateway, one at a time,
+//! and sees whether the simulator finds each. A simulator that finds nothing may be blind.
 
 mod bugs;
 mod bus_bugs;
+mod gateway_bugs;
 
 use bugs::{BUGS, Bug, Edit};
 use bus_bugs::BUS_BUGS;
+use gateway_bugs::GATEWAY_BUGS;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -40,7 +42,7 @@ enum Outcome {
 
 pub(crate) fn run(names: &[&str]) -> ExitCode {
     let wanted = |bug: &&Bug| names.is_empty() || names.contains(&bug.name);
-    let all = || BUGS.iter().chain(BUS_BUGS);
+    let all = || BUGS.iter().chain(BUS_BUGS).chain(GATEWAY_BUGS);
     let bugs: Vec<&Bug> = all().filter(wanted).collect();
     if bugs.is_empty() {
         let names: Vec<&str> = all().map(|it| it.name).collect();
@@ -188,7 +190,7 @@ jackfield-testkit.workspace = true
 
 /// Runs seeds from 0 on until one fails.
 const SEEKER: &str = r#"//! Looks for a planted bug.
-use jackfield_testkit::{bus_sim, sim};
+use jackfield_testkit::{bus_sim, gateway_sim, sim};
 
 fn main() {
     let seeds: u64 = std::env::args().nth(1).and_then(|it| it.parse().ok()).expect("a number");
@@ -200,6 +202,10 @@ fn main() {
         }
         if bus_sim::run(seed, bus_sim::STEPS).is_err() {
             println!("found {} the_bus_keeps_its_word", seed + 1);
+            return;
+        }
+        if gateway_sim::run(seed, gateway_sim::STEPS).is_err() {
+            println!("found {} the_gateway_keeps_its_word", seed + 1);
             return;
         }
     }
