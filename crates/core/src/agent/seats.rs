@@ -206,6 +206,14 @@ impl Hub {
         self.ease(agent);
     }
 
+    /// The session is forgotten, and so is what processes that still end were asked in it.
+    pub(crate) fn forsake(&mut self, id: &SessionId) {
+        let had_it = self.agents.iter().filter(|(_, it)| it.seats.has(id)).map(|(agent, _)| *agent);
+        for agent in had_it.collect::<Vec<_>>() {
+            self.want_nothing(agent, id);
+        }
+    }
+
     /// Nobody waits any longer for what a process was asked in a session. Whether it works on a
     /// prompt there.
     fn want_nothing(&mut self, agent: AgentId, id: &SessionId) -> bool {

@@ -3,7 +3,7 @@
 use super::Fork;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
-    fanout::{Phase, Subscriber, attach_notice},
+    fanout::{Phase, Subscriber, attach_notice, is_attach_notice},
     log::Body,
     peer::with_seq,
 };
@@ -26,9 +26,19 @@ pub(crate) enum Attach {
 
 /// Why nobody hears more of a session.
 struct End<'a> {
+    id: &'a SessionId,
     fault: &'a Fault,
     /// The legs that are told to look elsewhere, where that may help.
     legs: Option<BTreeSet<ConnId>>,
+}
+
+impl End<'_> {
+    /// Whether this is the answer that tells a client of the session for the first time.
+    fn is_its_name(&self, text: &Bytes) -> bool {
+        let answer = Frame::parse(text.clone()).ok();
+        let named = answer.as_ref().filter(|it| it.session_id().as_deref() == Some(&**self.id));
+        named.and_then(Frame::result).is_some_and(|it| !is_attach_notice(it))
+    }
 }
 
 impl Hub {
@@ -89,9 +99,16 @@ impl Hub {
         let session = self.session_of(frame)?;
         self.abandon(&session, &Fault::Interrupted { why: "the session was deleted".into() });
         self.outputs.push_back(Output::Delete { session: session.clone() });
+        let leaves = self.sessions[&session].leaving.is_some();
+        if leaves {
+            // A leg that is sent away asks again whatever is not answered.
+            self.answer(conn, id, Ok("{}"));
+        }
         self.remove(&session, &Fault::SessionNotFound { session: session.to_string() });
         self.note(Note::SessionDeleted { session });
-        self.answer(conn, id, Ok("{}"));
+        if !leaves {
+            self.answer(conn, id, Ok("{}"));
+        }
         Ok(())
     }
 
@@ -103,10 +120,11 @@ impl Hub {
         if let Some(agent) = session.agent {
             self.leave(agent, id, &theirs);
         }
+        self.forsake(id);
         let Some(mut session) = self.sessions.remove(id) else { return };
         let leaving = session.leaving.take();
         let asked = leaving.as_ref().is_some_and(|it| it.asked);
-        let mut end = End { fault, legs: leaving.map(|it| it.legs) };
+        let mut end = End { id, fault, legs: leaving.map(|it| it.legs) };
         for (conn, subscriber) in session.subscribers {
             self.dismiss(id, conn, subscriber, &mut end);
         }
@@ -128,10 +146,10 @@ impl Hub {
         }
     }
 
-    /// A leg asks for its copies again, where the session is then.
+    /// A leg asks for its copies again, where the session is then, if it is anywhere.
     fn give_up_forks_of(&mut self, id: &SessionId, end: &mut End<'_>) {
         let asked = self.forks.iter().filter(|(_, it)| it.from == *id);
-        let asked = asked.filter(|(_, it)| self.is_sent_away(it.conn, end));
+        let asked = asked.filter(|(_, it)| self.is_leg(it.conn));
         for copy in asked.map(|(to, _)| to.clone()).collect::<Vec<_>>() {
             let Some(Fork { conn, request, .. }) = self.forks.remove(&copy) else { continue };
             self.refuse(conn, &request, end);
@@ -143,7 +161,7 @@ impl Hub {
     pub(crate) fn lose_reader(&mut self, id: &SessionId, conn: ConnId, fault: &Fault) {
         let session = self.sessions.get_mut(id);
         if let Some(subscriber) = session.and_then(|it| it.subscribers.remove(&conn)) {
-            self.dismiss(id, conn, subscriber, &mut End { fault, legs: None });
+            self.dismiss(id, conn, subscriber, &mut End { id, fault, legs: None });
             self.is_unattended(id);
         }
     }
@@ -159,7 +177,11 @@ impl Hub {
             self.refuse(conn, request, end);
         }
         for text in subscriber.into_deferred() {
-            self.say_without(conn, text, end);
+            if end.legs.is_some() && end.is_its_name(&text) {
+                self.send(conn, text); // It is there, and will be found.
+            } else {
+                self.say_without(conn, text, end);
+            }
         }
     }
 
@@ -169,6 +191,8 @@ impl Hub {
         let answer = frame.as_ref().filter(|it| it.kind() == Kind::Response);
         let untrue = answer.filter(|it| it.result().is_some() || self.is_sent_away(conn, end));
         match untrue.and_then(Frame::id) {
+            // Who does not know its name cannot look for it.
+            Some(id) if end.is_its_name(&text) => self.answer(conn, id, Err(end.fault)),
             Some(id) => self.refuse(conn, id, end),
             None => self.send(conn, text),
         }

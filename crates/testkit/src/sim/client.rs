@@ -4,20 +4,24 @@
 use super::{
     World,
     agent::PROGRAMS,
-    check::{Hearing, Kind, Prompt, Request, hold},
+    check::{Hearing, Kind, Request, hold},
 };
 use bytes::Bytes;
 use jackfield_core::{ConnId, Input, SessionId};
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::Fault;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Someone who uses sessions, over many connections and many lives of the hub.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) aware: bool,
+    /// A gateway speaks for it.
+    pub(super) leg: bool,
     pub(super) conn: Option<ConnId>,
     /// How far it has read each session; what it asks for when it comes back.
     pub(super) cursors: BTreeMap<SessionId, u64>,
+    /// Prompts that were not answered, by session and mark: they are said again.
+    pub(super) again: Vec<(SessionId, u64)>,
 }
 
 /// One connection, as its edge sees it.
@@ -26,6 +30,7 @@ pub(super) struct Client {
 pub(super) struct Connection {
     pub(super) client: usize,
     pub(super) aware: bool,
+    pub(super) leg: bool,
     /// The client has left; the hub may not know yet.
     pub(super) left: bool,
     /// The client says nothing more.
@@ -47,7 +52,7 @@ pub(super) struct Connection {
     pub(super) hearings: BTreeMap<SessionId, Hearing>,
     pub(super) observes: BTreeMap<SessionId, bool>,
     pub(super) prompted: BTreeSet<SessionId>,
-    next_id: u64,
+    pub(super) next_id: u64,
 }
 
 /// A message on its way to a client, and what reading it will mean.
@@ -82,11 +87,12 @@ impl World {
     pub(super) fn connect(&mut self, client: usize) {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
-        let aware = self.clients[client].aware;
+        let (aware, leg) = (self.clients[client].aware, self.clients[client].leg);
         self.clients[client].conn = Some(conn);
         let mut it = Connection {
             client,
             aware,
+            leg,
             left: false,
             finished: false,
             lazy: self.rng.chance(self.temper.lazy),
@@ -104,6 +110,9 @@ impl World {
         };
         it.sent.push_back(Input::ClientOpened { conn });
         self.conns.insert(conn, it);
+        if leg {
+            self.send(conn, r#"{"jsonrpc":"2.0","method":"_jackfield/leg","params":{}}"#.into());
+        }
         if self.rng.chance(40) {
             let name = self.program();
             self.request(
@@ -125,62 +134,14 @@ impl World {
         self.request(conn, Kind::Initialize, None, "initialize", &hello);
     }
 
-    /// Asks the hub for something, under an id that other clients use as well.
-    pub(super) fn request(
-        &mut self,
-        conn: ConnId,
-        kind: Kind,
-        session: Option<&SessionId>,
-        method: &str,
-        params: &str,
-    ) {
-        self.next_mark += 1;
-        let token = self.next_mark;
-        let named = session.map(|it| format!(r#""sessionId":"{it}","#)).unwrap_or_default();
-        let params = match kind {
-            Kind::Prompt => {
-                let params = format!("{params}{}", comma(params));
-                self.facts.prompts.insert(token, Prompt::default());
-                let block = format!(r#"{{"type":"text","text":"p#{token}"}}"#);
-                let more = if self.rng.chance(20) { format!(",{block}") } else { String::new() };
-                format!(r#"{named}{params}"prompt":[{block}{more}]"#)
-            }
-            // The result tells whose it is.
-            Kind::Answer => {
-                let meta = format!(r#""_meta":{{"by":"choice#{token}"}}"#);
-                format!(r#"{named}"result":{{{meta},{params}"#)
-            }
-            _ => format!(r#"{named}{params}{}"token":{token}"#, comma(params)),
-        };
-        let it = self.conns.get_mut(&conn).expect("the caller has it");
-        it.next_id += 1;
-        let id = it.next_id;
-        let request = Request {
-            kind,
-            token,
-            session: session.cloned(),
-            delivered: false,
-            follows: 0,
-            withdrawn: false,
-            before: (None, None),
-        };
-        it.open.insert(id, request);
-        self.send(
-            conn,
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#),
-        );
-    }
-
-    pub(super) fn send(&mut self, conn: ConnId, text: String) {
-        let frame = Frame::parse(text.into()).expect("clients of this world speak JSON-RPC");
-        let it = self.conns.get_mut(&conn).expect("the caller has it");
-        it.sent.push_back(Input::ClientSpoke { conn, frame });
-    }
-
     /// One client does one thing.
     pub(super) fn client_acts(&mut self) {
         let client = self.rng.index(self.clients.len());
         let Some(conn) = self.clients[client].conn else { return self.connect(client) };
+        let lost = !self.clients[client].again.is_empty();
+        if self.rng.chance(if lost { 40 } else { 3 }) {
+            return self.say_again(conn, client);
+        }
         if !self.conns[&conn].asked.is_empty() && self.rng.chance(50) {
             return self.answer_ask(conn);
         }
@@ -366,8 +327,11 @@ impl World {
 
     /// The hub has nothing more to say to a client that has finished.
     pub(super) fn hang_up(&mut self, conn: ConnId) {
-        let it = self.conns.get(&conn).expect("only open connections are closed");
-        let waits = it.open.iter().next();
+        let it = self.conns.get_mut(&conn).expect("only open connections are closed");
+        let again = it.open.extract_if(.., |_, of| it.leg && of.kind == Kind::Prompt);
+        let again: Vec<_> = again.filter_map(|(_, of)| Some((of.session?, of.token))).collect();
+        self.clients[it.client].again.extend(again);
+        let waits = it.open.iter().find(|(_, of)| !it.leg || of.session.is_none());
         hold("who_has_finished_hears_every_answer", waits.is_none(), || {
             format!("{conn} was closed and waits for {waits:?}")
         });
@@ -383,8 +347,4 @@ impl World {
             it.outbox.push_back(Letter { bytes: text.len(), means });
         }
     }
-}
-
-fn comma(params: &str) -> &'static str {
-    if params.is_empty() { "" } else { "," }
 }

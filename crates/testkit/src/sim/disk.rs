@@ -265,6 +265,17 @@ impl Stream {
         state
     }
 
+    /// Another hub writes from here on; what the last one had not written is nowhere.
+    pub(super) fn take_over(&mut self) {
+        (self.head, self.acked) = (self.durable(), self.durable());
+    }
+
+    /// How far the summary reaches.
+    pub(super) fn summed_up(&self) -> u64 {
+        let summary = self.summary.as_ref().map(|it| State::from_summary(it));
+        summary.map_or(0, |it| it.expect("a summary can be read").seq)
+    }
+
     pub(super) fn event(&self, seq: u64) -> Option<&Event> {
         self.events.get(place(Seq(seq)))
     }

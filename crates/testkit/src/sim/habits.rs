@@ -24,6 +24,8 @@ pub(super) struct Habits {
     pub(super) rules: bool,
     /// Of ten thousand steps: the machine is short of memory.
     pub(super) pressure: u64,
+    /// Sessions that nobody needs are let go.
+    pub(super) forgets: bool,
 }
 
 impl Habits {
@@ -49,7 +51,8 @@ impl Habits {
         let seats = rng.pick(&[1, 1, 2, 3, 4]);
         let falls_back = rng.chance(30);
         let sleep = Sleep { idle_after_ms, max_live };
-        Habits { sleep, liveness, warm, seats, falls_back, rules, pressure }
+        let forgets = rng.chance(20);
+        Habits { sleep, liveness, warm, seats, falls_back, rules, pressure, forgets }
     }
 
     /// The agent that most clients want, where processes are shared.
@@ -67,6 +70,8 @@ impl Habits {
         let rules = if self.rules { RULES } else { "" };
         let user = jackfield_policy::parse(rules, "policy.toml").expect("these rules are valid");
         let policies = Arc::new(Policies { user, ..Policies::default() });
-        Config { sleep: self.sleep, liveness: self.liveness, pools, policies, ..config }
+        let (sleep, liveness, keep_asleep) = (self.sleep, self.liveness, !self.forgets);
+        let host = Some("east".into());
+        Config { sleep, liveness, pools, policies, host, keep_asleep, ..config }
     }
 }

@@ -1,8 +1,8 @@
 //! A deterministic world: one seed decides every interleaving, loss and crash.
 //!
 //! Read in this order: `world` (what can happen), `client` and `agent` (who lives there), `disk`
-//! (what survives), `feed` (what goes into the hub and comes out), `check` (what must hold),
-//! `settle` (the end of a run).
+//! (what survives), `feed` and `told` (what goes into the hub and comes out), `fleet` (sessions that
+//! leave and come back), `check` (what must hold), `settle` (the end of a run).
 //!
 //! The world is crueller than the real one. Where the real loop must do something in a certain way,
 //! this one does it in that way: one append of a session in flight, what was collected is thrown
@@ -15,12 +15,15 @@ mod client;
 mod copy;
 mod disk;
 mod feed;
+mod fleet;
 mod habits;
 mod peek;
+mod request;
 mod rng;
 mod settle;
 mod tally;
 mod temper;
+mod told;
 mod trace;
 mod waiting;
 mod world;

@@ -20,8 +20,15 @@ impl World {
         if self.stopping {
             self.until_stopped();
         }
-        self.come_back();
-        self.rest();
+        for round in 0.. {
+            self.come_back();
+            self.rest();
+            // What was said again may wait for an agent that is deaf: it is cancelled, too.
+            if self.has_settled() && (1 < round || !self.waits_for_what_was_said_again()) {
+                break;
+            }
+            hold("who_is_let_go_goes_and_is_found", round < 5, || format!("{:?}", self.fleet));
+        }
         self.everyone_catches_up();
         self.the_numbers_tell_of_no_trouble();
         self.no_process_is_left_over();
@@ -59,6 +66,7 @@ impl World {
         if self.stopped {
             self.start_again();
         }
+        self.adopt_all();
         // In half of the worlds nobody looks back, and only what hangs is cancelled.
         let looks_back = self.rng.chance(50);
         let hangs = self.procs.values().any(|it| it.deaf);
@@ -80,6 +88,9 @@ impl World {
                 if looks_back || hangs {
                     self.say_in(conn, session, "session/cancel");
                 }
+            }
+            while !self.clients[client].again.is_empty() {
+                self.say_again(conn, client);
             }
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Temper {
     pub(super) lies: u64,
     /// Starts that fail, of the agent that most clients want.
     pub(super) broken: u64,
+    /// Of ten thousand steps: a session leaves the hub, or comes to it.
+    pub(super) moves: u64,
 }
 
 impl Temper {
@@ -49,6 +51,7 @@ impl Temper {
             loses: rng.pick(&[0, 0, 20, 50]),
             lies: rng.pick(&[0, 30, 80]),
             broken: rng.pick(&[0, 0, 0, 0, 90]),
+            moves: rng.pick(&[0, 0, 50, 150]),
         }
     }
 
@@ -72,6 +75,7 @@ impl Temper {
             loses: 0,
             lies: 0,
             broken: 0,
+            moves: 0,
         }
     }
 }

@@ -7,7 +7,7 @@ use jackfield_core::{ConnId, SessionId};
 impl World {
     pub(super) fn prompt(&mut self, conn: ConnId, session: &SessionId) {
         let steers = self.rng.chance(15);
-        let meta = if steers { r#""_meta":{"jackfield":{"steer":true}}"# } else { "" };
+        let meta = if steers { r#""steer":true"# } else { "" };
         self.request(conn, Kind::Prompt, Some(session), "session/prompt", meta);
     }
 

@@ -5,6 +5,7 @@ use super::{
     check::{self, Asks, Facts, Failures, Queues, Rest, Wakes},
     client::{Client, Connection},
     disk::{Crashed, Disk, Luck},
+    fleet::Fleet,
     habits::Habits,
     rng::Rng,
     tally::Tally,
@@ -45,6 +46,7 @@ pub(super) struct World {
     pub(super) rest: Rest,
     pub(super) wakes: Wakes,
     pub(super) failures: Failures,
+    pub(super) fleet: Fleet,
     /// Marks of notifications that are not written down, and the sessions they were said in.
     pub(super) passing: BTreeMap<u64, Arc<str>>,
     pub(super) tally: Tally,
@@ -88,8 +90,12 @@ impl World {
         let temper = Temper::new(&mut rng);
         let habits = Habits::new(&mut rng);
         let clients = 2 + rng.index(3);
-        let client =
-            |n: usize| Client { aware: n.is_multiple_of(2), conn: None, cursors: BTreeMap::new() };
+        let mut legs = rng.clone();
+        let client = |n: usize| {
+            let aware = n.is_multiple_of(2);
+            let leg = aware && legs.chance(60);
+            Client { aware, leg, conn: None, cursors: BTreeMap::new(), again: Vec::new() }
+        };
         World {
             temper,
             habits,
@@ -110,6 +116,7 @@ impl World {
             rest: Rest::default(),
             wakes: Wakes::default(),
             failures: Failures::default(),
+            fleet: Fleet::default(),
             passing: BTreeMap::new(),
             tally: Tally::default(),
             trace: Trace::new(traced),
@@ -163,6 +170,9 @@ impl World {
             self.tally.count("short of memory");
             return self.feed(Input::Pressure);
         }
+        if self.rng.rarely(25 * self.temper.moves) && !self.stopping {
+            return self.move_a_session();
+        }
         if self.rng.rarely(25 * self.temper.leave) {
             let client = self.rng.index(self.clients.len());
             if self.rng.chance(25) { self.finish(client) } else { self.leave(client) }
@@ -195,7 +205,13 @@ impl World {
         for client in &mut self.clients {
             client.conn = None;
         }
-        self.conns.clear();
+        for it in std::mem::take(&mut self.conns).into_values().filter(|it| it.leg && !it.left) {
+            // The gateway is still there, and so is whoever waits behind it.
+            let prompts = it.open.into_values().filter(|it| it.kind == check::Kind::Prompt);
+            let prompts = prompts.filter_map(|it| Some((it.session?, it.token)));
+            self.clients[it.client].again.extend(prompts);
+        }
+        self.fleet.on_restart();
         for agent in std::mem::take(&mut self.procs).into_keys() {
             self.asks.on_agent_gone(agent);
         }
@@ -218,6 +234,9 @@ impl World {
             check::summary_and_tail_give_the_whole(session, &state, &stream.events);
             stream.head = stream.durable();
             stream.acked = stream.durable();
+            if self.fleet.is_away(session) {
+                continue;
+            }
             recovered.push(Recovered { session: session.clone(), state });
         }
         self.wakes.start_again(&recovered);

@@ -94,6 +94,23 @@ impl Queues {
         count
     }
 
+    /// A prompt that may be held is said again: then it runs.
+    pub(in crate::sim) fn on_said_again(&mut self, session: &SessionId, number: u64, mark: u64) {
+        let Some(line) = self.0.get_mut(session) else { return };
+        let held = line.waiting.iter().find(|(it, of)| **of == mark && line.is_held(**it));
+        if let Some(prompt) = held.map(|(it, _)| *it) {
+            line.released.insert(number, vec![prompt]);
+        }
+    }
+
+    /// The session has left: whatever waits in it is held.
+    pub(in crate::sim) fn hold(&mut self, session: &SessionId) {
+        if let Some(line) = self.0.get_mut(session) {
+            line.order.clear();
+            line.released.clear();
+        }
+    }
+
     /// It would not.
     pub(in crate::sim) fn on_release_refused(&mut self, session: &SessionId, token: u64) {
         if let Some(line) = self.0.get_mut(session) {

@@ -10,9 +10,13 @@ use jackfield_core::{ConnId, SessionId};
 pub(in crate::sim) struct Request {
     pub(in crate::sim) kind: Kind,
     pub(in crate::sim) token: u64,
+    /// No other request has it: of two with one mark, the second says the first again.
+    pub(in crate::sim) number: u64,
     pub(in crate::sim) session: Option<SessionId>,
     /// The hub has it.
     pub(in crate::sim) delivered: bool,
+    /// It says again what was over when the hub took it.
+    pub(in crate::sim) over: bool,
     /// The log's end when the hub took it, or when the agent's answer came: the answer follows that.
     pub(in crate::sim) follows: u64,
     /// The prompt or request was withdrawn or cancelled by the client.

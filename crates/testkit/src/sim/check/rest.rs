@@ -96,12 +96,20 @@ impl World {
     ) {
         let Some(session) = &request.session else { return };
         let mut follows = request.follows;
+        // Who is told that the session has left hears nothing more of it.
+        let leaves = peek::contains(frame.bytes(), "\"code\":\"fenced\"");
+        let leaves = leaves || self.fleet.is_away(session);
         if request.kind == Kind::Prompt {
+            let same = |it: &Request| it.kind == Kind::Prompt && it.token == request.token;
+            let said_twice = self.conns.values().flat_map(|it| it.open.values()).any(same);
             let prompt = self.facts.prompts.get_mut(&request.token).expect("noted when sent");
-            // What waits when the hub stops is kept; all else that is refused is over.
-            let stops = peek::contains(frame.bytes(), "\"code\":\"stopping\"");
+            // What waits when the hub stops or the session leaves is kept; all else that is refused
+            // is over.
+            let stops = leaves || peek::contains(frame.bytes(), "\"code\":\"stopping\"");
             let waits = self.queues.waits(session, request.token);
-            prompt.refused = prompt.prompted.is_none() && !(stops && waits);
+            let refused = prompt.prompted.is_none() && !(stops && waits);
+            let first = request.number == request.token;
+            prompt.refused |= first && refused && !said_twice;
             let over = !waits || stops || !self.disk.streams.contains_key(session);
             hold("a_prompt_is_withdrawn_before_that_is_heard", over, || {
                 format!("{conn} heard {frame:?} of a prompt that waits")
@@ -109,13 +117,15 @@ impl World {
             follows = prompt.ended.unwrap_or(0);
             let ended = prompt.prompted.is_none() || prompt.ended.is_some();
             let there = self.disk.streams.contains_key(session);
-            hold("a_prompt_is_answered_when_its_turn_is_over", ended || !there, || {
-                format!("{conn} heard {frame:?} while the turn runs")
-            });
+            hold(
+                "a_prompt_is_answered_when_its_turn_is_over",
+                ended || (stops && !first) || leaves || !there,
+                || format!("{conn} heard {frame:?} while the turn runs"),
+            );
         }
-        let Some(stream) = self.disk.streams.get(session) else { return };
+        let Some(stream) = self.disk.streams.get(session).filter(|_| !leaves) else { return };
         let it = self.conns.get_mut(&conn).expect("the caller found it");
-        if request.kind == Kind::Prompt && 0 < follows {
+        if request.kind == Kind::Prompt && 0 < follows && !request.over {
             // Who prompts is attached, although it may have heard nothing yet.
             it.hearings.entry(session.clone()).or_insert(super::Hearing::new(follows));
         }
@@ -158,7 +168,10 @@ impl World {
                 format!("{id} has events that are not written")
             });
             let open = self.facts.open_in(id);
-            hold(name, open == (None, 0), || format!("{id} leaves {open:?} open in its log"));
+            let nobodys = self.fleet.is_away(id);
+            hold(name, nobodys || open == (None, 0), || {
+                format!("{id} leaves {open:?} open in its log")
+            });
         }
         for (&conn, it) in &self.conns {
             // Who reads slowly, or still reads the journal, is not waited for.

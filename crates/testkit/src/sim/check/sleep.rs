@@ -32,6 +32,14 @@ struct Told {
     turn: Option<u64>,
 }
 
+impl Rest {
+    /// The hub begins with what is written, whatever another had said.
+    pub(in crate::sim) fn on_adopted(&mut self, session: &SessionId, state: &State) {
+        let (upto, open_asks, turn) = (state.seq, state.open_asks.clone(), state.open_turn);
+        self.told.insert(session.clone(), Told { upto, open_asks, turn });
+    }
+}
+
 impl World {
     /// The hub wants an event written; a retry says it again.
     pub(in crate::sim) fn check_rest(&mut self, session: &SessionId, event: &Event) {
@@ -45,6 +53,7 @@ impl World {
             Body::Answered { ask, .. } => drop(told.open_asks.remove(ask)),
             Body::Prompted { turn, .. } => told.turn = Some(*turn),
             Body::Ended { .. } => told.turn = None,
+            Body::Slept { why } if why.contains("lets it go") => self.nothing_is_open(session),
             Body::Slept { .. } => self.only_idle_sessions_sleep(session),
             Body::Quiet { since, phase, .. } => {
                 self.quiet_is_true(session, phase, event.at.since(*since));
@@ -53,13 +62,17 @@ impl World {
         }
     }
 
+    fn nothing_is_open(&self, session: &SessionId) {
+        let told = &self.rest.told[session];
+        hold("only_idle_sessions_sleep", told.turn.is_none() && told.open_asks.is_empty(), || {
+            format!("{session} was put to sleep with {told:?}")
+        });
+    }
+
     fn only_idle_sessions_sleep(&mut self, session: &SessionId) {
         let name = "only_idle_sessions_sleep";
         self.tally.count("sessions put to sleep");
-        let told = &self.rest.told[session];
-        hold(name, told.turn.is_none() && told.open_asks.is_empty(), || {
-            format!("{session} was put to sleep with {told:?}")
-        });
+        self.nothing_is_open(session);
         let names = &self.facts.names;
         let has = |it: &&Process| {
             let mut rooms = it.rooms.iter().filter(|(_, it)| it.bound);

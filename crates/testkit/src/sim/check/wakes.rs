@@ -82,6 +82,13 @@ impl Wakes {
         self.states.insert(session.clone(), state.clone());
     }
 
+    /// A session comes to the hub as it is written.
+    pub(in crate::sim) fn on_adopted(&mut self, session: &SessionId, state: &State) {
+        self.logged.remove(session);
+        self.noted.remove(session);
+        self.states.insert(session.clone(), state.clone());
+    }
+
     fn one_event_says_how_a_session_woke(&mut self, session: &SessionId) {
         let logged = self.logged.entry(session.clone()).or_default();
         let noted = self.noted.entry(session.clone()).or_default();
