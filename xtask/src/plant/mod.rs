@@ -3,10 +3,12 @@
 
 mod bugs;
 mod bus_bugs;
+mod fleet_bugs;
 mod gateway_bugs;
 
 use bugs::{BUGS, Bug, Edit};
 use bus_bugs::BUS_BUGS;
+use fleet_bugs::FLEET_BUGS;
 use gateway_bugs::GATEWAY_BUGS;
 use std::{
     fs, io,
@@ -42,7 +44,7 @@ enum Outcome {
 
 pub(crate) fn run(names: &[&str]) -> ExitCode {
     let wanted = |bug: &&Bug| names.is_empty() || names.contains(&bug.name);
-    let all = || BUGS.iter().chain(BUS_BUGS).chain(GATEWAY_BUGS);
+    let all = || BUGS.iter().chain(FLEET_BUGS).chain(BUS_BUGS).chain(GATEWAY_BUGS);
     let bugs: Vec<&Bug> = all().filter(wanted).collect();
     if bugs.is_empty() {
         let names: Vec<&str> = all().map(|it| it.name).collect();

@@ -151,11 +151,6 @@ pub(crate) fn attach_notice(session: &SessionId, head: u64) -> String {
     json!({ "sessionId": &**session, "head": head }).to_string()
 }
 
-pub(crate) fn is_attach_notice(result: &str) -> bool {
-    let members: BTreeMap<String, &RawValue> = serde_json::from_str(result).unwrap_or_default();
-    members.keys().eq(["head", "sessionId"])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use super::Fork;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
-    fanout::{Phase, Subscriber, attach_notice, is_attach_notice},
+    fanout::{Phase, Subscriber, attach_notice},
     log::Body,
     peer::with_seq,
 };
@@ -26,7 +26,8 @@ pub(crate) enum Attach {
 
 /// Why nobody hears more of a session.
 struct End<'a> {
-    id: &'a SessionId,
+    /// Who made it, and with which request.
+    opener: Option<(ConnId, Box<str>)>,
     fault: &'a Fault,
     /// The legs that are told to look elsewhere, where that may help.
     legs: Option<BTreeSet<ConnId>>,
@@ -34,10 +35,9 @@ struct End<'a> {
 
 impl End<'_> {
     /// Whether this is the answer that tells a client of the session for the first time.
-    fn is_its_name(&self, text: &Bytes) -> bool {
-        let answer = Frame::parse(text.clone()).ok();
-        let named = answer.as_ref().filter(|it| it.session_id().as_deref() == Some(&**self.id));
-        named.and_then(Frame::result).is_some_and(|it| !is_attach_notice(it))
+    fn is_its_name(&self, conn: ConnId, answer: &Frame) -> bool {
+        let opener = self.opener.as_ref().filter(|(it, _)| *it == conn);
+        opener.is_some_and(|(_, request)| answer.id() == Some(&**request))
     }
 }
 
@@ -124,7 +124,8 @@ impl Hub {
         let Some(mut session) = self.sessions.remove(id) else { return };
         let leaving = session.leaving.take();
         let asked = leaving.as_ref().is_some_and(|it| it.asked);
-        let mut end = End { id, fault, legs: leaving.map(|it| it.legs) };
+        let opener = session.opener.take();
+        let mut end = End { opener, fault, legs: leaving.map(|it| it.legs) };
         for (conn, subscriber) in session.subscribers {
             self.dismiss(id, conn, subscriber, &mut end);
         }
@@ -161,7 +162,7 @@ impl Hub {
     pub(crate) fn lose_reader(&mut self, id: &SessionId, conn: ConnId, fault: &Fault) {
         let session = self.sessions.get_mut(id);
         if let Some(subscriber) = session.and_then(|it| it.subscribers.remove(&conn)) {
-            self.dismiss(id, conn, subscriber, &mut End { id, fault, legs: None });
+            self.dismiss(id, conn, subscriber, &mut End { opener: None, fault, legs: None });
             self.is_unattended(id);
         }
     }
@@ -177,7 +178,9 @@ impl Hub {
             self.refuse(conn, request, end);
         }
         for text in subscriber.into_deferred() {
-            if end.legs.is_some() && end.is_its_name(&text) {
+            let frame = Frame::parse(text.clone()).ok();
+            let names = |it: &Frame| end.is_its_name(conn, it);
+            if self.is_sent_away(conn, end) && frame.as_ref().is_some_and(names) {
                 self.send(conn, text); // It is there, and will be found.
             } else {
                 self.say_without(conn, text, end);
@@ -190,10 +193,10 @@ impl Hub {
         let frame = Frame::parse(text.clone()).ok();
         let answer = frame.as_ref().filter(|it| it.kind() == Kind::Response);
         let untrue = answer.filter(|it| it.result().is_some() || self.is_sent_away(conn, end));
-        match untrue.and_then(Frame::id) {
+        match untrue.and_then(|it| Some((it, it.id()?))) {
             // Who does not know its name cannot look for it.
-            Some(id) if end.is_its_name(&text) => self.answer(conn, id, Err(end.fault)),
-            Some(id) => self.refuse(conn, id, end),
+            Some((it, id)) if end.is_its_name(conn, it) => self.answer(conn, id, Err(end.fault)),
+            Some((_, id)) => self.refuse(conn, id, end),
             None => self.send(conn, text),
         }
     }

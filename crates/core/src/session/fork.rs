@@ -52,6 +52,7 @@ impl Hub {
         self.settle(id, "the session was forked before it was answered", why);
         self.subscribe(id, conn, Subscriber::new(heard, Phase::Live));
         let answer = Frame::result_for(&request, &Value::from(result).to_string());
+        self.sessions.get_mut(id).expect("inserted above").opener = Some((conn, request));
         self.answer_in(id, conn, &answer);
         self.note(Note::SessionForked { session: id.clone(), from });
         self.after_stop();

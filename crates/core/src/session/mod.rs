@@ -89,6 +89,8 @@ pub(crate) struct Session {
     /// What its agent does, as far as it tells.
     pub(crate) calls: Calls,
     pub(crate) standing: Standing,
+    /// Who made it, and with which request: that is answered with its name.
+    pub(crate) opener: Option<(ConnId, Box<str>)>,
     /// It is being let go, or was taken away.
     pub(crate) leaving: Option<Leaving>,
 }
@@ -129,6 +131,7 @@ impl Session {
             restarts: Restarts::default(),
             calls: Calls::default(),
             standing: Standing::default(),
+            opener: None,
             leaving: None,
         }
     }

@@ -194,6 +194,8 @@ impl Hub {
         let answer =
             fallback::opened_answer(frame, &opening.request, &launch.name, &opening.fallen);
         let answer = answer.with_session_id(id);
+        let session = self.sessions.get_mut(id).expect("opened above");
+        session.opener = Some((opening.conn, opening.request));
         self.answer_in(id, opening.conn, &answer);
         for early in self.take_early(agent, &named) {
             self.on_agent(agent, early);

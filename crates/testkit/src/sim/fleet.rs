@@ -60,6 +60,9 @@ impl World {
             return;
         }
         let session = self.known[self.rng.index(self.known.len())].clone();
+        if self.rng.chance(10) {
+            return self.adopt_again(&session);
+        }
         if self.hub.session(&session).is_some() {
             self.fleet.leaving.insert(session.clone());
             self.feed(Input::LetGo { session });
@@ -87,6 +90,31 @@ impl World {
         for session in self.fleet.away.keys().cloned().collect::<Vec<_>>() {
             self.adopt(&session);
         }
+    }
+
+    /// Whoever looks for a session may be late: the hub has it, and nothing changes.
+    fn adopt_again(&mut self, session: &SessionId) {
+        let stream = self.disk.streams.get(session).filter(|_| self.hub.session(session).is_some());
+        let Some(state) = stream.filter(|it| 0 < it.durable()).map(|it| it.recovered()) else {
+            return;
+        };
+        let from = Some("west".into());
+        let state = Box::new(state);
+        self.feed(Input::Adopted { session: session.clone(), state, from });
+    }
+
+    /// A leg can ask again elsewhere: what the agent was not told any more is not refused to it.
+    pub(super) fn a_leg_is_left_to_ask_again(
+        &self,
+        conn: ConnId,
+        request: &Request,
+        error: &Frame,
+    ) {
+        let leaves = request.session.as_ref().is_some_and(|it| self.fleet.leaving.contains(it));
+        let refused = super::peek::contains(error.bytes(), "has let go of its agent");
+        hold("a_leg_is_left_to_ask_again", !(self.conns[&conn].leg && leaves && refused), || {
+            format!("{conn} heard {error:?}")
+        });
     }
 
     fn adopt(&mut self, session: &SessionId) {

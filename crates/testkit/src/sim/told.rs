@@ -41,6 +41,7 @@ impl World {
         } else if peek::contains(answer.text, "\"stopReason\":\"cancelled\"") {
             self.tally.count("prompts cancelled");
         }
+        self.a_leg_is_left_to_ask_again(conn, &request, frame);
         answer.an_answer_reaches_who_asked(&request);
         answer.a_good_answer_is_the_agents(&request);
         self.only_who_keeps_failing_is_left_alone(&answer);

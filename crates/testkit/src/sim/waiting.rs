@@ -29,7 +29,8 @@ impl World {
     }
 
     pub(super) fn fork(&mut self, conn: ConnId, session: &SessionId) {
-        if 4 < self.disk.streams.len() + self.disk.copies.len() {
+        // Whether a copy was made when its session left, no leg can know: a gateway says it once.
+        if 4 < self.disk.streams.len() + self.disk.copies.len() || self.conns[&conn].leg {
             return;
         }
         let head = self.disk.streams.get(session).map_or(1, |it| it.acked);
