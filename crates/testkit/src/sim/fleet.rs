@@ -4,6 +4,7 @@
 use super::{
     World,
     check::{Kind, Prompt, Request, hold, summary_and_tail_give_the_whole},
+    disk::Stream,
 };
 use jackfield_core::{ConnId, Input, SessionId};
 use jackfield_wire::Frame;
@@ -95,7 +96,7 @@ impl World {
     /// Whoever looks for a session may be late: the hub has it, and nothing changes.
     fn adopt_again(&mut self, session: &SessionId) {
         let stream = self.disk.streams.get(session).filter(|_| self.hub.session(session).is_some());
-        let Some(state) = stream.filter(|it| 0 < it.durable()).map(|it| it.recovered()) else {
+        let Some(state) = stream.filter(|it| 0 < it.durable()).map(Stream::recovered) else {
             return;
         };
         let from = Some("west".into());
