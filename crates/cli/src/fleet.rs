@@ -1,8 +1,9 @@
 //! The flags by which a daemon becomes one of many.
 
-use crate::env;
+use crate::{env, report::Failure};
 use clap::{Args, ValueEnum};
 use jackfield_daemon::{Fleet, Role};
+use jackfield_fleet::{Directory, Link};
 use jackfield_journal::Cell;
 use std::str::FromStr;
 
@@ -36,6 +37,35 @@ pub(crate) struct FleetArgs {
     /// Servers that have each event before it is heard; 1 is for trying out
     #[arg(long, env = env::REPLICAS, hide_env_values = true, value_name = "N", default_value_t = 3, requires = "fleet", value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
+}
+
+/// Where a fleet is, for who only looks at it.
+#[derive(Debug, Args)]
+pub(crate) struct At {
+    /// The NATS servers of the fleet
+    #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',', required = true)]
+    fleet: Vec<String>,
+
+    /// The part of their streams that is the fleet's
+    #[arg(long, env = env::CELL, hide_env_values = true, value_name = "NAME", default_value = "jackfield", value_parser = cell_name)]
+    cell: String,
+}
+
+impl At {
+    /// Connects, looks who is there, and does something.
+    pub(crate) fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(&Link, &Directory) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|it| Failure::local("cannot prepare a connection", it))?;
+        runtime.block_on(async {
+            let link = Link::connect(&self.fleet, &self.cell).await;
+            let link = link.map_err(|it| Failure::local("the fleet cannot be reached", it))?;
+            let directory = Directory::open(link.clone()).await;
+            work(&link, &directory).await
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -24,5 +24,5 @@ pub use directory::Directory;
 pub use entry::{Entry, HostName};
 pub use lease::{Lease, LeaseError, LeaseEvent};
 pub use leg::{answer_leg, open_leg};
-pub use link::{Link, LinkError, unique};
+pub use link::{Link, LinkError, Server, unique};
 pub use words::{Answer, Question};

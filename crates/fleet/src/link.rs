@@ -27,10 +27,17 @@ pub enum LinkError {
         #[source]
         source: async_nats::ConnectError,
     },
-    #[error("NATS at {servers} has no JetStream, or it is not ready: {why}")]
-    NoJetStream { servers: String, why: String },
+    #[error("NATS server `{server}` has no JetStream, or it is not ready: {why}")]
+    NoJetStream { server: String, why: String },
     #[error("the servers do not answer: {0}")]
     Away(String),
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    pub name: String,
+    pub version: String,
 }
 
 /// A connection. Clones share it.
@@ -42,25 +49,22 @@ pub struct Link {
 }
 
 impl Link {
-    /// Connects, and makes the list of hosts if there is none.
-    pub async fn connect(
-        servers: &[String],
-        cell: &str,
-        replicas: usize,
-    ) -> Result<Link, LinkError> {
+    pub async fn connect(servers: &[String], cell: &str) -> Result<Link, LinkError> {
         let shown = servers.join(", ");
         let options = ConnectOptions::new().name("jackfield").connection_timeout(CONNECT_TIMEOUT);
         let client = options
             .connect(servers.to_vec())
             .await
-            .map_err(|source| LinkError::Unreachable { servers: shown.clone(), source })?;
+            .map_err(|source| LinkError::Unreachable { servers: shown, source })?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(REQUEST_TIMEOUT);
-        let link = Link { client, context, cell: cell.to_owned() };
-        link.ensure(replicas)
-            .await
-            .map_err(|why| LinkError::NoJetStream { servers: shown, why })?;
-        Ok(link)
+        Ok(Link { client, context, cell: cell.to_owned() })
+    }
+
+    /// Makes the list of hosts if there is none. For members of the fleet; who only looks makes nothing.
+    pub async fn prepare(&self, replicas: usize) -> Result<(), LinkError> {
+        let no_jetstream = |why| LinkError::NoJetStream { server: self.server().name, why };
+        self.ensure(replicas).await.map_err(no_jetstream)
     }
 
     async fn ensure(&self, replicas: usize) -> Result<(), String> {
@@ -84,6 +88,12 @@ impl Link {
                 Err(_) => tokio::time::sleep(START_PAUSE).await,
             }
         }
+    }
+
+    /// The server that this connection is to, for people.
+    pub fn server(&self) -> Server {
+        let info = self.client.server_info();
+        Server { name: info.server_name, version: info.version }
     }
 
     /// The list of hosts.

@@ -9,7 +9,7 @@ pub enum Question {
     Leg(String),
     /// Own this session, if nobody living does. Asked of the owner, it asks whether that is true.
     Adopt(String),
-    /// Let every session go, and take no new ones; or take new ones again.
+    /// Let every session go, and take no new ones; or take new ones again. Answered with how many are left.
     Drain(bool),
 }
 
@@ -17,6 +17,8 @@ pub enum Question {
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
     Done,
+    /// So many sessions are still here.
+    Left(u32),
     /// Somebody else owns the session, and lives.
     Owned(String),
     /// There is no such session.

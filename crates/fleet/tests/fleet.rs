@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jackfield_fleet::{
-    Answer, Directory, Entry, HostName, Lease, LeaseError, LeaseEvent, Link, LinkError, answer_leg,
-    open_leg,
+    Answer, Directory, Entry, HostName, Lease, LeaseError, LeaseEvent, Link, LinkError, Question,
+    answer_leg, open_leg,
 };
 use jackfield_testkit::nats::Cluster;
 use std::{
@@ -22,8 +22,9 @@ const SOON: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_secs(10);
 
 async fn link(cluster: &Cluster) -> Link {
-    let replicas = cluster.servers().len();
-    Link::connect(&cluster.urls(), "fleet", replicas).await.expect("the cluster is well")
+    let link = Link::connect(&cluster.urls(), "fleet").await.expect("the cluster is well");
+    link.prepare(cluster.servers().len()).await.expect("the cluster is well");
+    link
 }
 
 fn entry(name: &str, incarnation: &str) -> Entry {
@@ -90,8 +91,8 @@ async fn a_host_that_is_cut_off_knows_it_before_its_lease_is_over() {
 
 /// Both ends of a leg, through two servers.
 async fn leg(cluster: &Cluster) -> (UnixStream, UnixStream) {
-    let ours = Link::connect(&cluster.urls()[..1], "fleet", 3).await.unwrap();
-    let theirs = Link::connect(&cluster.urls()[2..], "fleet", 3).await.unwrap();
+    let ours = Link::connect(&cluster.urls()[..1], "fleet").await.unwrap();
+    let theirs = Link::connect(&cluster.urls()[2..], "fleet").await.unwrap();
     let host = entry("one", "a").host;
     let mut questions = theirs.questions_to(&host).await.unwrap();
     let (gateway, inner) = UnixStream::pair().unwrap();

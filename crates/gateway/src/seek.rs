@@ -185,6 +185,7 @@ fn taken(host: &HostName, session: &SessionId, answer: Answer) -> Result<Name, F
         Answer::Missing => Err(Fault::SessionNotFound { session: session.to_string() }),
         Answer::Owned(by) => Ok(name_of(&by)),
         Answer::Refused(why) => Err(Fault::NoHost { why: format!("`{}`: {why}", host.name) }),
+        Answer::Left(_) => Err(lost(format!("`{}` answers something else", host.name))),
     }
 }
 

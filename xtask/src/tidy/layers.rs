@@ -46,6 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "views",
             "bus",
             "daemon",
+            "fleet",
             "catalogue",
             "agents",
             "adapt",

@@ -66,7 +66,9 @@ impl Fleet {
     }
 
     pub(crate) async fn link(&self) -> Result<Link, LinkError> {
-        Link::connect(&self.servers, &self.cell.name, self.cell.replicas).await
+        let link = Link::connect(&self.servers, &self.cell.name).await?;
+        link.prepare(self.cell.replicas).await?;
+        Ok(link)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a host does for the fleet: it answers questions, tells how much it has to do, and takes over what a
 //! dead host has left.
 
-use super::{Call, adopt::Adopter};
+use super::{Call, Load, adopt::Adopter};
 use jackfield_clients::Stream;
 use jackfield_core::SessionId;
 use jackfield_fleet::{
@@ -88,7 +88,11 @@ impl Office {
                 if *drain {
                     let _ended = self.calls.send(Call::Drain).await;
                 }
-                asked.answer(&Answer::Done).await;
+                let answer = match self.load().await {
+                    Some(load) => Answer::Left(load.sessions),
+                    None => Answer::Refused("this host is about to end".to_owned()),
+                };
+                asked.answer(&answer).await;
             }
         }
     }
@@ -100,17 +104,19 @@ impl Office {
         taken.map_err(|_| "this host is about to end".to_owned())
     }
 
+    /// None once nobody listens.
+    async fn load(&self) -> Option<Load> {
+        let (tell, told) = oneshot::channel();
+        self.calls.send(Call::Report(tell)).await.ok()?;
+        told.await.ok()
+    }
+
     /// False once nobody listens.
     async fn report(&self) -> bool {
-        let (tell, told) = oneshot::channel();
-        if self.calls.send(Call::Report(tell)).await.is_err() {
-            return false;
-        }
-        if let Ok(load) = told.await {
-            self.lease.update(|it| {
-                (it.sessions, it.live, it.free) = (load.sessions, load.live, load.free);
-            });
-        }
+        let Some(load) = self.load().await else { return false };
+        self.lease.update(|it| {
+            (it.sessions, it.live, it.free) = (load.sessions, load.live, load.free);
+        });
         true
     }
 

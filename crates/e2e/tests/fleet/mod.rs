@@ -1,5 +1,6 @@
 //! Many daemons as one Jackfield: hosts and gateways on a cluster of three NATS servers.
 
+mod drain;
 mod loss;
 mod reach;
 

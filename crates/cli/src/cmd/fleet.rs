@@ -1,0 +1,167 @@
+//! `jackfield fleet`: the hosts of a fleet, for whoever runs it.
+
+use crate::{
+    app::Desk,
+    env,
+    fleet::At,
+    hub::sessions,
+    out::{Cell, DIM, Format, NAME, Table, count, document},
+    report::Failure,
+};
+use clap::{Args, Subcommand};
+use jackfield_fleet::Entry;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Look at a fleet: its servers, its hosts, its sessions
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield fleet status --fleet nats://10.0.0.1:4222
+  $ jackfield fleet hosts --format json | jq '.hosts[] | select(.draining)'
+  $ jackfield fleet sessions")]
+pub(crate) struct Fleet {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Whether the servers answer, and how much there is to do
+    #[command(after_help = "Examples:
+  $ jackfield fleet status --fleet nats://10.0.0.1:4222
+  $ JACKFIELD_FLEET=nats://10.0.0.1:4222 jackfield fleet status --format json")]
+    Status(Look),
+    /// List the hosts that live
+    #[command(after_help = "Examples:
+  $ jackfield fleet hosts --fleet nats://10.0.0.1:4222
+  $ jackfield fleet hosts --format json | jq '.hosts[] | select(.draining)'")]
+    Hosts(Look),
+    /// Count the sessions of each host, as the gateway on this machine knows them
+    #[command(after_help = "Examples:
+  $ jackfield fleet sessions
+  $ jackfield fleet sessions --format json | jq '.hosts | map_values(length)'")]
+    Sessions(Sessions),
+}
+
+#[derive(Debug, Args)]
+struct Look {
+    #[command(flatten)]
+    at: At,
+
+    /// How to print it; `quiet` prints names
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct Sessions {
+    /// How to print it; `quiet` prints names
+    #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Fleet {
+    pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
+        match self.command {
+            Command::Status(look) => look.status(desk),
+            Command::Hosts(look) => look.hosts(desk),
+            Command::Sessions(it) => it.run(desk),
+        }
+    }
+}
+
+impl Look {
+    fn status(self, desk: &Desk) -> Result<(), Failure> {
+        let format = self.format;
+        let (server, hosts) = self.at.with(async |link, directory| {
+            Ok((link.server(), directory.hosts().borrow().clone()))
+        })?;
+        let sum = |each: fn(&Entry) -> u32| hosts.iter().map(each).sum::<u32>();
+        let draining = hosts.iter().filter(|it| it.draining).count();
+        let (sessions, live) = (sum(|it| it.sessions), sum(|it| it.live));
+        match format {
+            Format::Json => {
+                let status = json!({
+                    "server": { "name": server.name, "version": server.version },
+                    "hosts": hosts.len(), "draining": draining,
+                    "sessions": sessions, "agents": live,
+                });
+                document(&desk.out, &status)
+            }
+            Format::Quiet => desk.out.line(&hosts.len().to_string()),
+            Format::Text => {
+                desk.out.line(&format!("NATS {} answers as `{}`", server.version, server.name))?;
+                let hosts = count(hosts.len(), "host");
+                let leaving =
+                    if draining == 0 { String::new() } else { format!(", {draining} draining") };
+                desk.out.line(&format!(
+                    "{hosts}{leaving}; {} open, {} running",
+                    count(sessions as usize, "session"),
+                    count(live as usize, "agent"),
+                ))
+            }
+        }
+    }
+
+    fn hosts(self, desk: &Desk) -> Result<(), Failure> {
+        let format = self.format;
+        let hosts = self.at.with(async |_, directory| Ok(directory.hosts().borrow().clone()))?;
+        match format {
+            Format::Json => document(&desk.out, &json!({ "hosts": &*hosts })),
+            Format::Quiet => hosts.iter().try_for_each(|it| desk.out.line(&it.host.name)),
+            Format::Text => table(desk, &hosts),
+        }
+    }
+}
+
+fn table(desk: &Desk, hosts: &[Entry]) -> Result<(), Failure> {
+    if hosts.is_empty() {
+        desk.out.note("no host lives: start one with `jackfield serve --fleet … --role host`");
+        return Ok(());
+    }
+    let mut table =
+        Table::new(&["HOST", "STATE", "SESSIONS", "AGENTS", "VERSION", "LABELS", "KNOWS"]);
+    for host in hosts {
+        let labels: Vec<_> =
+            host.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        table.row(vec![
+            Cell::styled(host.host.name.to_string(), NAME),
+            Cell::new(if host.draining { "draining" } else { "ready" }.to_owned()),
+            Cell::new(host.sessions.to_string()),
+            Cell::new(host.live.to_string()),
+            Cell::new(host.version.clone()),
+            Cell::styled(labels.join(","), DIM),
+            Cell::new(count(host.agents.len(), "agent")),
+        ]);
+    }
+    table.print(&desk.out)
+}
+
+impl Sessions {
+    fn run(self, desk: &Desk) -> Result<(), Failure> {
+        let Some(mut conn) = desk.dial.talk_if_running("fleet sessions")? else {
+            return Err(Failure::NoDaemon {
+                hint: "start a gateway: `jackfield serve --fleet NATS_URL --role gateway`",
+            });
+        };
+        let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for row in sessions(&mut conn)? {
+            let host = row.raw.get("host").and_then(|it| it.as_str()).unwrap_or("nobody");
+            hosts.entry(host.to_owned()).or_default().push(row.session_id);
+        }
+        match self.format {
+            Format::Json => document(&desk.out, &json!({ "hosts": hosts })),
+            Format::Quiet => hosts.keys().try_for_each(|it| desk.out.line(it)),
+            Format::Text => {
+                let mut table = Table::new(&["HOST", "SESSIONS"]);
+                for (host, sessions) in &hosts {
+                    table.row(vec![
+                        Cell::styled(host.clone(), NAME),
+                        Cell::new(sessions.len().to_string()),
+                    ]);
+                }
+                table.print(&desk.out)
+            }
+        }
+    }
+}

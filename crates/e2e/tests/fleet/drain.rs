@@ -1,0 +1,53 @@
+//! A host is emptied: idle sessions move at once, busy ones when their turn is over, and nobody hears an
+//! error.
+
+use super::{Member, agent};
+use jackfield_testkit::nats::Cluster;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn host_of(rows: &Value, id: &str) -> String {
+    let rows = rows["sessions"].as_array().expect("a list");
+    let row = rows.iter().find(|it| it["sessionId"] == *id).expect("it is listed");
+    row["host"].as_str().unwrap_or("nobody").to_owned()
+}
+
+#[test]
+fn a_drained_host_has_no_session_left_and_its_clients_notice_nothing() {
+    let cluster = Cluster::start(3);
+    let servers = cluster.urls().join(",");
+    // All sessions go to the first: the second comes later.
+    let mut one = Member::start(&cluster, "host", "one");
+    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let memory = gateway.home.path().join("memory");
+    let mut client = gateway.client(&agent(&gateway.home, &memory));
+    let (idle, busy) = (client.open(gateway.home.path()), client.open(gateway.home.path()));
+    assert_eq!(client.prompt(&idle, "remember 17"), "end_turn");
+    let turn = client.send_prompt(&busy, "wait 3000");
+    client.until("the turn", |it| {
+        it["params"]["is"] == "prompted" && it.to_string().contains(&*busy)
+    });
+    let mut two = Member::start(&cluster, "host", "two");
+
+    let drained = gateway.home.run(&["host", "drain", "one", "--fleet", &servers], SOON);
+    assert!(drained.status.success(), "{drained:?}");
+    let answer = client.answer(turn);
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    for id in [&busy, &idle] {
+        assert_eq!(client.prompt(id, "history"), "end_turn");
+    }
+    assert!(client.text().contains("history: remember 17"), "{}", client.text());
+    let rows = client.result("_jackfield/sessions", &json!({}));
+    assert_eq!((host_of(&rows, &idle), host_of(&rows, &busy)), ("two".into(), "two".into()));
+    one.stop();
+
+    let hosts =
+        gateway.home.run(&["fleet", "hosts", "--format", "json", "--fleet", &servers], SOON);
+    let hosts: Value = serde_json::from_slice(&hosts.stdout).unwrap();
+    assert!(hosts["hosts"].as_array().unwrap().iter().any(|it| it["host"]["name"] == "two"));
+    drop(client);
+    gateway.stop();
+    two.stop();
+}
