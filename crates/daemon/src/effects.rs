@@ -22,7 +22,7 @@ use jackfield_wire::chain;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Sender;
 
@@ -73,8 +73,8 @@ impl Effects {
         Effects {
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
+            chunks: Chunks::new(port.linger()),
             port,
-            chunks: Chunks::default(),
             roster,
             served,
             ground,
@@ -216,10 +216,12 @@ impl Effects {
 
     /// Hands everything collected to the journal; what it commits at once is returned as inputs.
     pub(crate) fn append(&mut self) {
+        let now = Instant::now();
+        self.chunks.wake(now);
         if !self.chunks.has_ready() {
             return;
         }
-        let batch = self.chunks.take();
+        let batch = self.chunks.take(now);
         for done in self.port.append(batch) {
             self.on_done(done);
         }
@@ -229,7 +231,7 @@ impl Effects {
     pub(crate) fn on_done(&mut self, done: Done) {
         match done {
             Done::Appended { stream, upto } => {
-                self.chunks.done(&stream);
+                self.chunks.done(&stream, Instant::now());
                 let upto = jackfield_core::Seq(upto);
                 self.inputs.push_back(Input::Durable { session: stream, upto });
             }

@@ -74,6 +74,8 @@ enum Woken {
     Signal,
     Fleet(Call),
     Tick,
+    /// What was gathered may be written.
+    Rested,
     Look,
     Idle,
 }
@@ -115,6 +117,7 @@ impl MainLoop {
     async fn next(&mut self, mail: &mut Mailboxes) -> Woken {
         let timeout = self.hub.poll_timeout().map(clock::until);
         let idle = self.idle_after.filter(|_| self.hub.is_idle() && self.has_no_process());
+        let rest = self.effects.chunks.next_wake().map(|it| it.duration_since(Instant::now()));
         let look = (!self.effects.agents.is_empty()).then(|| self.gauge.pause());
         let since = Instant::now();
         // What is already durable is heard before anything new is taken in.
@@ -130,6 +133,7 @@ impl MainLoop {
             Some(()) = mail.signals.recv() => Woken::Signal,
             Some(call) = mail.fleet.recv() => Woken::Fleet(call),
             () = elapsed(timeout) => Woken::Tick,
+            () = elapsed(rest) => Woken::Rested,
             () = elapsed(idle) => Woken::Idle,
             () = elapsed(look) => Woken::Look,
             never = stay_awake(self.patience, since) => match never {},
@@ -165,6 +169,7 @@ impl MainLoop {
             Woken::Signal => self.on_signal(),
             Woken::Fleet(call) => self.on_call(call),
             Woken::Tick => self.feed(Input::Tick),
+            Woken::Rested => {}
             Woken::Look => {
                 if self.gauge.is_high() {
                     self.feed(Input::Pressure);

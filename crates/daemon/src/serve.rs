@@ -31,7 +31,7 @@ use tokio::{
     sync::mpsc,
 };
 
-/// How long the clients of a gateway have to hear that it ends.
+/// How long the clients of a gateway have to hear that it ends, and a host to give its place back.
 const GATEWAY_END_MAX: Duration = Duration::from_secs(5);
 
 /// What a daemon is started with.
@@ -171,12 +171,16 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
 struct Entered {
     is_host: bool,
     gateway: Option<(mpsc::Sender<()>, tokio::task::JoinHandle<()>)>,
+    host: Option<tokio::task::JoinHandle<()>>,
     _directory: Directory,
 }
 
 impl Entered {
     /// The clients of the gateway are told, and those who do not listen are not waited for.
     async fn finish(self) {
+        if let Some(task) = self.host {
+            let _late = tokio::time::timeout(GATEWAY_END_MAX, task).await;
+        }
         if let Some((stop, task)) = self.gateway {
             let _ended = stop.send(()).await;
             let _late = tokio::time::timeout(GATEWAY_END_MAX, task).await;
@@ -209,6 +213,7 @@ async fn enter(
     } else {
         None
     };
+    let mut seat = None;
     if place.role.is_host() {
         let (asking, asked) = mpsc::channel(64);
         calls.fleet = asked;
@@ -216,9 +221,9 @@ async fn enter(
         let roster = Roster::new(settings, paths, options.guard.program.clone());
         let agents = roster.launches().into_keys().map(|it| it.to_string()).collect();
         let joined = fleet::join(&place, host, link, &directory, journal, agents, asking).await;
-        joined.map_err(failed)?;
+        seat = Some(joined.map_err(failed)?);
     }
-    Ok(Entered { is_host: place.role.is_host(), gateway, _directory: directory })
+    Ok(Entered { is_host: place.role.is_host(), gateway, host: seat, _directory: directory })
 }
 
 /// A mailbox that nothing comes to.

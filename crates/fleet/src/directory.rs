@@ -63,6 +63,8 @@ struct Seen {
     at: u64,
     since: Duration,
     entry: Entry,
+    /// Its lease is over. Its last entry is still there, and must not bring it back.
+    dead: bool,
 }
 
 struct Watcher {
@@ -83,37 +85,67 @@ impl Watcher {
     async fn look(&mut self) {
         match self.read().await {
             Ok(found) => {
+                let gone = self
+                    .seen
+                    .keys()
+                    .filter(|name| !found.iter().any(|(_, it)| it.host.name == **name));
+                let gone: Vec<Arc<str>> = gone.cloned().collect();
                 for (at, entry) in found {
                     self.saw(at, entry);
+                }
+                for name in gone {
+                    self.ask_about(&name).await;
                 }
             }
             Err(why) => tracing::warn!(why, "the list of hosts cannot be read"),
         }
         let now = boottime();
-        let late = self.seen.iter().filter(|(_, it)| LEASE <= now.saturating_sub(it.since));
+        let late =
+            self.seen.iter().filter(|(_, it)| !it.dead && LEASE <= now.saturating_sub(it.since));
         let late: Vec<Arc<str>> = late.map(|(name, _)| name.clone()).collect();
         for name in late {
-            // The server that we read from may be late itself. Who cannot be asked about is not dead.
-            match holder(&self.link, &name).await {
-                Ok(Some((at, entry))) if self.seen[&name].at < at => self.saw(at, entry),
-                Ok(_) => drop(self.seen.remove(&name)),
-                Err(why) => tracing::warn!(why, host = &*name, "cannot tell whether a host lives"),
+            let Some(before) = self.seen.get(&name).map(|it| it.at) else { continue };
+            // The leader has nothing newer either.
+            if self.ask_about(&name).await.is_some_and(|at| at <= before)
+                && let Some(it) = self.seen.get_mut(&name)
+            {
+                it.dead = true;
             }
         }
         self.publish();
+    }
+
+    /// The server that we read from may be late itself, so the leader is asked about one that seems to be
+    /// gone. Who cannot be asked about is not dead.
+    async fn ask_about(&mut self, name: &Arc<str>) -> Option<u64> {
+        match holder(&self.link, name).await {
+            Ok(Some((at, entry))) => {
+                self.saw(at, entry);
+                Some(at)
+            }
+            Ok(None) => {
+                self.seen.remove(name);
+                None
+            }
+            Err(why) => {
+                tracing::warn!(why, host = &**name, "cannot tell whether a host lives");
+                None
+            }
+        }
     }
 
     fn saw(&mut self, at: u64, entry: Entry) {
         let known = self.seen.get(&entry.host.name);
         // An entry that is old when it is seen first is not told from a fresh one; it gets its time.
         if known.is_none_or(|it| it.at < at) {
-            let seen = Seen { at, since: boottime(), entry };
+            let seen = Seen { at, since: boottime(), entry, dead: false };
             self.seen.insert(seen.entry.host.name.clone(), seen);
         }
     }
 
     fn publish(&self) {
-        let hosts: Vec<Entry> = self.seen.values().map(|it| it.entry.clone()).collect();
+        let living = self.seen.values().filter(|it| !it.dead);
+        let hosts: Vec<Entry> = living.map(|it| it.entry.clone()).collect();
         let alive = hosts.iter().map(|it| (it.host.name.clone(), it.host.incarnation.clone()));
         *self.alive.write().expect("nothing panics while it holds this") = alive.collect();
         self.tx.send_if_modified(|before| {

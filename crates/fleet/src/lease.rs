@@ -43,6 +43,7 @@ pub enum LeaseError {
 /// Keeps the entry of a host fresh for as long as it lives.
 #[derive(Debug)]
 pub struct Lease {
+    link: Link,
     entry: watch::Sender<Entry>,
     task: JoinHandle<()>,
 }
@@ -71,8 +72,18 @@ impl Lease {
             Failure::Away(why) => LeaseError::Refused(why),
         })?;
         let (entry, entries) = watch::channel(entry);
-        let keeper = Keeper { link, entries, events, last, heard: taken, cut_off: false };
-        Ok(Lease { entry, task: tokio::spawn(keeper.run()) })
+        let keeper =
+            Keeper { link: link.clone(), entries, events, last, heard: taken, cut_off: false };
+        Ok(Lease { link, entry, task: tokio::spawn(keeper.run()) })
+    }
+
+    /// Gives the name back, for who ends on purpose: others need not wait until the lease is over.
+    pub async fn give_back(self) {
+        self.task.abort();
+        let subject = self.link.entry(&self.entry.borrow().host.name);
+        if let Ok(entries) = self.link.context.get_stream_no_info(self.link.entries()).await {
+            let _forgotten_later = entries.purge().filter(subject).await;
+        }
     }
 
     /// Says something new, at once.

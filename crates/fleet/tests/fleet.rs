@@ -69,6 +69,16 @@ async fn a_host_is_listed_while_it_lives_and_gone_when_its_lease_is_over() {
     assert!(LEASE < since.elapsed() + Duration::from_secs(4), "dead after {:?}", since.elapsed());
     assert!(!knows(&host.host));
     assert!(heard.try_recv().is_err(), "it was never cut off");
+
+    // Who gives its name back is gone at once, and the name is free.
+    let (events, _heard) = mpsc::channel(8);
+    let lease = Lease::take(link(&cluster).await, entry("two", "a"), events.clone()).await.unwrap();
+    soon("host", hosts.wait_for(|it| it.len() == 1)).await.unwrap();
+    lease.give_back().await;
+    let since = Instant::now();
+    soon("end", hosts.wait_for(|it| it.is_empty())).await.unwrap();
+    let again = Lease::take(link(&cluster).await, entry("two", "b"), events).await;
+    assert!(again.is_ok() && since.elapsed() < LEASE, "{again:?} after {:?}", since.elapsed());
 }
 
 #[tokio::test]

@@ -13,7 +13,10 @@ use jackfield_fleet::{Directory, Entry, HostName, Lease, LeaseError, Link, LinkE
 use jackfield_journal::{Address, Cell, Journal};
 use office::Office;
 use std::{collections::BTreeMap, sync::Arc};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 /// Which fleet, and what this daemon is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +107,8 @@ pub(crate) struct Load {
     pub(crate) free: Option<u32>,
 }
 
-/// Takes our place in the fleet, and keeps it for as long as the loop listens.
+/// Takes our place in the fleet, and keeps it for as long as the loop listens. What is returned ends when
+/// it is given back.
 pub(crate) async fn join(
     fleet: &Fleet,
     host: HostName,
@@ -113,7 +117,7 @@ pub(crate) async fn join(
     journal: &Journal,
     agents: Vec<String>,
     calls: mpsc::Sender<Call>,
-) -> Result<(), FleetError> {
+) -> Result<JoinHandle<()>, FleetError> {
     let entry = Entry {
         host: host.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -130,6 +134,5 @@ pub(crate) async fn join(
     let adopter = Adopter::new(host.clone(), directory, journal.clone(), calls.clone());
     let hosts = directory.hosts();
     let office = Office { host, link, lease, hosts, adopter, calls };
-    tokio::spawn(office.run(questions, leased));
-    Ok(())
+    Ok(tokio::spawn(office.run(questions, leased)))
 }

@@ -33,12 +33,13 @@ pub(super) struct Office {
 }
 
 impl Office {
-    /// Until the loop is gone.
-    pub(super) async fn run(
-        mut self,
-        mut questions: Questions,
-        mut leased: mpsc::Receiver<LeaseEvent>,
-    ) {
+    /// Until the loop is gone; then others may have the name, and what is left.
+    pub(super) async fn run(mut self, questions: Questions, leased: mpsc::Receiver<LeaseEvent>) {
+        self.serve(questions, leased).await;
+        self.lease.give_back().await;
+    }
+
+    async fn serve(&mut self, mut questions: Questions, mut leased: mpsc::Receiver<LeaseEvent>) {
         let mut report = tokio::time::interval(REPORT);
         let mut known: BTreeSet<HostName> = BTreeSet::new();
         loop {

@@ -25,6 +25,7 @@ use std::{
         mpsc::{self, SyncSender},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 use tasks::Tasks;
 use threads::Threads;
@@ -35,6 +36,9 @@ const WAITING_BYTES_MAX: usize = if cfg!(test) { 1024 * 1024 } else { 256 * 1024
 
 /// Reads that may wait: more than there are clients.
 const READS_MAX: usize = if cfg!(test) { 8 } else { 16 * 1024 };
+
+/// Over a network. Twenty appends a second of each stream are plenty for people who read along.
+const LINGER: Duration = Duration::from_millis(50);
 
 /// Copies that may wait for the copier thread: a person asks for one at a time.
 const COPIES_MAX: usize = 64;
@@ -210,6 +214,14 @@ impl Port {
         let epoch = self.epochs.lock().expect(POISONED).remove(&stream);
         if let (Some(epoch), Way::Tasks(tasks)) = (epoch, self.way()) {
             tasks.release(stream, epoch);
+        }
+    }
+
+    /// How long a stream should gather events between two appends: as long as an append is worth.
+    pub fn linger(&self) -> Duration {
+        match self.way() {
+            Way::Threads(_) => Duration::ZERO,
+            Way::Tasks(_) => LINGER,
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::journal::Durability;
 use bytes::Bytes;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// A bound for what should take milliseconds.
