@@ -56,8 +56,14 @@ impl Home {
 
     /// The `jackfield` command in a cleared environment.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(binary("jackfield"));
-        command.args(args).current_dir(self.path()).env_clear();
+        let mut command = self.dress(Command::new(binary("jackfield")));
+        command.args(args);
+        command
+    }
+
+    /// Gives a command our directories and nothing else of the environment.
+    fn dress(&self, mut command: Command) -> Command {
+        command.current_dir(self.path()).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path());
         command.env("LANG", "C.UTF-8").env("TMPDIR", self.path()).env("E2E_MARK", &self.mark);
         command.env("JACKFIELD_CONFIG_DIR", self.path().join("config"));
@@ -85,10 +91,22 @@ impl Home {
     /// The same with more in its environment.
     pub fn serve_in(&self, args: &[&str], env: &[(&str, &str)]) -> Daemon {
         let mut command = self.command(&["serve"]);
-        command.envs(env.iter().copied());
+        command.args(args).envs(env.iter().copied());
+        self.start(command)
+    }
+
+    /// The same by a command of somebody else, who runs our binary where it is to run.
+    pub fn serve_by(&self, launcher: Command, args: &[&str]) -> Daemon {
+        let mut command = self.dress(launcher);
+        // For those who launch are an administrator's tools.
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+        command.arg("serve").args(args);
+        self.start(command)
+    }
+
+    fn start(&self, mut command: Command) -> Daemon {
         let said = File::options().create(true).append(true).open(self.path().join(SAID));
         let child = command
-            .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(said.expect("the home takes a file"))
@@ -118,6 +136,15 @@ impl Home {
         argv.extend(["--marker".to_owned(), self.mark.clone()]);
         argv.extend(flags.iter().map(|it| (*it).to_owned()));
         argv
+    }
+
+    /// Somebody will want to know why.
+    #[expect(clippy::print_stderr, reason = "a test that fails says what it can")]
+    fn tell(&self) {
+        let said = self.said();
+        let lines: Vec<_> = said.lines().collect();
+        let last = &lines[lines.len().saturating_sub(30)..];
+        eprintln!("last words of the daemons of {}:\n{}", self.mark, last.join("\n"));
     }
 
     /// Processes of this home that are alive, the given ones aside.
@@ -176,7 +203,9 @@ impl Drop for Home {
         for pid in &left {
             procs::kill_9(*pid);
         }
-        if !std::thread::panicking() {
+        if std::thread::panicking() {
+            self.tell();
+        } else {
             assert!(left.is_empty(), "processes were left behind: {left:?}");
         }
     }

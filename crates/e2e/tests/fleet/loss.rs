@@ -1,6 +1,9 @@
 //! A host is lost: its sessions live on elsewhere, and clients keep their connections.
 
-use super::{Member, agent};
+use super::{
+    Member, agent,
+    crowd::{BOUND, Crowd, ended_well, facts, sessions},
+};
 use jackfield_testkit::nats::Cluster;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -39,4 +42,56 @@ fn sessions_of_a_killed_host_answer_again_and_their_client_stays_connected() {
     drop(client);
     gateway.stop();
     hosts[1 - lost].stop();
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "figures, for whoever runs it by hand")]
+fn a_killed_host_costs_no_session_no_prompt_and_no_second_run() {
+    let cluster = Cluster::start(3);
+    let names = ["one", "two", "three"];
+    let mut hosts = names.map(|it| Member::start(&cluster, "host", it));
+    let mut gateways = ["in", "out"].map(|it| Member::start(&cluster, "gateway", it));
+    let mut crowd = Crowd::open(&gateways, sessions(), &[]);
+    let asked = crowd.say_all(|it| format!("before {it}"), false);
+    assert!(crowd.answers(&asked, BOUND).iter().all(ended_well));
+    let asked = crowd.say_all(|it| format!("during {it}\nslow 8 1000"), false);
+    crowd.wait_until_heard("slow 1 ");
+
+    let (killed, lost) = crowd.busiest(&names);
+    let since = Instant::now();
+    hosts[killed].kill_9();
+    let again = crowd.say_all(|it| format!("after {it}"), true);
+    let again = crowd.answers(&again, BOUND);
+    assert!(again.iter().all(ended_well), "{again:?}");
+    let slowest = again.iter().map(|(when, _)| *when - since).max().unwrap();
+    let back = lost.iter().map(|it| again[*it].0 - since);
+    let (soonest, latest) = (back.clone().min().unwrap(), back.max().unwrap());
+    eprintln!(
+        "{} of {} sessions were lost; the first was back after {soonest:?}, the last after \
+         {latest:?}; the slowest of all sessions answered after {slowest:?}",
+        lost.len(),
+        crowd.talks.len()
+    );
+    assert!(slowest < BACK_WITHIN, "{slowest:?}");
+    for (talk, (_, answer)) in crowd.answers(&asked, BOUND).iter().enumerate() {
+        let code = answer["error"]["data"]["jackfield"]["code"].as_str();
+        let expected = lost.contains(&talk).then_some("interrupted");
+        assert_eq!(code, expected, "session {talk}: {answer}");
+    }
+    let mut expected: Vec<String> = (0..crowd.talks.len())
+        .flat_map(|it| {
+            [format!("before {it}"), format!("during {it}\nslow 8 1000"), format!("after {it}")]
+        })
+        .collect();
+    expected.sort();
+    assert_eq!(crowd.ran(), expected, "every prompt ran once");
+    for (talk, transcript) in crowd.transcripts(&gateways).iter().enumerate() {
+        let [prompted, ended, moved] =
+            ["prompted", "ended", "moved"].map(|it| facts(transcript, it));
+        assert_eq!((prompted, ended), (3, 3), "{transcript:?}");
+        assert_eq!(moved, usize::from(lost.contains(&talk)), "{transcript:?}");
+    }
+    drop(crowd);
+    gateways.iter_mut().for_each(Member::stop);
+    hosts.iter_mut().filter(|it| it.daemon.is_some()).for_each(Member::stop);
 }

@@ -1,11 +1,12 @@
 //! Many daemons as one Jackfield: hosts and gateways on a cluster of three NATS servers.
 
+mod crowd;
 mod drain;
 mod loss;
 mod reach;
 
-use jackfield_e2e::{Client, Daemon, Home};
-use jackfield_testkit::nats::Cluster;
+use jackfield_e2e::{Client, Daemon, Home, home::binary};
+use jackfield_testkit::{nats::Cluster, netns::Network};
 use serde_json::json;
 use std::path::Path;
 
@@ -17,11 +18,26 @@ struct Member {
 
 impl Member {
     fn start(cluster: &Cluster, role: &str, name: &str) -> Member {
+        Member::launch(cluster, role, name, Home::serve)
+    }
+
+    /// A host on a node of a network.
+    fn start_on(network: &Network, node: usize, cluster: &Cluster, name: &str) -> Member {
+        let launcher = network.command(node, binary("jackfield"));
+        Member::launch(cluster, "host", name, |home, args| home.serve_by(launcher, args))
+    }
+
+    fn launch(
+        cluster: &Cluster,
+        role: &str,
+        name: &str,
+        serve: impl FnOnce(&Home, &[&str]) -> Daemon,
+    ) -> Member {
         let home = Home::new();
         let (servers, replicas) = (cluster.urls().join(","), cluster.servers().len().to_string());
         let flags = ["--fleet", &servers, "--role", role, "--host-name", name];
         let cell = ["--shards", "4", "--replicas", &replicas];
-        let daemon = home.serve(&[&flags[..], &cell[..]].concat());
+        let daemon = serve(&home, &[&flags[..], &cell[..]].concat());
         Member { home, daemon: Some(daemon) }
     }
 

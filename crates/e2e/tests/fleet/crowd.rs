@@ -1,0 +1,230 @@
+//! Many sessions at work through two gateways: what their clients hear, and what their agents ran.
+
+use super::{Member, agent};
+use jackfield_e2e::{Client, wait_for};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// For what takes a moment unless the machine stands still.
+pub(crate) const BOUND: Duration = Duration::from_mins(1);
+
+/// Clients, every second one of the first gateway and the others of the second.
+const EARS: usize = 6;
+
+pub(crate) struct Crowd {
+    pub(crate) ears: Vec<Ear>,
+    pub(crate) talks: Vec<Talk>,
+    argv: Vec<String>,
+    /// Where all agents keep what they were told.
+    memory: PathBuf,
+}
+
+/// A client, and what it heard.
+pub(crate) struct Ear {
+    client: Client,
+    answers: BTreeMap<u64, (Instant, Value)>,
+    /// By session: everything that is no answer.
+    said: BTreeMap<String, Vec<Value>>,
+}
+
+/// A session, and who opened it.
+pub(crate) struct Talk {
+    pub(crate) id: String,
+    pub(crate) ear: usize,
+}
+
+/// A request: whose, and its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) ear: usize,
+    id: u64,
+}
+
+impl Ear {
+    pub(crate) fn new(gateway: &Member, argv: &[String]) -> Ear {
+        let client = gateway.client(argv);
+        let (answers, said) = Default::default();
+        Ear { client, answers, said }
+    }
+
+    /// Takes what has come by now.
+    fn listen(&mut self) {
+        while let Some(message) = self.client.next(Duration::ZERO) {
+            let now = Instant::now();
+            if let (Some(id), None) = (message["id"].as_u64(), message.get("method")) {
+                let twice = self.answers.insert(id, (now, message));
+                assert!(twice.is_none(), "answered twice: {twice:?}");
+            } else if let Some(session) = message["params"]["sessionId"].as_str() {
+                self.said.entry(session.to_owned()).or_default().push(message);
+            }
+        }
+    }
+
+    /// A session from its beginning, as it is told to whoever attaches; with every fact of the log, or as
+    /// it is meant to be shown.
+    fn read(&mut self, session: &str, facts: bool) -> Vec<Value> {
+        let before = self.client.heard.len();
+        let params = json!({ "sessionId": session, "after": 0, "facts": facts });
+        self.client.result("_jackfield/attach", &params);
+        let of_it = |it: &&Value| it["params"]["sessionId"] == session && it["id"].is_null();
+        self.client.heard[before..].iter().filter(of_it).cloned().collect()
+    }
+}
+
+impl Crowd {
+    /// So many sessions, whose agents have these flags beside what they need.
+    pub(crate) fn open(gateways: &[Member; 2], count: usize, flags: &[&str]) -> Crowd {
+        let home = &gateways[0].home;
+        let memory = home.path().join("memory");
+        let mut argv = agent(home, &memory);
+        argv.extend(flags.iter().map(|it| (*it).to_owned()));
+        let mut ears: Vec<Ear> = (0..EARS).map(|it| Ear::new(&gateways[it % 2], &argv)).collect();
+        let talks = (0..count).map(|number| {
+            let ear = number % EARS;
+            let id = ears[ear].client.open(home.path());
+            Talk { id, ear }
+        });
+        let talks = talks.collect();
+        Crowd { ears, talks, argv, memory }
+    }
+
+    /// Says something in a session, through the gateway of its client or through the other one.
+    pub(crate) fn say(&mut self, talk: usize, text: &str, elsewhere: bool) -> Asked {
+        let Talk { id, ear } = &self.talks[talk];
+        let ear = if elsewhere { ear ^ 1 } else { *ear };
+        Asked { ear, id: self.ears[ear].client.send_prompt(id, text) }
+    }
+
+    /// The same in every session.
+    pub(crate) fn say_all(
+        &mut self,
+        text: impl Fn(usize) -> String,
+        elsewhere: bool,
+    ) -> Vec<Asked> {
+        (0..self.talks.len()).map(|it| self.say(it, &text(it), elsewhere)).collect()
+    }
+
+    /// Listens until something is so.
+    pub(crate) fn wait(
+        &mut self,
+        what: &str,
+        bound: Duration,
+        mut done: impl FnMut(&Crowd) -> bool,
+    ) {
+        wait_for(what, bound, || {
+            self.listen();
+            done(self).then_some(())
+        });
+    }
+
+    /// Takes what has come by now.
+    pub(crate) fn listen(&mut self) {
+        self.ears.iter_mut().for_each(Ear::listen);
+    }
+
+    pub(crate) fn answer(&self, asked: Asked) -> Option<&(Instant, Value)> {
+        self.ears[asked.ear].answers.get(&asked.id)
+    }
+
+    /// Waits until all of them are answered: when, and what.
+    pub(crate) fn answers(&mut self, asked: &[Asked], bound: Duration) -> Vec<(Instant, Value)> {
+        let what = format!("{} answers", asked.len());
+        self.wait(&what, bound, |it| asked.iter().all(|asked| it.answer(*asked).is_some()));
+        asked.iter().map(|it| self.answer(*it).expect("waited for").clone()).collect()
+    }
+
+    /// Waits until its own client has heard this in a session.
+    pub(crate) fn wait_until_heard(&mut self, text: &str) {
+        let mut left: Vec<usize> = (0..self.talks.len()).collect();
+        self.wait(&format!("`{text}` in every session"), BOUND, |it| {
+            left.retain(|talk| !it.heard(*talk).iter().any(|it| it.to_string().contains(text)));
+            left.is_empty()
+        });
+    }
+
+    /// What the client of a session has heard in it.
+    pub(crate) fn heard(&self, talk: usize) -> &[Value] {
+        let Talk { id, ear } = &self.talks[talk];
+        self.ears[*ear].said.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Who owns which session, by its number.
+    fn owners(&mut self) -> Vec<String> {
+        let ps = self.ears[0].client.result("_jackfield/sessions", &json!({}));
+        let host = |talk: &Talk| {
+            let rows = ps["sessions"].as_array().expect("a list").iter();
+            let row = rows.into_iter().find(|it| it["sessionId"] == *talk.id);
+            let row = row.unwrap_or_else(|| panic!("{} is not listed: {ps}", talk.id));
+            row["host"].as_str().unwrap_or_else(|| panic!("nobody has it: {row}")).to_owned()
+        };
+        self.talks.iter().map(host).collect()
+    }
+
+    /// The host that has most of the sessions, as a place in the list of hosts, and which these are.
+    pub(crate) fn busiest(&mut self, hosts: &[&str]) -> (usize, Vec<usize>) {
+        let owners = self.owners();
+        let of = |host: &str| (0..owners.len()).filter(|it| owners[*it] == host).collect();
+        let shares = hosts.iter().map(|it| of(it)).enumerate();
+        shares.max_by_key(|(_, it): &(usize, Vec<usize>)| it.len()).expect("there are hosts")
+    }
+
+    /// All prompts that any agent was given, sorted.
+    pub(crate) fn ran(&self) -> Vec<String> {
+        let files = fs::read_dir(&self.memory).expect("agents keep their sessions there");
+        let mut ran = Vec::new();
+        for file in files.flatten() {
+            let text = fs::read_to_string(file.path()).expect("a file of an agent");
+            let lines = text.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
+            ran.extend(lines.filter_map(|it| it["user"].as_str().map(str::to_owned)));
+        }
+        ran.sort();
+        ran
+    }
+
+    /// Reads every session from its beginning through both gateways: it is the same through both, has no
+    /// gap, and is what its client heard. Returns the facts of each.
+    pub(crate) fn transcripts(&self, gateways: &[Member; 2]) -> Vec<Vec<Value>> {
+        let mut ears = gateways.each_ref().map(|it| Ear::new(it, &self.argv));
+        let read = |talk: usize| {
+            let id = &self.talks[talk].id;
+            let [near, far] = ears.each_mut().map(|it| it.read(id, false));
+            assert_eq!(near, far, "{id} differs between gateways");
+            let live = updates(self.heard(talk));
+            assert_eq!(live, updates(&near), "{id} was heard otherwise than it is");
+            let facts = ears[0].read(id, true);
+            let seqs = facts.iter().map(|it| it["params"]["seq"].as_u64());
+            assert!(seqs.eq((1..=facts.len() as u64).map(Some)), "{id} has a gap: {facts:?}");
+            facts
+        };
+        (0..self.talks.len()).map(read).collect()
+    }
+}
+
+/// What the agent of a session said, each with its place.
+fn updates(said: &[Value]) -> Vec<&Value> {
+    let by_agent = |it: &&Value| {
+        let kind = &it["params"]["update"]["sessionUpdate"];
+        it["method"] == "session/update" && *kind != "user_message_chunk"
+    };
+    said.iter().filter(by_agent).map(|it| &it["params"]).collect()
+}
+
+/// How many facts of this name there are.
+pub(crate) fn facts(transcript: &[Value], name: &str) -> usize {
+    transcript.iter().filter(|it| it["params"]["is"] == name).count()
+}
+
+/// Whether a turn ended as its agent meant it to.
+pub(crate) fn ended_well((_, answer): &(Instant, Value)) -> bool {
+    answer["result"]["stopReason"] == "end_turn"
+}
+
+/// How many there should be; a run by hand may want more.
+pub(crate) fn sessions() -> usize {
+    std::env::var("FLEET_SESSIONS").map_or(30, |it| it.parse().expect("a number of sessions"))
+}
