@@ -3,7 +3,7 @@
 
 use crate::{
     entry::{Entry, HostName},
-    lease::{LEASE, boottime, holder},
+    lease::{GIVE_UP, LEASE, boottime, holder},
     link::{Link, REQUEST_TIMEOUT},
 };
 use futures_util::StreamExt as _;
@@ -63,8 +63,11 @@ struct Seen {
     at: u64,
     since: Duration,
     entry: Entry,
-    /// Its lease is over. Its last entry is still there, and must not bring it back.
+    /// Its lease is over, or it has said so itself. Its last entry is still there, and must not bring it
+    /// back.
     dead: bool,
+    /// Since when the leader has said, each time it was asked, that there is none after it.
+    silent: Option<Duration>,
 }
 
 struct Watcher {
@@ -84,61 +87,40 @@ impl Watcher {
 
     async fn look(&mut self) {
         match self.read().await {
-            Ok(found) => {
-                let gone = self
-                    .seen
-                    .keys()
-                    .filter(|name| !found.iter().any(|(_, it)| it.host.name == **name));
-                let gone: Vec<Arc<str>> = gone.cloned().collect();
-                for (at, entry) in found {
-                    self.saw(at, entry);
-                }
-                for name in gone {
-                    self.ask_about(&name).await;
-                }
-            }
+            Ok(found) => found.into_iter().for_each(|(at, entry)| self.saw(at, entry)),
             Err(why) => tracing::warn!(why, "the list of hosts cannot be read"),
         }
         let now = boottime();
-        let late =
-            self.seen.iter().filter(|(_, it)| !it.dead && LEASE <= now.saturating_sub(it.since));
+        let age = |it: &Seen| now.saturating_sub(it.since);
+        // One look earlier than a host that is not heard gives up.
+        let late = self.seen.iter().filter(|(_, it)| !it.dead && GIVE_UP <= age(it) + LOOK);
         let late: Vec<Arc<str>> = late.map(|(name, _)| name.clone()).collect();
         for name in late {
-            let Some(before) = self.seen.get(&name).map(|it| it.at) else { continue };
-            // The leader has nothing newer either.
-            if self.ask_about(&name).await.is_some_and(|at| at <= before)
-                && let Some(it) = self.seen.get_mut(&name)
-            {
-                it.dead = true;
+            // The server that we read from may be late itself. Who cannot be asked about is not dead.
+            let answer = holder(&self.link, &name).await;
+            let seen = self.seen.get_mut(&name).expect("found above");
+            match answer {
+                Ok(Some((at, entry))) if seen.at < at => self.saw(at, entry),
+                Ok(_) => {
+                    // While nobody led the list a host could not be heard, however well it was.
+                    let silent = *seen.silent.get_or_insert(now);
+                    seen.dead = LEASE <= age(seen) && LEASE <= GIVE_UP + now.saturating_sub(silent);
+                }
+                Err(why) => {
+                    seen.silent = None;
+                    tracing::warn!(why, host = &*name, "cannot tell whether a host lives");
+                }
             }
         }
         self.publish();
-    }
-
-    /// The server that we read from may be late itself, so the leader is asked about one that seems to be
-    /// gone. Who cannot be asked about is not dead.
-    async fn ask_about(&mut self, name: &Arc<str>) -> Option<u64> {
-        match holder(&self.link, name).await {
-            Ok(Some((at, entry))) => {
-                self.saw(at, entry);
-                Some(at)
-            }
-            Ok(None) => {
-                self.seen.remove(name);
-                None
-            }
-            Err(why) => {
-                tracing::warn!(why, host = &**name, "cannot tell whether a host lives");
-                None
-            }
-        }
     }
 
     fn saw(&mut self, at: u64, entry: Entry) {
         let known = self.seen.get(&entry.host.name);
         // An entry that is old when it is seen first is not told from a fresh one; it gets its time.
         if known.is_none_or(|it| it.at < at) {
-            let seen = Seen { at, since: boottime(), entry, dead: false };
+            let dead = entry.gone;
+            let seen = Seen { at, since: boottime(), entry, dead, silent: None };
             self.seen.insert(seen.entry.host.name.clone(), seen);
         }
     }

@@ -41,4 +41,7 @@ pub struct Entry {
     /// It takes nothing new.
     #[serde(default)]
     pub draining: bool,
+    /// It has ended on purpose: this is its last word.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
 }

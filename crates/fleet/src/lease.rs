@@ -2,21 +2,29 @@
 
 use crate::{
     entry::Entry,
-    link::{Link, REQUEST_TIMEOUT},
+    link::{Link, REQUEST_TIMEOUT, START_PATIENCE, START_PAUSE, options},
 };
-use async_nats::{HeaderMap, Request};
+use async_nats::{
+    Client, HeaderMap, Request,
+    client::RequestErrorKind,
+    jetstream::{self, Context},
+};
 use serde::Deserialize;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
-    task::JoinHandle,
+    task::{JoinHandle, JoinSet},
 };
 
 /// A host that was not heard for so long is dead.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 const RENEW: Duration = Duration::from_secs(3);
 /// A host that was not acknowledged for so long ends its agents: they must be gone when the lease is over.
-const GIVE_UP: Duration = Duration::from_millis(6_600);
+pub(crate) const GIVE_UP: Duration = Duration::from_millis(6_600);
+/// How long a try may take when there is no time to lose.
+const LAST_TRY: Duration = Duration::from_millis(700);
+/// The same for an answer, once a server is reached.
+const LAST_ANSWER: Duration = Duration::from_millis(400);
 const RETRY: Duration = Duration::from_millis(200);
 
 const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
@@ -56,21 +64,24 @@ impl Lease {
         events: mpsc::Sender<LeaseEvent>,
     ) -> Result<Lease, LeaseError> {
         let name = entry.host.name.to_string();
-        let mut last = current(&link, &name).await?;
-        if last != 0 {
+        let (mut last, gone) = start(async || current(&link, &name).await).await?;
+        if !gone {
             // Somebody had this name. If it lives, it says so within its lease.
             tokio::time::sleep(LEASE).await;
-            let now = current(&link, &name).await?;
-            if now != 0 && now != last {
+            let (now, gone) = current(&link, &name).await?;
+            if !gone && now != last {
                 return Err(LeaseError::Taken { name });
             }
             last = now;
         }
         let taken = boottime();
-        last = renew(&link, &entry, last).await.map_err(|why| match why {
-            Failure::Taken => LeaseError::Taken { name },
-            Failure::Away(why) => LeaseError::Refused(why),
-        })?;
+        let first = async || {
+            renew(&link, &entry, last).await.map_err(|why| match why {
+                Failure::Taken => LeaseError::Taken { name: name.clone() },
+                other => LeaseError::Refused(other.to_string()),
+            })
+        };
+        last = start(first).await?;
         let (entry, entries) = watch::channel(entry);
         let keeper =
             Keeper { link: link.clone(), entries, events, last, heard: taken, cut_off: false };
@@ -80,9 +91,11 @@ impl Lease {
     /// Gives the name back, for who ends on purpose: others need not wait until the lease is over.
     pub async fn give_back(self) {
         self.task.abort();
-        let subject = self.link.entry(&self.entry.borrow().host.name);
-        if let Ok(entries) = self.link.context.get_stream_no_info(self.link.entries()).await {
-            let _forgotten_later = entries.purge().filter(subject).await;
+        let last = Entry { gone: true, ..self.entry.borrow().clone() };
+        if let Ok(Some((at, theirs))) = holder(&self.link, &last.host.name).await
+            && theirs.host == last.host
+        {
+            let _forgotten_later = renew(&self.link, &last, at).await;
         }
     }
 
@@ -124,14 +137,12 @@ impl Keeper {
             }
             let entry = self.entries.borrow_and_update().clone();
             let began = boottime();
-            let deadline = GIVE_UP.saturating_sub(began.saturating_sub(self.heard));
-            let renewal = renew(&self.link, &entry, self.last);
-            let renewed = if self.cut_off {
-                renewal.await
-            } else {
+            let left = GIVE_UP.checked_sub(LAST_TRY + began.saturating_sub(self.heard));
+            let renewed = match left {
+                _ if self.cut_off => renew(&self.link, &entry, self.last).await,
                 // The answer may take longer than there is time for it.
-                let waited = tokio::time::timeout(deadline, renewal).await;
-                waited.unwrap_or_else(|_| Err(Failure::Away("no answer in time".to_owned())))
+                Some(left) => within(left, renew(&self.link, &entry, self.last)).await,
+                None => renew_by_any(&self.link, &entry, self.last).await,
             };
             match renewed {
                 Ok(last) => {
@@ -141,22 +152,28 @@ impl Keeper {
                 Err(Failure::Taken) => {
                     // Ours, perhaps, whose answer was lost; or a host of our name while we were away.
                     let name = entry.host.name.to_string();
-                    if let Ok(Some(theirs)) = holder(&self.link, &name).await
-                        && theirs.1.host == entry.host
-                    {
-                        self.last = theirs.0;
-                    } else if GIVE_UP <= boottime().saturating_sub(self.heard) {
-                        self.tell(true).await;
+                    match tokio::time::timeout(LAST_TRY, holder(&self.link, &name)).await {
+                        Ok(Ok(Some((at, theirs)))) if theirs.host == entry.host => self.last = at,
+                        // Who leads the list was there a moment ago, and is asked again.
+                        Ok(Err(_)) | Err(_) if left.is_none() => {}
+                        _ if self.is_late() => self.tell(true).await,
+                        _ => {}
                     }
                 }
-                Err(Failure::Away(why)) => {
-                    if GIVE_UP <= boottime().saturating_sub(self.heard) {
-                        tracing::error!(why, "the lease could not be renewed");
+                // While nobody leads the list, nobody is called dead.
+                Err(Failure::Nobody) if left.is_none() => {}
+                Err(why) => {
+                    if self.is_late() {
+                        tracing::error!(%why, "the lease could not be renewed");
                         self.tell(true).await;
                     }
                 }
             }
         }
+    }
+
+    fn is_late(&self) -> bool {
+        GIVE_UP <= boottime().saturating_sub(self.heard)
     }
 
     async fn tell(&mut self, cut_off: bool) {
@@ -167,9 +184,37 @@ impl Keeper {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
 enum Failure {
+    #[error("somebody else has the name")]
     Taken,
+    #[error("nobody leads the list of hosts")]
+    Nobody,
+    #[error("no answer in time")]
+    Late,
+    #[error("{0}")]
     Away(String),
+}
+
+async fn within(
+    time: Duration,
+    renewal: impl Future<Output = Result<u64, Failure>>,
+) -> Result<u64, Failure> {
+    let waited = tokio::time::timeout(time, renewal).await;
+    waited.unwrap_or(Err(Failure::Late))
+}
+
+/// A list that was just made may have no leader yet.
+async fn start<T>(step: impl AsyncFn() -> Result<T, LeaseError>) -> Result<T, LeaseError> {
+    let since = tokio::time::Instant::now();
+    loop {
+        match step().await {
+            Err(LeaseError::Refused(_)) if since.elapsed() < START_PATIENCE => {
+                tokio::time::sleep(START_PAUSE).await;
+            }
+            done => return done,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -189,13 +234,72 @@ const STALE: [u64; 2] = [10071, 10164];
 
 /// Writes the entry if the last one of this name is the one we know; returns its place.
 async fn renew(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
+    renew_by(&link.client, REQUEST_TIMEOUT, link, entry, last).await
+}
+
+/// The same by every server that is reached, each asked for itself. `Nobody` means more here: by so many
+/// servers no leader was found that those that were not reached are too few to have chosen one. A leader
+/// that is only slow has our entry before it can say that there is none.
+///
+/// This is as true as `--fleet` names all servers that may have the list.
+async fn renew_by_any(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
+    let told = link.client.server_info().connect_urls;
+    let servers: BTreeSet<String> = link.servers.iter().cloned().chain(told).collect();
+    let mut tries: JoinSet<_> = servers
+        .into_iter()
+        .map(|server| {
+            let (link, entry) = (link.clone(), entry.clone());
+            async move {
+                let client = options().connect(server).await.ok()?;
+                let mut answer = renew_by(&client, LAST_ANSWER, &link, &entry, last).await;
+                if let Err(Failure::Taken) = answer
+                    && let Ok(Some((at, theirs))) =
+                        holder_by(&jetstream::new(client.clone()), &link, &entry.host.name).await
+                    && theirs.host == entry.host
+                {
+                    // An earlier try of ours, whose answer was lost.
+                    answer = renew_by(&client, LAST_ANSWER, &link, &entry, at).await;
+                }
+                Some((client.server_info().server_id, answer))
+            }
+        })
+        .collect();
+    let size = link.servers.len().max(link.replicas);
+    let majority = link.replicas / 2 + 1;
+    let mut leaderless = BTreeSet::new();
+    let deadline = tokio::time::Instant::now() + LAST_TRY;
+    while let Ok(Some(tried)) = tokio::time::timeout_at(deadline, tries.join_next()).await {
+        match tried {
+            Ok(Some((server, Err(Failure::Nobody | Failure::Late)))) => {
+                leaderless.insert(server);
+            }
+            Ok(Some((_, Err(Failure::Away(_)))) | None) | Err(_) => {}
+            Ok(Some((_, answer))) => return answer,
+        }
+        if size < leaderless.len() + majority {
+            return Err(Failure::Nobody);
+        }
+    }
+    Err(Failure::Away("too few servers are reached".to_owned()))
+}
+
+async fn renew_by(
+    client: &Client,
+    timeout: Duration,
+    link: &Link,
+    entry: &Entry,
+    last: u64,
+) -> Result<u64, Failure> {
     let body = serde_json::to_vec(entry).expect("an entry is plain data");
     let mut headers = HeaderMap::new();
     headers.insert(EXPECTED_LAST, last.to_string());
-    let request =
-        Request::new().headers(headers).payload(body.into()).timeout(Some(REQUEST_TIMEOUT));
-    let answer = link.client.send_request(link.entry(&entry.host.name), request).await;
-    let answer = answer.map_err(|it| Failure::Away(it.to_string()))?;
+    let request = Request::new().headers(headers).payload(body.into()).timeout(Some(timeout));
+    let answer = client.send_request(link.entry(&entry.host.name), request).await;
+    let answer = answer.map_err(|it| match it.kind() {
+        RequestErrorKind::NoResponders => Failure::Nobody,
+        RequestErrorKind::TimedOut => Failure::Late,
+        _ => Failure::Away(it.to_string()),
+    })?;
     let answer: Answer =
         serde_json::from_slice(&answer.payload).map_err(|it| Failure::Away(it.to_string()))?;
     match (answer.seq, answer.error) {
@@ -206,15 +310,24 @@ async fn renew(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
     }
 }
 
-async fn current(link: &Link, name: &str) -> Result<u64, LeaseError> {
+/// The place of the last entry of a name, and whether nobody has the name now.
+async fn current(link: &Link, name: &str) -> Result<(u64, bool), LeaseError> {
     let holder = holder(link, name).await.map_err(LeaseError::Refused)?;
-    Ok(holder.map_or(0, |it| it.0))
+    Ok(holder.map_or((0, true), |(at, entry)| (at, entry.gone)))
 }
 
 /// The last entry of a name and its place, as the leader has it.
 pub(crate) async fn holder(link: &Link, name: &str) -> Result<Option<(u64, Entry)>, String> {
-    use async_nats::jetstream::stream::LastRawMessageErrorKind as Kind;
-    let entries = link.context.get_stream_no_info(link.entries()).await;
+    holder_by(&link.context, link, name).await
+}
+
+async fn holder_by(
+    context: &Context,
+    link: &Link,
+    name: &str,
+) -> Result<Option<(u64, Entry)>, String> {
+    use jetstream::stream::LastRawMessageErrorKind as Kind;
+    let entries = context.get_stream_no_info(link.entries()).await;
     let entries = entries.map_err(|it| it.to_string())?;
     match entries.get_last_raw_message_by_subject(&link.entry(name)).await {
         Ok(it) => {

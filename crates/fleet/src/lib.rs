@@ -7,7 +7,8 @@
 //!
 //! **Invariant:** a host that cannot renew its lease knows it, and ends its agents, before anybody else may
 //! think that it is dead. Its own clock decides the one, the clock of each who watches the other; no two
-//! clocks are compared.
+//! clocks are compared. While the list of hosts has no leader nobody is called dead, and a host waits for
+//! as long as most servers tell it so themselves.
 //!
 //! **Invariant:** a leg carries bytes in order and without a gap, or it ends.
 

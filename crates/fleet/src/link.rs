@@ -8,14 +8,18 @@ use async_nats::{
     },
 };
 use bytes::Bytes;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// How long one request may take.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// A server that leaves three of these unanswered is gone, although its connection stands.
+const PING: Duration = Duration::from_secs(2);
+/// Between two tries to connect again, at most.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// How long a cluster that is just starting may take to be of use.
-const START_PATIENCE: Duration = Duration::from_secs(15);
-const START_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const START_PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const START_PAUSE: Duration = Duration::from_millis(200);
 /// Entries of hosts that nobody has heard of for so long are gone by themselves.
 const ENTRIES_MAX_AGE: Duration = Duration::from_hours(1);
 
@@ -46,23 +50,29 @@ pub struct Link {
     pub(crate) client: Client,
     pub(crate) context: Context,
     cell: String,
+    /// Those that we were told of.
+    pub(crate) servers: Arc<[String]>,
+    /// How many servers have the list of hosts.
+    pub(crate) replicas: usize,
 }
 
 impl Link {
     pub async fn connect(servers: &[String], cell: &str) -> Result<Link, LinkError> {
         let shown = servers.join(", ");
-        let options = ConnectOptions::new().name("jackfield").connection_timeout(CONNECT_TIMEOUT);
-        let client = options
+        let client = options()
             .connect(servers.to_vec())
             .await
             .map_err(|source| LinkError::Unreachable { servers: shown, source })?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(REQUEST_TIMEOUT);
-        Ok(Link { client, context, cell: cell.to_owned() })
+        let (cell, servers) = (cell.to_owned(), servers.into());
+        Ok(Link { client, context, cell, servers, replicas: 1 })
     }
 
-    /// Makes the list of hosts if there is none. For members of the fleet; who only looks makes nothing.
-    pub async fn prepare(&self, replicas: usize) -> Result<(), LinkError> {
+    /// Makes the list of hosts if there is none, so that so many servers have it. For members of the fleet;
+    /// who only looks makes nothing.
+    pub async fn prepare(&mut self, replicas: usize) -> Result<(), LinkError> {
+        self.replicas = replicas;
         let no_jetstream = |why| LinkError::NoJetStream { server: self.server().name, why };
         self.ensure(replicas).await.map_err(no_jetstream)
     }
@@ -126,6 +136,18 @@ impl Link {
         let answer = self.client.send_request(subject, request).await;
         answer.map(|it| it.payload).map_err(|it| LinkError::Away(it.to_string()))
     }
+}
+
+pub(crate) fn options() -> ConnectOptions {
+    let pause = |tries: usize| match tries {
+        0 | 1 => Duration::ZERO,
+        _ => RECONNECT_PAUSE,
+    };
+    ConnectOptions::new()
+        .name("jackfield")
+        .connection_timeout(CONNECT_TIMEOUT)
+        .ping_interval(PING)
+        .reconnect_delay_callback(pause)
 }
 
 /// Letters that no two of anything have in common.

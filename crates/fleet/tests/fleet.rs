@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_secs(10);
 
 async fn link(cluster: &Cluster) -> Link {
-    let link = Link::connect(&cluster.urls(), "fleet").await.expect("the cluster is well");
+    let mut link = Link::connect(&cluster.urls(), "fleet").await.expect("the cluster is well");
     link.prepare(cluster.servers().len()).await.expect("the cluster is well");
     link
 }
@@ -37,6 +37,7 @@ fn entry(name: &str, incarnation: &str) -> Entry {
         sessions: 0,
         live: 0,
         draining: false,
+        gone: false,
     }
 }
 
@@ -97,6 +98,27 @@ async fn a_host_that_is_cut_off_knows_it_before_its_lease_is_over() {
     cluster.restart(1);
     cluster.wait_until_well();
     assert_eq!(soon("word", heard.recv()).await, Some(LeaseEvent::Back));
+}
+
+/// An election may take longer than a lease.
+#[tokio::test]
+async fn a_host_outlives_the_leader_of_the_list_of_hosts() {
+    let mut cluster = Cluster::start(3);
+    let (events, mut heard) = mpsc::channel(8);
+    let lease = Lease::take(link(&cluster).await, entry("one", "a"), events).await.unwrap();
+    let directory = Directory::open(link(&cluster).await).await;
+    let mut hosts = directory.hosts();
+    for number in 0..3 {
+        let leader = cluster.wait_for_leader_of("fleet-hosts");
+        cluster.kill_9(leader);
+        // Said when there is a leader again, and heard by who was patient.
+        lease.update(|it| it.sessions = number);
+        let known = hosts.wait_for(|it| it.is_empty() || it[0].sessions == number);
+        assert_eq!(soon("list", known).await.unwrap().len(), 1, "it was called dead");
+        assert!(heard.try_recv().is_err(), "it was cut off");
+        cluster.restart(leader);
+        cluster.wait_until_well();
+    }
 }
 
 /// Both ends of a leg, through two servers.

@@ -69,7 +69,7 @@ impl Fleet {
     }
 
     pub(crate) async fn link(&self) -> Result<Link, LinkError> {
-        let link = Link::connect(&self.servers, &self.cell.name).await?;
+        let mut link = Link::connect(&self.servers, &self.cell.name).await?;
         link.prepare(self.cell.replicas).await?;
         Ok(link)
     }
@@ -127,6 +127,7 @@ pub(crate) async fn join(
         sessions: 0,
         live: 0,
         draining: false,
+        gone: false,
     };
     let questions = link.questions_to(&host).await?;
     let (tell, leased) = mpsc::channel(4);

@@ -49,6 +49,11 @@ use tokio::{runtime::Handle, sync::oneshot};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The same for the first steps of all, which a whole cluster may have to be elected for.
 const START_PATIENCE: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// A server that leaves three of these unanswered is gone, although its connection stands.
+const PING: Duration = Duration::from_secs(2);
+/// Between two tries to connect again, at most.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -177,7 +182,11 @@ async fn ensure(servers: &Servers, config: Config) -> Result<(), Trouble> {
 async fn connect(address: Address) -> Result<Store, OpenError> {
     let Address { servers, cell, owner } = address;
     let failed = |source: Cause| OpenError::Unreachable { servers: servers.join(", "), source };
-    let options = ConnectOptions::new().name("jackfield").connection_timeout(PATIENCE);
+    let options = ConnectOptions::new()
+        .name("jackfield")
+        .connection_timeout(CONNECT_TIMEOUT)
+        .ping_interval(PING)
+        .reconnect_delay_callback(|tries| if tries < 2 { Duration::ZERO } else { RECONNECT_PAUSE });
     let client = options.connect(servers.clone()).await.map_err(|it| failed(Arc::new(it)))?;
     let servers = Servers::new(client);
     for config in cell.streams() {

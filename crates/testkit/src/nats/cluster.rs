@@ -121,6 +121,13 @@ impl Cluster {
         wait_for("a meta leader", BOUND, || self.meta_leader())
     }
 
+    /// Waits for a server that leads this stream.
+    pub fn wait_for_leader_of(&self, stream: &str) -> usize {
+        wait_for(&format!("a leader of {stream}"), BOUND, || {
+            self.servers.iter().position(|it| it.leads(stream))
+        })
+    }
+
     /// Waits until every server that runs is well, and there is a leader. Needs most of the servers.
     pub fn wait_until_well(&self) {
         wait_for("a cluster that is well", BOUND, || {

@@ -31,6 +31,15 @@ pub(super) fn meta_leader(address: SocketAddr) -> Option<String> {
     answer["meta_cluster"]["leader"].as_str().map(str::to_owned)
 }
 
+/// Whom it takes for the leader of a stream.
+pub(super) fn stream_leader(address: SocketAddr, stream: &str) -> Option<String> {
+    let answer = ask(address, "/jsz?streams=true").ok()?;
+    let accounts = answer["account_details"].as_array()?.iter();
+    let streams = accounts.filter_map(|it| it["stream_detail"].as_array()).flatten();
+    let found = streams.into_iter().find(|it| it["name"] == stream)?;
+    found["cluster"]["leader"].as_str().map(str::to_owned)
+}
+
 fn ask(address: SocketAddr, path: &str) -> io::Result<Value> {
     let mut stream = connect(address)?;
     // The old version of the protocol, in which the answer is one piece and ends the connection.

@@ -87,6 +87,12 @@ impl Server {
         self.is_running().then(|| monitor::meta_leader(self.monitor))?
     }
 
+    /// Whether it says that it leads this stream.
+    pub(super) fn leads(&self, stream: &str) -> bool {
+        let leader = self.is_running().then(|| monitor::stream_leader(self.monitor, stream));
+        leader.flatten().is_some_and(|it| it == self.name)
+    }
+
     pub(super) fn store(&self) -> PathBuf {
         self.dir.join(format!("store-{}", self.name))
     }
