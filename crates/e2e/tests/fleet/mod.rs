@@ -3,6 +3,7 @@
 mod crowd;
 mod drain;
 mod loss;
+mod partition;
 mod reach;
 
 use jackfield_e2e::{Client, Daemon, Home, home::binary};

@@ -16,12 +16,14 @@ use super::{
     process,
     session::Sessions,
     turn::Turn,
+    witness::Witness,
 };
 
 pub(crate) struct Agent {
     pub(crate) flags: Flags,
     pub(crate) out: Output,
     pub(crate) sessions: Sessions,
+    pub(crate) witness: Option<Witness>,
     /// Turns that run, and ended ones that still have something to send.
     pub(crate) turns: Vec<Turn>,
     /// Our requests without an answer, by the JSON text of their id; and the turn that asks.
@@ -52,6 +54,7 @@ impl Agent {
         Agent {
             out: Output::new(flags.on(Switch::Crlf)),
             sessions: Sessions::new(flags.state.clone()),
+            witness: flags.witness.as_deref().map(Witness::start),
             authenticated: !flags.on(Switch::Auth) && !flags.on(Switch::AuthRefused),
             flags,
             turns: Vec::new(),

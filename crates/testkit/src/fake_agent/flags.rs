@@ -27,6 +27,7 @@ const MOMENTS: &[&str] = &["prompt-start", "after-update", "before-answer"];
 pub(crate) struct Flags {
     switches: BTreeSet<Switch>,
     pub(crate) state: Option<PathBuf>,
+    pub(crate) witness: Option<PathBuf>,
     pub(crate) caps: Vec<String>,
     pub(crate) load: Load,
     pub(crate) resume: Resume,
@@ -172,6 +173,7 @@ const fn one(name: &'static str, value: &'static str, take: TakeOne) -> Flag {
 
 pub(crate) const FLAGS: &[Flag] = &[
     one("--state", "DIR", |f, v| put(&mut f.state, Some(Some(v.into())))),
+    one("--witness", "FILE", |f, v| put(&mut f.witness, Some(Some(v.into())))),
     one("--caps", "LIST", take_caps),
     one("--load", "HOW", |f, v| choose(&mut f.load, LOADS, v)),
     one("--resume", "HOW", |f, v| choose(&mut f.resume, RESUMES, v)),
@@ -255,6 +257,7 @@ impl Default for Flags {
         Flags {
             switches: BTreeSet::new(),
             state: None,
+            witness: None,
             caps: CAPS.iter().map(ToString::to_string).collect(),
             load: Load::Ok,
             resume: Resume::Ok,

@@ -14,6 +14,7 @@ mod restore;
 mod serve;
 mod session;
 mod turn;
+mod witness;
 mod words;
 
 use std::{io, io::Write as _, process::ExitCode};

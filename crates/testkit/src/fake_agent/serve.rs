@@ -131,7 +131,11 @@ impl Agent {
         if opens && !self.authenticated {
             return Reply::fault(-32000, "Authentication required");
         }
-        serve(self, request)
+        let reply = serve(self, request);
+        if let (true, Some(witness), Reply::Result(result)) = (opens, &mut self.witness, &reply) {
+            witness.has(result["sessionId"].as_str().unwrap_or(request.session()));
+        }
+        reply
     }
 
     fn on_notification(&mut self, method: &str, params: &Value) -> Result<(), Death> {
