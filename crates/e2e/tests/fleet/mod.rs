@@ -5,6 +5,8 @@ mod drain;
 mod loss;
 mod partition;
 mod reach;
+mod servers;
+mod shift;
 
 use jackfield_e2e::{Client, Daemon, Home, home::binary};
 use jackfield_testkit::{nats::Cluster, netns::Network};

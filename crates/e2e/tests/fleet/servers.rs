@@ -1,0 +1,95 @@
+//! NATS servers die, restart and run out of disk while sessions work: nobody loses anything, and no client
+//! hears of it.
+
+use super::{
+    Member,
+    crowd::{BOUND, Crowd},
+    shift::Shift,
+};
+use jackfield_e2e::wait_for;
+use jackfield_testkit::{nats::Cluster, netns::Network};
+use std::thread;
+
+const SESSIONS: usize = 12;
+/// Turns of each session before and after what happens to the servers.
+const TURNS: usize = 3;
+/// Of the small disk. The logs of a test are smaller by far.
+const DISK: u64 = 64 << 20;
+
+/// What hosts say of themselves: an election there is the hardest to outlive.
+const HOSTS: &str = "jackfield-hosts";
+
+#[test]
+fn the_leading_server_is_killed_and_no_client_hears_of_it() {
+    let mut cluster = Cluster::start(3);
+    while_sessions_work(&mut cluster, |cluster| {
+        let leader = cluster.wait_for_leader_of(HOSTS);
+        cluster.kill_9(leader);
+        cluster.wait_for_leader_of(HOSTS);
+        cluster.wait_until_well();
+    });
+}
+
+#[test]
+fn the_leading_server_is_cut_off_and_no_client_hears_of_it() {
+    let Some(network) = Network::new(3) else { return };
+    let mut cluster = Cluster::start_in(&network, &[0, 1, 2]);
+    while_sessions_work(&mut cluster, |cluster| {
+        let leader = cluster.wait_for_leader_of(HOSTS);
+        network.cut(leader);
+        cluster.wait_for_leader_of(HOSTS);
+        network.heal(leader);
+        cluster.wait_until_well();
+    });
+}
+
+#[test]
+fn all_servers_are_restarted_one_by_one_and_no_client_hears_of_it() {
+    let mut cluster = Cluster::start(3);
+    while_sessions_work(&mut cluster, |cluster| {
+        for number in 0..3 {
+            cluster.stop(number);
+            cluster.restart(number);
+            cluster.wait_until_well();
+        }
+    });
+}
+
+#[test]
+fn a_server_without_room_on_its_disk_costs_nothing() {
+    let Some(mut cluster) = Cluster::start_with_small_disk(3, 0, DISK) else { return };
+    while_sessions_work(&mut cluster, |cluster| {
+        cluster.fill_disk();
+        wait_for("a disk that is full", BOUND, || {
+            cluster.servers()[0].said().contains("no space left on device").then_some(())
+        });
+        // A server that had no room does not go on by itself.
+        cluster.empty_disk();
+        cluster.stop(0);
+        cluster.restart(0);
+        cluster.wait_until_well();
+    });
+}
+
+/// Sessions work before, while and after something happens to the servers.
+#[expect(clippy::print_stderr, reason = "figures, for whoever runs it by hand")]
+fn while_sessions_work(cluster: &mut Cluster, what: impl FnOnce(&mut Cluster) + Send) {
+    let mut hosts = ["one", "two"].map(|it| Member::start(cluster, "host", it));
+    let mut gateways = ["in", "out"].map(|it| Member::start(cluster, "gateway", it));
+    let mut crowd = Crowd::open(&gateways, SESSIONS, &[]);
+    let mut shift = Shift::begin(&mut crowd);
+    shift.turns(&mut crowd, TURNS);
+    let usual = shift.longest();
+    thread::scope(|scope| {
+        let happens = scope.spawn(|| what(cluster));
+        shift.work(&mut crowd, |_| happens.is_finished());
+        happens.join().expect("it happens as it is meant to");
+    });
+    shift.turns(&mut crowd, TURNS);
+    let longest = shift.longest();
+    let count = shift.end(&mut crowd, &gateways);
+    eprintln!("{count} turns; the longest took {longest:?}, {usual:?} before");
+    drop(crowd);
+    gateways.iter_mut().for_each(Member::stop);
+    hosts.iter_mut().for_each(Member::stop);
+}
