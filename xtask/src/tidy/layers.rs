@@ -7,6 +7,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("policy", &[]),
     ("core", &["wire", "policy"]),
+    ("testkit", &["wire", "policy", "core"]),
     ("inside", &["wire"]),
     // Its tests start servers.
     ("journal", &["testkit"]),
@@ -19,7 +20,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("gateway", &["wire", "core", "clients", "journal", "fleet"]),
     ("bus", &["wire", "core", "agents", "clients"]),
     ("adapt", &["wire", "catalogue", "agents", "clients"]),
-    ("testkit", &["wire", "policy", "core"]),
     // Its tests are asked by the scripted model.
     ("chat", &["wire", "policy", "agents", "inside", "testkit"]),
     ("api", &["wire", "views", "catalogue", "agents", "clients"]),
