@@ -108,6 +108,8 @@ async fn a_host_outlives_the_leader_of_the_list_of_hosts() {
     let lease = Lease::take(link(&cluster).await, entry("one", "a"), events).await.unwrap();
     let directory = Directory::open(link(&cluster).await).await;
     let mut hosts = directory.hosts();
+    // The server that was read from may not have had it yet.
+    soon("host", hosts.wait_for(|it| it.len() == 1)).await.unwrap();
     for number in 0..3 {
         let leader = cluster.wait_for_leader_of("fleet-hosts");
         cluster.kill_9(leader);
