@@ -8,11 +8,7 @@ use crate::{
 };
 use futures_util::StreamExt as _;
 use serde_json::json;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, RwLock},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::watch, task::JoinHandle};
 
 const LOOK: Duration = Duration::from_secs(1);
@@ -22,7 +18,6 @@ const HOSTS_MAX: usize = 1024;
 #[derive(Debug)]
 pub struct Directory {
     hosts: watch::Receiver<Arc<Vec<Entry>>>,
-    alive: Arc<RwLock<BTreeMap<Arc<str>, Arc<str>>>>,
     task: JoinHandle<()>,
 }
 
@@ -30,10 +25,9 @@ impl Directory {
     /// The first look is made before this returns.
     pub async fn open(link: Link) -> Directory {
         let (tx, hosts) = watch::channel(Arc::default());
-        let alive = Arc::default();
-        let mut watcher = Watcher { link, seen: BTreeMap::new(), tx, alive: Arc::clone(&alive) };
+        let mut watcher = Watcher { link, seen: BTreeMap::new(), tx };
         watcher.look().await;
-        Directory { hosts, alive, task: tokio::spawn(watcher.run()) }
+        Directory { hosts, task: tokio::spawn(watcher.run()) }
     }
 
     /// All that live, whenever that changes.
@@ -44,11 +38,8 @@ impl Directory {
     /// Whether this very start of a host lives, as far as we know. The answer may be asked for on any
     /// thread.
     pub fn knows(&self) -> impl Fn(&HostName) -> bool + Send + Sync + Clone + 'static {
-        let alive = self.alive.clone();
-        move |host| {
-            let alive = alive.read().expect("nothing panics while it holds this");
-            alive.get(&host.name) == Some(&host.incarnation)
-        }
+        let hosts = self.hosts();
+        move |host| hosts.borrow().iter().any(|it| it.host == *host)
     }
 }
 
@@ -74,7 +65,6 @@ struct Watcher {
     link: Link,
     seen: BTreeMap<Arc<str>, Seen>,
     tx: watch::Sender<Arc<Vec<Entry>>>,
-    alive: Arc<RwLock<BTreeMap<Arc<str>, Arc<str>>>>,
 }
 
 impl Watcher {
@@ -128,8 +118,6 @@ impl Watcher {
     fn publish(&self) {
         let living = self.seen.values().filter(|it| !it.dead);
         let hosts: Vec<Entry> = living.map(|it| it.entry.clone()).collect();
-        let alive = hosts.iter().map(|it| (it.host.name.clone(), it.host.incarnation.clone()));
-        *self.alive.write().expect("nothing panics while it holds this") = alive.collect();
         self.tx.send_if_modified(|before| {
             let changed = **before != hosts;
             if changed {

@@ -81,13 +81,7 @@ impl Store {
             stream: stream.clone(),
             source: Arc::new(why),
         };
-        let mut patience = Patience::new();
-        loop {
-            match self.try_claim(stream).await {
-                Ok(claim) => return Ok(claim),
-                Err(why) => patience.or_give_up(why).await.map_err(failed)?,
-            }
-        }
+        Patience::new().keep_trying(|| self.try_claim(stream)).await.map_err(failed)
     }
 
     /// A claim whose outcome is unknown is simply made again: it costs an epoch.
@@ -157,7 +151,7 @@ impl Store {
             count: append.count,
             source: Arc::new(why),
         };
-        let mut patience = Patience::new();
+        let patience = Patience::new();
         let head = loop {
             match self.try_append(append).await {
                 Ok(head) => break head?,
@@ -189,7 +183,6 @@ impl Store {
         if let Some((first, body)) = append.missing_after(tail.head) {
             for piece in pieces(first, append.last(), body) {
                 tail = self.put_piece(append, piece, tail).await?;
-                self.remember(stream, tail);
             }
         }
         self.remember(stream, tail);
@@ -214,13 +207,7 @@ impl Store {
             stream: stream.clone(),
             source: Arc::new(why),
         };
-        let mut patience = Patience::new();
-        loop {
-            match self.try_delete(stream).await {
-                Ok(()) => return Ok(()),
-                Err(why) => patience.or_give_up(why).await.map_err(failed)?,
-            }
-        }
+        Patience::new().keep_trying(|| self.try_delete(stream)).await.map_err(failed)
     }
 
     /// The writer is fenced first, then what there was is removed. Whatever is cut short is done by the
@@ -274,8 +261,21 @@ impl Patience {
         Patience { since: Instant::now(), lasts }
     }
 
+    /// Does something until it is done, or there is no more patience.
+    pub(super) async fn keep_trying<T, F: Future<Output = Result<T, Trouble>>>(
+        &self,
+        step: impl Fn() -> F,
+    ) -> Result<T, Trouble> {
+        loop {
+            match step().await {
+                Ok(done) => return Ok(done),
+                Err(why) => self.or_give_up(why).await?,
+            }
+        }
+    }
+
     /// Waits a little before the next try, or says why there is none.
-    pub(super) async fn or_give_up(&mut self, why: Trouble) -> Result<(), Trouble> {
+    pub(super) async fn or_give_up(&self, why: Trouble) -> Result<(), Trouble> {
         if matches!(why, Trouble::Refused(_)) || self.lasts < self.since.elapsed() {
             return Err(why);
         }

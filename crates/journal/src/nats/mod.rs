@@ -170,13 +170,7 @@ impl Drop for Nats {
 
 /// Servers that have just started may not know each other yet.
 async fn ensure(servers: &Servers, config: Config) -> Result<(), Trouble> {
-    let mut patience = Patience::of(START_PATIENCE);
-    loop {
-        match servers.ensure(config.clone()).await {
-            Ok(()) => return Ok(()),
-            Err(why) => patience.or_give_up(why).await?,
-        }
-    }
+    Patience::of(START_PATIENCE).keep_trying(|| servers.ensure(config.clone())).await
 }
 
 async fn connect(address: Address) -> Result<Store, OpenError> {

@@ -7,7 +7,7 @@ use super::{
     log::{Patience, invalid},
     message::{Heading, Kind},
     servers::Trouble,
-    summary::{BATCH, Page},
+    summary::{BATCH, Page, not_listed},
 };
 use crate::{
     error::{AppendError, ReadError},
@@ -61,16 +61,8 @@ impl Owners {
     pub fn summary(&self, stream: &str) -> Result<Bytes, ReadError> {
         let (store, stream): (_, Arc<str>) = (self.0.store.clone(), stream.into());
         self.0.wait(async move {
-            let mut patience = Patience::new();
-            loop {
-                match store.summary(&stream).await {
-                    Ok(summary) => return Ok(summary),
-                    Err(why) => patience
-                        .or_give_up(why)
-                        .await
-                        .map_err(|it| ReadError::ListFailed { source: Arc::new(it) })?,
-                }
-            }
+            let summary = || store.summary(&stream);
+            Patience::new().keep_trying(summary).await.map_err(not_listed)
         })
     }
 
@@ -109,26 +101,18 @@ impl Store {
         is_alive: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Adopted, AdoptError> {
         check_name(stream).map_err(|source| invalid(stream, source))?;
-        let mut patience = Patience::new();
-        loop {
-            match self.try_adopt(stream, is_alive).await {
-                Ok(adopted) => return adopted,
-                Err(why) => patience.or_give_up(why).await.map_err(|it| failed(stream, it))?,
-            }
-        }
+        let adopted = || self.try_adopt(stream, is_alive);
+        Patience::new().keep_trying(adopted).await.map_err(|it| failed(stream, it))?
     }
 
     async fn owner_of(&self, stream: &Arc<str>) -> Result<Option<String>, AdoptError> {
-        let mut patience = Patience::new();
-        loop {
-            match self.look_closely(stream).await {
-                Ok((tail, _)) if !tail.exists => {
-                    return Err(AdoptError::Missing { stream: stream.clone() });
-                }
-                Ok((tail, owner)) => return Ok(owner.filter(|_| !tail.released)),
-                Err(why) => patience.or_give_up(why).await.map_err(|it| failed(stream, it))?,
-            }
+        let looked = || self.look_closely(stream);
+        let looked = Patience::new().keep_trying(looked).await;
+        let (tail, owner) = looked.map_err(|it| failed(stream, it))?;
+        if !tail.exists {
+            return Err(AdoptError::Missing { stream: stream.clone() });
         }
+        Ok(owner.filter(|_| !tail.released))
     }
 
     async fn try_adopt(
@@ -151,13 +135,8 @@ impl Store {
     }
 
     pub(crate) async fn release(&self, stream: &Arc<str>, epoch: u64) -> Result<(), AppendError> {
-        let mut patience = Patience::new();
-        loop {
-            match self.try_release(stream, epoch).await {
-                Ok(()) => return Ok(()),
-                Err(why) => patience.or_give_up(why).await.map_err(|it| failed(stream, it))?,
-            }
-        }
+        let released = || self.try_release(stream, epoch);
+        Patience::new().keep_trying(released).await.map_err(|it| failed(stream, it))
     }
 
     async fn try_release(&self, stream: &Arc<str>, epoch: u64) -> Result<(), Trouble> {
@@ -185,14 +164,8 @@ impl Store {
     }
 
     async fn owned_by(&self, owner: &str) -> Result<Vec<Arc<str>>, ReadError> {
-        let failed = |why: Trouble| ReadError::ListFailed { source: Arc::new(why) };
-        let mut patience = Patience::new();
-        loop {
-            match self.try_owned_by(owner).await {
-                Ok(names) => return Ok(names),
-                Err(why) => patience.or_give_up(why).await.map_err(failed)?,
-            }
-        }
+        let names = || self.try_owned_by(owner);
+        Patience::new().keep_trying(names).await.map_err(not_listed)
     }
 
     async fn try_owned_by(&self, owner: &str) -> Result<Vec<Arc<str>>, Trouble> {

@@ -43,7 +43,7 @@ impl Store {
         events_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Event>, ReadError> {
-        let mut patience = Patience::new();
+        let patience = Patience::new();
         loop {
             let mut answer = Answer::new(after, events_max, bytes_max);
             match self.try_read(stream, &mut answer).await {

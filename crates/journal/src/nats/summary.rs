@@ -63,7 +63,7 @@ impl Store {
     pub(super) async fn summarize(&self, append: &Append, summary: Bytes) -> Result<(), Trouble> {
         let (stream, upto) = (&append.stream, append.last());
         let mut known = self.summaries.lock().expect(POISONED).get(stream).copied();
-        let mut patience = Patience::new();
+        let patience = Patience::new();
         loop {
             let kept = match known.take() {
                 Some(kept) => kept,
@@ -94,17 +94,17 @@ impl Store {
         Ok(())
     }
 
+    async fn last_summary(&self, stream: &str) -> Result<Option<Stored>, Trouble> {
+        self.servers.last(&self.cell.summaries(), &self.cell.summary_subject(stream)).await
+    }
+
     async fn kept(&self, stream: &str) -> Result<Kept, Trouble> {
-        let subject = self.cell.summary_subject(stream);
-        let last = self.servers.last(&self.cell.summaries(), &subject).await?;
-        Ok(last.as_ref().map(Kept::of).unwrap_or_default())
+        Ok(self.last_summary(stream).await?.as_ref().map(Kept::of).unwrap_or_default())
     }
 
     /// The summary that is kept beside a log; empty if there is none.
     pub(super) async fn summary(&self, stream: &str) -> Result<Bytes, Trouble> {
-        let subject = self.cell.summary_subject(stream);
-        let last = self.servers.last(&self.cell.summaries(), &subject).await?;
-        Ok(last.map(|it| it.body).unwrap_or_default())
+        Ok(self.last_summary(stream).await?.map(|it| it.body).unwrap_or_default())
     }
 
     pub(super) async fn unlist(&self, stream: &str) -> Result<(), Trouble> {
@@ -112,16 +112,8 @@ impl Store {
     }
 
     pub(super) async fn page(&self, before: Option<u64>, count: usize) -> Result<Page, ReadError> {
-        let mut patience = Patience::new();
-        loop {
-            match self.try_page(before, count).await {
-                Ok(page) => return Ok(page),
-                Err(why) => patience
-                    .or_give_up(why)
-                    .await
-                    .map_err(|it| ReadError::ListFailed { source: Arc::new(it) })?,
-            }
-        }
+        let page = || self.try_page(before, count);
+        Patience::new().keep_trying(page).await.map_err(not_listed)
     }
 
     /// Only the last summary of each stream is kept, so places are missing between those that are there:
@@ -156,14 +148,8 @@ impl Store {
 
     /// Every stream, by name, each with the end of its log.
     pub(crate) async fn streams(&self) -> Result<Vec<Stream>, ReadError> {
-        let failed = |why: Trouble| ReadError::ListFailed { source: Arc::new(why) };
-        let mut patience = Patience::new();
-        let listed = loop {
-            match self.try_list().await {
-                Ok(listed) => break listed,
-                Err(why) => patience.or_give_up(why).await.map_err(failed)?,
-            }
-        };
+        let listed = || self.try_list();
+        let listed = Patience::new().keep_trying(listed).await.map_err(not_listed)?;
         let look = |(name, (kept, summary)): (String, (Kept, Bytes))| async move {
             let tail = self.look(&name).await?;
             let (epoch, head) = (tail.epoch, tail.head);
@@ -173,7 +159,7 @@ impl Store {
         };
         let found = stream::iter(listed).map(look).buffered(LOOKS);
         let found = found.try_filter_map(async |it| Ok(it));
-        found.try_collect().await.map_err(failed)
+        found.try_collect().await.map_err(not_listed)
     }
 
     /// The list as it was at some moment after it was asked for: no server may leave out the latest.
@@ -198,4 +184,8 @@ impl Store {
         }
         Ok(listed)
     }
+}
+
+pub(super) fn not_listed(why: Trouble) -> ReadError {
+    ReadError::ListFailed { source: Arc::new(why) }
 }
