@@ -3,7 +3,7 @@
 use crate::{
     clock,
     effects::{Effects, FOR_THE_HUB},
-    fleet::{Call, Load, Taken},
+    fleet::Call,
     metrics::{Scrape, Snapshot},
     notify::Notify,
     pressure::Gauge,
@@ -14,8 +14,7 @@ use crate::{
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
 use jackfield_core::{
-    AgentId, AppendFailure, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time,
-    log::Event,
+    AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time, log::Event,
 };
 use jackfield_journal::Done;
 use std::{
@@ -182,51 +181,6 @@ impl MainLoop {
         }
     }
 
-    fn on_call(&mut self, call: Call) {
-        match call {
-            Call::Leg(stream) => self.on_accepted(stream),
-            Call::Has(session, tell) => {
-                let _unheard = tell.send(self.hub.session(&session).is_some());
-            }
-            Call::Adopted(taken, tell) => {
-                let Taken { session, epoch, state, from } = *taken;
-                self.effects.port.own(session.clone(), epoch);
-                self.feed(Input::Adopted { session, state: Box::new(state), from });
-                let _unheard = tell.send(());
-            }
-            Call::Drain => {
-                for session in self.session_ids() {
-                    self.feed(Input::LetGo { session });
-                }
-            }
-            Call::CutOff => self.cut_off(),
-            Call::Report(tell) => {
-                let gauges = self.hub.gauges();
-                let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
-                let sessions = small(gauges.sessions.values().sum());
-                let live = small(gauges.agents);
-                let _unheard = tell.send(Load { sessions, live, free: None });
-            }
-        }
-    }
-
-    fn session_ids(&self) -> Vec<SessionId> {
-        self.hub.session_ids().cloned().collect()
-    }
-
-    /// Somebody else may soon have every session: no agent of ours may do anything any more.
-    fn cut_off(&mut self) {
-        for agent in self.effects.agents.values_mut() {
-            agent.stop(Stop::Now);
-        }
-        self.effects.served.end_now();
-        for session in self.session_ids() {
-            self.effects.port.disown(&session);
-            let why = AppendFailure::Fenced;
-            self.feed(Input::AppendFailed { session, why });
-        }
-    }
-
     /// Once is polite, twice kills the agents, three times does not even wait for the journal.
     fn on_signal(&mut self) {
         self.signals += 1;
@@ -306,7 +260,7 @@ impl MainLoop {
         self.feed(Input::ClientOpened { conn });
     }
 
-    fn feed(&mut self, input: Input) {
+    pub(crate) fn feed(&mut self, input: Input) {
         self.feed_at(clock::now(), input);
     }
 

@@ -20,9 +20,8 @@ use crate::{
 };
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
-use jackfield_core::{Config, Hub, Patience, gateway};
-use jackfield_fleet::{Directory, HostName};
-use jackfield_gateway::Front as Gateway;
+use jackfield_core::{Config, Hub, Patience};
+use jackfield_fleet::HostName;
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
 use jackfield_wire::chain;
 use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, time::Duration};
@@ -30,9 +29,6 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
 };
-
-/// How long the clients of a gateway have to hear that it ends, and a host to give its place back.
-const GATEWAY_END_MAX: Duration = Duration::from_secs(5);
 
 /// What a daemon is started with.
 #[derive(Debug, Clone)]
@@ -140,13 +136,12 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         }
         let (signals, signalled) = mpsc::channel(4);
         watch_signals(&signals)?;
-        let mut calls =
-            Calls { accepted: arrivals, scrapes, signals: signalled, fleet: no_calls() };
+        let mut calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet: nothing() };
         let fleet = match place {
-            Some(place) => Some(enter(place, &journal, &options, &mut calls).await?),
+            Some(place) => Some(fleet::enter(place, &journal, &options, &mut calls).await?),
             None => None,
         };
-        if fleet.as_ref().is_none_or(|it| it.is_host) {
+        if fleet.as_ref().is_none_or(fleet::Entered::is_host) {
             let (main_loop, mail, sessions) = assemble(options, journal, ledger, calls)?;
             tracing::info!(sessions, pid = std::process::id(), "daemon started");
             on_ready(&Ready { addresses: bound, sessions });
@@ -165,70 +160,6 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         tracing::info!("daemon stopped");
         Ok(())
     })
-}
-
-/// What a daemon of a fleet has beside its loop.
-struct Entered {
-    is_host: bool,
-    gateway: Option<(mpsc::Sender<()>, tokio::task::JoinHandle<()>)>,
-    host: Option<tokio::task::JoinHandle<()>>,
-    _directory: Directory,
-}
-
-impl Entered {
-    /// The clients of the gateway are told, and those who do not listen are not waited for.
-    async fn finish(self) {
-        if let Some(task) = self.host {
-            let _late = tokio::time::timeout(GATEWAY_END_MAX, task).await;
-        }
-        if let Some((stop, task)) = self.gateway {
-            let _ended = stop.send(()).await;
-            let _late = tokio::time::timeout(GATEWAY_END_MAX, task).await;
-        }
-    }
-}
-
-/// Joins the fleet. A gateway takes all clients from then on, and the loop gets legs.
-async fn enter(
-    (place, host): (Fleet, HostName),
-    journal: &Journal,
-    options: &Options,
-    calls: &mut Calls,
-) -> Result<Entered, BootError> {
-    let failed = |error: FleetError| BootError::Fleet(error);
-    let link = place.link().await.map_err(|it| failed(it.into()))?;
-    let directory = Directory::open(link.clone()).await;
-    let owners = journal.owners().expect("a fleet shares its journal");
-    let gateway = if place.role.is_gateway() {
-        let (stop, stopped) = mpsc::channel(1);
-        let (nobody, none) = mpsc::channel(1);
-        drop(nobody);
-        let accepted = std::mem::replace(&mut calls.accepted, none);
-        let agent = options.settings.default_agent.as_deref().map(Into::into);
-        let config = gateway::Config { seed: seed()?, agent, ..gateway::Config::default() };
-        let hosts = directory.hosts();
-        let link = link.clone();
-        let front = Gateway { config, link, owners, hosts, accepted, stop: stopped };
-        Some((stop, tokio::spawn(front.run())))
-    } else {
-        None
-    };
-    let mut seat = None;
-    if place.role.is_host() {
-        let (asking, asked) = mpsc::channel(64);
-        calls.fleet = asked;
-        let (settings, paths) = (options.settings.clone(), options.paths.clone());
-        let roster = Roster::new(settings, paths, options.guard.program.clone());
-        let agents = roster.launches().into_keys().map(|it| it.to_string()).collect();
-        let joined = fleet::join(&place, host, link, &directory, journal, agents, asking).await;
-        seat = Some(joined.map_err(failed)?);
-    }
-    Ok(Entered { is_host: place.role.is_host(), gateway, host: seat, _directory: directory })
-}
-
-/// A mailbox that nothing comes to.
-fn no_calls() -> mpsc::Receiver<Call> {
-    mpsc::channel(1).1
 }
 
 /// A hub on a thread of this process, with one client.
@@ -264,7 +195,7 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
                 let (_accepted, arrivals) = mpsc::channel(1);
                 let (_signals, signalled) = mpsc::channel(1);
                 let (_metrics, scrapes) = metrics::channel();
-                let fleet = no_calls();
+                let fleet = nothing();
                 let calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet };
                 let assembled = assemble(options, journal, ledger, calls);
                 let (Ok((mut main_loop, mail, _)), Ok((ours, theirs))) = (assembled, pair()) else {
@@ -310,11 +241,16 @@ fn runtime() -> Result<tokio::runtime::Runtime, BootError> {
 }
 
 /// What reaches the loop from outside the edges.
-struct Calls {
-    accepted: mpsc::Receiver<Stream>,
+pub(crate) struct Calls {
+    pub(crate) accepted: mpsc::Receiver<Stream>,
     scrapes: mpsc::Receiver<Scrape>,
     signals: mpsc::Receiver<()>,
-    fleet: mpsc::Receiver<Call>,
+    pub(crate) fleet: mpsc::Receiver<Call>,
+}
+
+/// A mailbox that nothing comes to.
+pub(crate) fn nothing<T>() -> mpsc::Receiver<T> {
+    mpsc::channel(1).1
 }
 
 /// Puts hub, edges and mailboxes together.
@@ -408,7 +344,7 @@ async fn admit(mut listener: Listener, accepted: mpsc::Sender<Stream>) {
     }
 }
 
-fn seed() -> Result<u64, BootError> {
+pub(crate) fn seed() -> Result<u64, BootError> {
     getrandom::u64().map_err(|error| BootError::System {
         what: "random numbers",
         source: io::Error::other(error.to_string()),

@@ -1,12 +1,16 @@
 //! This daemon as a host of a fleet: it says that it is there, takes legs, and owns the sessions that it is
 //! asked to, or that a dead host has left.
 //!
-//! `adopt.rs` takes sessions over, `office.rs` answers questions and watches who lives.
+//! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
+//! lives, `calls.rs` is what the loop does about it.
 
 mod adopt;
+mod calls;
+mod enter;
 mod office;
 
 use adopt::Adopter;
+pub(crate) use enter::{Entered, enter};
 use jackfield_clients::Stream;
 use jackfield_core::{SessionId, log::State};
 use jackfield_fleet::{Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, unique};
@@ -109,7 +113,7 @@ pub(crate) struct Load {
 
 /// Takes our place in the fleet, and keeps it for as long as the loop listens. What is returned ends when
 /// it is given back.
-pub(crate) async fn join(
+async fn join(
     fleet: &Fleet,
     host: HostName,
     link: Link,

@@ -1,0 +1,53 @@
+//! What the loop does when the fleet calls.
+
+use super::{Call, Load, Taken};
+use crate::main_loop::MainLoop;
+use jackfield_agents::Stop;
+use jackfield_core::{AppendFailure, Input, SessionId};
+
+impl MainLoop {
+    pub(crate) fn on_call(&mut self, call: Call) {
+        match call {
+            Call::Leg(stream) => self.on_accepted(stream),
+            Call::Has(session, tell) => {
+                let _unheard = tell.send(self.hub.session(&session).is_some());
+            }
+            Call::Adopted(taken, tell) => {
+                let Taken { session, epoch, state, from } = *taken;
+                self.effects.port.own(session.clone(), epoch);
+                self.feed(Input::Adopted { session, state: Box::new(state), from });
+                let _unheard = tell.send(());
+            }
+            Call::Drain => {
+                for session in self.session_ids() {
+                    self.feed(Input::LetGo { session });
+                }
+            }
+            Call::CutOff => self.cut_off(),
+            Call::Report(tell) => {
+                let gauges = self.hub.gauges();
+                let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+                let sessions = small(gauges.sessions.values().sum());
+                let live = small(gauges.agents);
+                let _unheard = tell.send(Load { sessions, live, free: None });
+            }
+        }
+    }
+
+    fn session_ids(&self) -> Vec<SessionId> {
+        self.hub.session_ids().cloned().collect()
+    }
+
+    /// Somebody else may soon have every session: no agent of ours may do anything any more.
+    fn cut_off(&mut self) {
+        for agent in self.effects.agents.values_mut() {
+            agent.stop(Stop::Now);
+        }
+        self.effects.served.end_now();
+        for session in self.session_ids() {
+            self.effects.port.disown(&session);
+            let why = AppendFailure::Fenced;
+            self.feed(Input::AppendFailed { session, why });
+        }
+    }
+}
