@@ -154,8 +154,6 @@ impl Keeper {
                     let name = entry.host.name.to_string();
                     match tokio::time::timeout(LAST_TRY, holder(&self.link, &name)).await {
                         Ok(Ok(Some((at, theirs)))) if theirs.host == entry.host => self.last = at,
-                        // Who leads the list was there a moment ago, and is asked again.
-                        Ok(Err(_)) | Err(_) if left.is_none() => {}
                         _ if self.is_late() => self.tell(true).await,
                         _ => {}
                     }
@@ -229,8 +227,11 @@ struct Refusal {
     description: String,
 }
 
-/// "Wrong last sequence", and the same while another is under way.
-const STALE: [u64; 2] = [10071, 10164];
+/// "Wrong last sequence".
+const STALE: u64 = 10071;
+/// The same while an earlier one is under way. A leader that has lost its majority says so until it steps
+/// down: it is no more than an answer that is late.
+const UNDER_WAY: u64 = 10164;
 
 /// Writes the entry if the last one of this name is the one we know; returns its place.
 async fn renew(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
@@ -252,13 +253,16 @@ async fn renew_by_any(link: &Link, entry: &Entry, last: u64) -> Result<u64, Fail
             async move {
                 let client = options().connect(server).await.ok()?;
                 let mut answer = renew_by(&client, LAST_ANSWER, &link, &entry, last).await;
-                if let Err(Failure::Taken) = answer
-                    && let Ok(Some((at, theirs))) =
-                        holder_by(&jetstream::new(client.clone()), &link, &entry.host.name).await
-                    && theirs.host == entry.host
-                {
-                    // An earlier try of ours, whose answer was lost.
-                    answer = renew_by(&client, LAST_ANSWER, &link, &entry, at).await;
+                if let Err(Failure::Taken) = answer {
+                    let context = jetstream::new(client.clone());
+                    match holder_by(&context, &link, &entry.host.name).await {
+                        // An earlier try of ours, whose answer was lost.
+                        Ok(Some((at, theirs))) if theirs.host == entry.host => {
+                            answer = renew_by(&client, LAST_ANSWER, &link, &entry, at).await;
+                        }
+                        Ok(_) => {}
+                        Err(why) => answer = Err(Failure::Away(why)),
+                    }
                 }
                 Some((client.server_info().server_id, answer))
             }
@@ -303,7 +307,8 @@ async fn renew_by(
     let answer: Answer =
         serde_json::from_slice(&answer.payload).map_err(|it| Failure::Away(it.to_string()))?;
     match (answer.seq, answer.error) {
-        (_, Some(it)) if STALE.contains(&it.err_code) => Err(Failure::Taken),
+        (_, Some(it)) if it.err_code == STALE => Err(Failure::Taken),
+        (_, Some(it)) if it.err_code == UNDER_WAY => Err(Failure::Late),
         (_, Some(it)) => Err(Failure::Away(it.description)),
         (Some(seq), None) => Ok(seq),
         (None, None) => Err(Failure::Away("the server's answer makes no sense".to_owned())),
