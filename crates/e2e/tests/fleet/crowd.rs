@@ -155,7 +155,10 @@ impl Crowd {
 
     /// Who owns which session, by its number.
     fn owners(&mut self) -> Vec<String> {
-        let ps = self.ears[0].client.result("_jackfield/sessions", &json!({}));
+        // Whatever its client hears meanwhile has been heard, too.
+        let asked =
+            Asked { ear: 0, id: self.ears[0].client.send("_jackfield/sessions", &json!({})) };
+        let ps = self.answers(&[asked], BOUND).remove(0).1["result"].take();
         let host = |talk: &Talk| {
             let rows = ps["sessions"].as_array().expect("a list").iter();
             let row = rows.into_iter().find(|it| it["sessionId"] == *talk.id);
