@@ -243,7 +243,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, BootError> {
 /// What reaches the loop from outside the edges.
 pub(crate) struct Calls {
     pub(crate) accepted: mpsc::Receiver<Stream>,
-    scrapes: mpsc::Receiver<Scrape>,
+    pub(crate) scrapes: mpsc::Receiver<Scrape>,
     signals: mpsc::Receiver<()>,
     pub(crate) fleet: mpsc::Receiver<Call>,
 }

@@ -3,7 +3,8 @@
 //! Reading order: [`Link`] (`link.rs`, the connection and the names on it), [`Entry`] (`entry.rs`, what a
 //! host says of itself), [`Lease`] (`lease.rs`, how it goes on saying it), [`Directory`] (`directory.rs`,
 //! who is there, and who no longer is), `words.rs` and `ask.rs` (a question to one host), `leg.rs` (a stream of bytes
-//! between a gateway and a host).
+//! between a gateway and a host), [`Health`] (`health.rs`, how the servers are),
+//! [`Trail`] (`trail.rs`, what clients have done).
 //!
 //! **Invariant:** a host that cannot renew its lease knows it, and ends its agents, before anybody else may
 //! think that it is dead. Its own clock decides the one, the clock of each who watches the other; no two
@@ -15,15 +16,19 @@
 mod ask;
 mod directory;
 mod entry;
+mod health;
 mod lease;
 mod leg;
 mod link;
+mod trail;
 mod words;
 
 pub use ask::{Asked, Questions};
 pub use directory::Directory;
 pub use entry::{Entry, HostName};
+pub use health::Health;
 pub use lease::{Lease, LeaseError, LeaseEvent};
 pub use leg::{answer_leg, open_leg};
 pub use link::{Link, LinkError, Server, unique};
+pub use trail::{Trail, Word};
 pub use words::{Answer, Question};

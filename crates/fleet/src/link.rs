@@ -69,16 +69,19 @@ impl Link {
         Ok(Link { client, context, cell, servers, replicas: 1 })
     }
 
-    /// Makes the list of hosts if there is none, so that so many servers have it. For members of the fleet;
+    /// Makes the list of hosts and the audit trail if there are none, so that so many servers have them. For members of the fleet;
     /// who only looks makes nothing.
     pub async fn prepare(&mut self, replicas: usize) -> Result<(), LinkError> {
         self.replicas = replicas;
         let no_jetstream = |why| LinkError::NoJetStream { server: self.server().name, why };
-        self.ensure(replicas).await.map_err(no_jetstream)
+        for config in [self.list(replicas), self.trail(replicas)] {
+            self.ensure(config).await.map_err(no_jetstream)?;
+        }
+        Ok(())
     }
 
-    async fn ensure(&self, replicas: usize) -> Result<(), String> {
-        let entries = Config {
+    fn list(&self, replicas: usize) -> Config {
+        Config {
             name: self.entries(),
             subjects: vec![self.entry("*")],
             max_messages_per_subject: 1,
@@ -89,10 +92,13 @@ impl Link {
             discard: DiscardPolicy::Old,
             allow_direct: true,
             ..Config::default()
-        };
+        }
+    }
+
+    async fn ensure(&self, config: Config) -> Result<(), String> {
         let since = tokio::time::Instant::now();
         loop {
-            match self.context.get_or_create_stream(entries.clone()).await {
+            match self.context.get_or_create_stream(config.clone()).await {
                 Ok(_) => return Ok(()),
                 Err(why) if START_PATIENCE < since.elapsed() => return Err(why.to_string()),
                 Err(_) => tokio::time::sleep(START_PAUSE).await,
@@ -104,6 +110,10 @@ impl Link {
     pub fn server(&self) -> Server {
         let info = self.client.server_info();
         Server { name: info.server_name, version: info.version }
+    }
+
+    pub(crate) fn cell(&self) -> &str {
+        &self.cell
     }
 
     /// The list of hosts.

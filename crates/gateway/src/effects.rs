@@ -6,8 +6,9 @@ use bytes::Bytes;
 use jackfield_clients::{ClientEvent, ConnHandle, Stream};
 use jackfield_core::{
     ConnId,
-    gateway::{GatewayInput, GatewayOutput, HostName, LegId},
+    gateway::{Deed, GatewayInput, GatewayOutput, HostName, LegId},
 };
+use jackfield_fleet::{Trail, Word};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::{net::UnixStream, sync::mpsc::Sender};
 
@@ -22,13 +23,18 @@ pub(crate) struct Effects {
     dirty_legs: BTreeSet<LegId>,
     leg_events: Sender<(LegId, ClientEvent)>,
     pub(crate) seeker: Seeker,
+    trail: Trail,
     /// What carrying out an output made happen at once.
     pub(crate) inputs: VecDeque<GatewayInput>,
     pub(crate) stopped: bool,
 }
 
 impl Effects {
-    pub(crate) fn new(leg_events: Sender<(LegId, ClientEvent)>, seeker: Seeker) -> Effects {
+    pub(crate) fn new(
+        leg_events: Sender<(LegId, ClientEvent)>,
+        seeker: Seeker,
+        trail: Trail,
+    ) -> Effects {
         Effects {
             conns: BTreeMap::new(),
             legs: BTreeMap::new(),
@@ -36,6 +42,7 @@ impl Effects {
             dirty_legs: BTreeSet::new(),
             leg_events,
             seeker,
+            trail,
             inputs: VecDeque::new(),
             stopped: false,
         }
@@ -72,9 +79,17 @@ impl Effects {
             GatewayOutput::ResumeLeg { leg } => with(&mut self.legs, leg, ConnHandle::resume),
             GatewayOutput::Locate { session, avoid } => self.seeker.locate(session, avoid),
             GatewayOutput::List { token, cursor, cwd } => self.seeker.list(token, cursor, cwd),
+            GatewayOutput::Deed(deed) => self.tell(deed),
             GatewayOutput::Note(note) => tracing::info!("{note}"),
             GatewayOutput::Stopped => self.stopped = true,
         }
+    }
+
+    fn tell(&mut self, deed: Deed) {
+        let Deed { conn, client, method, session, answer, refused } = deed;
+        let (conn, session) = (Some(conn.to_string()), session.map(|it| it.to_string()));
+        let word = Word::new(self.trail.gateway(), method);
+        self.trail.say(Word { client, conn, session, answer, refused, ..word });
     }
 
     /// What is said on it before the host has taken it waits in the socket.

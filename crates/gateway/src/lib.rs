@@ -12,4 +12,4 @@ mod effects;
 mod main_loop;
 mod seek;
 
-pub use main_loop::Front;
+pub use main_loop::{Front, Scrape};

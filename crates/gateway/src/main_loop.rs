@@ -8,14 +8,14 @@ use crate::{
 use jackfield_clients::{ClientEvent, Stream};
 use jackfield_core::{
     ConnId,
-    gateway::{Config, Gateway, GatewayInput, Host, LegId},
+    gateway::{Config, Gateway, GatewayInput, Gauges, Host, LegId},
 };
-use jackfield_fleet::{Entry, Link};
+use jackfield_fleet::{Entry, Link, Trail};
 use jackfield_journal::Owners;
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::sync::{
     mpsc::{self, Receiver, Sender},
-    watch,
+    oneshot, watch,
 };
 
 /// What an edge may have waiting for the loop.
@@ -25,14 +25,20 @@ const BATCH_MAX: usize = 128;
 /// Places of a host that names no bound.
 const PLACES: usize = 1 << 16;
 
+/// A question for the numbers of this moment.
+pub type Scrape = oneshot::Sender<Gauges>;
+
 /// What a gateway is started with.
 pub struct Front {
     pub config: Config,
     pub link: Link,
     pub owners: Owners,
     pub hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    /// Where is kept what clients do.
+    pub trail: Trail,
     /// Clients that were let in.
     pub accepted: Receiver<Stream>,
+    pub scrapes: Receiver<Scrape>,
     /// Somebody wants it to end.
     pub stop: Receiver<()>,
 }
@@ -51,6 +57,7 @@ enum Woken {
     Found(GatewayInput),
     Accepted(Stream),
     Hosts,
+    Scrape(Scrape),
     Stop,
     Tick,
 }
@@ -61,6 +68,7 @@ struct Mailboxes {
     found: Receiver<GatewayInput>,
     accepted: Receiver<Stream>,
     hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    scrapes: Receiver<Scrape>,
     stop: Receiver<()>,
 }
 
@@ -70,17 +78,17 @@ impl Front {
         let (client_events, clients) = mpsc::channel(MAILBOX);
         let (leg_events, legs) = mpsc::channel(MAILBOX);
         let (found_tx, found) = mpsc::channel(MAILBOX);
-        let Front { config, link, owners, hosts, accepted, stop } = self;
+        let Front { config, link, owners, hosts, trail, accepted, scrapes, stop } = self;
         let seeker = Seeker { link, owners, hosts: hosts.clone(), found: found_tx };
         let clock = Clock::start();
         let mut it = Loop {
             gateway: Gateway::new(config, clock.now()),
             clock,
-            effects: Effects::new(leg_events, seeker),
+            effects: Effects::new(leg_events, seeker, trail),
             client_events,
             next_conn: 0,
         };
-        let mail = Mailboxes { clients, legs, found, accepted, hosts, stop };
+        let mail = Mailboxes { clients, legs, found, accepted, hosts, scrapes, stop };
         it.tell_hosts(&mail.hosts.borrow().clone());
         it.run(mail).await;
     }
@@ -98,6 +106,7 @@ impl Loop {
                 Some(found) = mail.found.recv() => Woken::Found(found),
                 Some(stream) = mail.accepted.recv() => Woken::Accepted(stream),
                 Ok(()) = mail.hosts.changed() => Woken::Hosts,
+                Some(scrape) = mail.scrapes.recv() => Woken::Scrape(scrape),
                 Some(()) = mail.stop.recv() => Woken::Stop,
                 () = elapsed(timeout) => Woken::Tick,
             };
@@ -129,6 +138,10 @@ impl Loop {
                 self.feed(GatewayInput::ClientOpened { conn });
             }
             Woken::Hosts => self.tell_hosts(&mail.hosts.borrow().clone()),
+            Woken::Scrape(scrape) => {
+                // Who asked may be gone.
+                let _unheard = scrape.send(self.gateway.gauges());
+            }
             Woken::Stop => self.feed(GatewayInput::Stop),
             Woken::Tick => self.feed(GatewayInput::Tick),
         }

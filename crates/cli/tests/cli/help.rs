@@ -28,6 +28,7 @@ const COMMANDS: &[&str] = &[
     "daemon status",
     "fleet",
     "fleet status",
+    "fleet audit",
     "fleet hosts",
     "fleet sessions",
     "host",

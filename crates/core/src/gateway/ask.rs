@@ -13,6 +13,7 @@ pub(super) struct Asked {
     /// The host's id for it, as JSON text.
     id: Box<str>,
     pub(super) session: Option<SessionId>,
+    method: Box<str>,
     /// Nobody else is asked.
     passing: bool,
 }
@@ -50,7 +51,8 @@ impl Gateway {
         });
         client.next_ask += 1;
         let ours = client.next_ask;
-        let asked = Asked { leg, id: id.into(), session, passing: !everyone };
+        let method = (&*method).into();
+        let asked = Asked { leg, id: id.into(), session, method, passing: !everyone };
         client.asked.insert(ours, asked);
         let ours = ours.to_string();
         let splice = Splice { id: Some(&ours), request_id: about.as_deref(), ..Splice::default() };
@@ -62,7 +64,12 @@ impl Gateway {
         let client = self.clients.get_mut(&conn).expect("it spoke");
         let ours = frame.id().and_then(|it| it.parse::<u64>().ok());
         match ours.and_then(|it| client.asked.remove(&it)) {
-            Some(Asked { leg, id, .. }) => self.tell_leg(leg, frame.with_id(&id).into_bytes()),
+            Some(Asked { leg, id, session, method, passing }) => {
+                if !passing {
+                    self.on_chosen(conn, &method, session, frame);
+                }
+                self.tell_leg(leg, frame.with_id(&id).into_bytes());
+            }
             None => self.counters.stray += 1,
         }
     }

@@ -171,6 +171,7 @@ impl Gateway {
         let Some(open) = client.requests.remove(id) else { return };
         client.kept -= open.frame.bytes().len();
         client.opening.answered(id);
+        self.on_done(conn, &open.frame, answer);
         self.tell_client(conn, answer.bytes().clone(), from);
         if let To::Session(session) = open.to {
             self.leave_if_idle(conn, &session);

@@ -3,7 +3,7 @@
 //! Read in this order: [`Config`], [`GatewayInput`], [`GatewayOutput`], then `client` (a client spoke),
 //! `opening` and `place` (what goes to a host that is chosen), `session` and `search` (what goes to
 //! the owner of a session, and who that is), `leg` (a host spoke), `heard` (what was said before is
-//! not said again), `ask`, `merge` (what every host is asked), `flow`, `stop`.
+//! not said again), `ask`, `merge` (what every host is asked), `deed` (what is told of clients), `flow`, `stop`.
 //!
 //! - **Invariant:** a request is answered exactly once, under the id the client gave it: by the host
 //!   that served it last, or by the gateway with the reason why not.
@@ -16,6 +16,7 @@
 mod ask;
 mod client;
 mod config;
+mod deed;
 mod flow;
 mod gauges;
 mod heard;
@@ -33,6 +34,7 @@ mod stop;
 mod tests;
 
 pub use config::{Config, Host, HostName, Limits};
+pub use deed::Deed;
 pub use gauges::{Counters, Gauges};
 pub use input::{GatewayInput, Listed, Page};
 pub use output::{GatewayNote, GatewayOutput};

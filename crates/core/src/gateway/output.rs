@@ -1,6 +1,6 @@
 //! Everything the gateway can ask for, and what it has to tell people.
 
-use super::{HostName, LegId};
+use super::{Deed, HostName, LegId};
 use crate::{ConnId, SessionId};
 use bytes::Bytes;
 use std::fmt;
@@ -56,6 +56,8 @@ pub enum GatewayOutput {
         cursor: Option<String>,
         cwd: Option<String>,
     },
+    /// Something that somebody may want to know of later.
+    Deed(Deed),
     /// Something worth a log line or a counter.
     Note(GatewayNote),
     /// After [`super::GatewayInput::Stop`]: no client is left.

@@ -165,38 +165,61 @@ impl Gateway {
         avoid: Option<HostName>,
         pause: bool,
     ) {
+        let (now, patience) = (self.now, self.config.limits.lost_ms);
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let Some(it) = client.sessions.get_mut(session) else { return };
         let Some(leg) = it.leg.take() else { return };
         it.heard.lose();
         it.pinned = false;
-        let of_it = |to: &To| matches!(to, To::Session(of) if of == session);
-        let open = client.requests.iter_mut().filter(|(_, it)| of_it(&it.to));
-        let mut again: Vec<(u64, Box<str>)> = Vec::new();
-        for (id, open) in open {
-            let Some((_, ours)) = open.sent.take() else { continue };
-            // An answer that still comes is to be nobody's.
-            if let Some(leg) = self.legs.get_mut(&leg) {
-                leg.calls.remove(&ours);
-            }
-            again.push((open.order, id.clone()));
-        }
-        again.sort_unstable();
+        let (again, unknown) = self.recall(conn, session, leg);
         self.counters.moves += 1;
         self.counters.resent += again.len() as u64;
-        let since = *it.lost.get_or_insert(self.now);
-        for (_, id) in again.into_iter().rev() {
+        let it = self.used(conn, session);
+        let since = *it.lost.get_or_insert(now);
+        for id in again.into_iter().rev() {
             it.waits.push_front((since, Wait::Request(id)));
         }
         if !it.waits.is_empty() {
-            let patience = self.config.limits.lost_ms;
             self.timers.set(since.plus(patience), Timer::Lost(conn, session.clone()));
         }
         self.withdraw_asks(conn, |it| it.leg == leg && it.session.as_ref() == Some(session));
+        for id in unknown {
+            let why = "its host was lost before it answered: see in `session/list` whether there is a fork";
+            self.fail(conn, &id, &Fault::HostLost { why: why.to_owned() });
+        }
+        if !self.clients.contains_key(&conn) {
+            return;
+        }
         self.leave_if_idle(conn, session);
         if self.clients[&conn].sessions.contains_key(session) {
             self.seek(session, conn, avoid, pause);
         }
+    }
+
+    /// The requests in a session that were sent by a leg: which to send again, in order, and which must not
+    /// be, because they may have been done and nobody would know them again.
+    fn recall(
+        &mut self,
+        conn: ConnId,
+        session: &SessionId,
+        leg: LegId,
+    ) -> (Vec<Box<str>>, Vec<Box<str>>) {
+        let client = self.clients.get_mut(&conn).expect("the caller found it");
+        let of_it = |to: &To| matches!(to, To::Session(of) if of == session);
+        let (mut again, mut unknown) = (Vec::new(), Vec::new());
+        for (id, open) in client.requests.iter_mut().filter(|(_, it)| of_it(&it.to)) {
+            let Some((_, ours)) = open.sent.take() else { continue };
+            let leg = self.legs.get_mut(&leg);
+            // An answer that still comes is to be nobody's. One that has come said that it was not done.
+            let undone = leg.is_some_and(|leg| leg.calls.remove(&ours).is_none());
+            if !undone && open.frame.method().as_deref() == Some("session/fork") {
+                unknown.push(id.clone());
+            } else {
+                again.push((open.order, id.clone()));
+            }
+        }
+        again.sort_unstable();
+        (again.into_iter().map(|(_, id)| id).collect(), unknown)
     }
 
     /// What has waited too long for an owner is answered; the client may go on with the rest.

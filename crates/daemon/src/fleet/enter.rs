@@ -1,15 +1,16 @@
 //! Joining the fleet, and leaving it.
 
-use super::{Fleet, FleetError, join};
+use super::{Fleet, FleetError, Known, clerk::Clerk, join};
 use crate::{
+    environment,
     roster::Roster,
     serve::{BootError, Calls, Options, nothing, seed},
 };
 use jackfield_core::gateway::Config;
-use jackfield_fleet::{Directory, HostName};
+use jackfield_fleet::{Directory, HostName, Trail};
 use jackfield_gateway::Front;
 use jackfield_journal::Journal;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 /// How long the clients of a gateway have to hear that it ends, and a host to give its place back.
@@ -50,15 +51,25 @@ pub(crate) async fn enter(
     let link = fleet.link().await.map_err(|it| failed(it.into()))?;
     let directory = Directory::open(link.clone()).await;
     let (mut gateway, mut seat) = (None, None);
+    let mut clerk = Clerk {
+        asked: std::mem::replace(&mut calls.scrapes, nothing()),
+        hub: None,
+        gateway: None,
+        hosts: directory.hosts(),
+    };
     if fleet.role.is_gateway() {
         let (ask, stop) = mpsc::channel(1);
+        let (scrape, scrapes) = mpsc::channel(4);
+        clerk.gateway = Some(scrape);
         let agent = options.settings.default_agent.as_deref().map(Into::into);
         let front = Front {
             config: Config { seed: seed()?, agent, ..Config::default() },
             link: link.clone(),
             owners: journal.owners().expect("a fleet shares its journal"),
             hosts: directory.hosts(),
+            trail: Trail::open(link.clone(), &fleet.name),
             accepted: std::mem::replace(&mut calls.accepted, nothing()),
+            scrapes,
             stop,
         };
         gateway = Some((ask, tokio::spawn(front.run())));
@@ -66,11 +77,21 @@ pub(crate) async fn enter(
     if fleet.role.is_host() {
         let (asking, asked) = mpsc::channel(64);
         calls.fleet = asked;
-        let (settings, paths) = (options.settings.clone(), options.paths.clone());
-        let roster = Roster::new(settings, paths, options.guard.program.clone());
-        let agents = roster.launches().into_keys().map(|it| it.to_string()).collect();
-        let joined = join(&fleet, host, link, &directory, journal, agents, asking).await;
+        let (scrape, scrapes) = mpsc::channel(4);
+        (clerk.hub, calls.scrapes) = (Some(scrape), scrapes);
+        let joined = join(&fleet, host, link, &directory, journal, known(options), asking).await;
         seat = Some(joined.map_err(failed)?);
     }
+    tokio::spawn(clerk.run());
     Ok(Entered { gateway, host: seat, _directory: directory })
+}
+
+/// Says which agents could be started here, each time as the machine is then.
+fn known(options: &Options) -> Known {
+    let (settings, paths) = (options.settings.clone(), options.paths.clone());
+    let program = options.guard.program.clone();
+    Arc::new(move || {
+        let roster = Roster::new(settings.clone(), paths.clone(), program.clone());
+        roster.startable(&environment::ours().collect::<Vec<_>>())
+    })
 }

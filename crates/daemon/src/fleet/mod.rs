@@ -2,10 +2,12 @@
 //! asked to, or that a dead host has left.
 //!
 //! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
-//! lives, `calls.rs` is what the loop does about it.
+//! lives, `calls.rs` is what the loop does about it, `clerk.rs` collects
+//! the numbers of all parts.
 
 mod adopt;
 mod calls;
+mod clerk;
 mod enter;
 mod office;
 
@@ -16,11 +18,14 @@ use jackfield_core::{SessionId, log::State};
 use jackfield_fleet::{Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, unique};
 use jackfield_journal::{Address, Cell, Journal};
 use office::Office;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
 };
+
+/// Between two looks at which agents are installed.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Which fleet, and what this daemon is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +116,9 @@ pub(crate) struct Load {
     pub(crate) free: Option<u32>,
 }
 
+/// Says which agents can be started here. It looks at many files.
+type Known = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+
 /// Takes our place in the fleet, and keeps it for as long as the loop listens. What is returned ends when
 /// it is given back.
 async fn join(
@@ -119,14 +127,14 @@ async fn join(
     link: Link,
     directory: &Directory,
     journal: &Journal,
-    agents: Vec<String>,
+    known: Known,
     calls: mpsc::Sender<Call>,
 ) -> Result<JoinHandle<()>, FleetError> {
     let entry = Entry {
         host: host.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: fleet.labels.clone(),
-        agents,
+        agents: known(),
         free: None,
         sessions: 0,
         live: 0,
@@ -138,6 +146,20 @@ async fn join(
     let lease = Lease::take(link.clone(), entry, tell).await?;
     let adopter = Adopter::new(host.clone(), directory, journal.clone(), calls.clone());
     let hosts = directory.hosts();
+    let (agents, news) = mpsc::channel(1);
+    tokio::spawn(look_for_agents(known, agents));
     let office = Office { host, link, lease, hosts, adopter, calls };
-    Ok(tokio::spawn(office.run(questions, leased)))
+    Ok(tokio::spawn(office.run(questions, leased, news)))
+}
+
+/// What is installed while the host runs is of use without a restart.
+async fn look_for_agents(known: Known, agents: mpsc::Sender<Vec<String>>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let known = known.clone();
+        let Ok(found) = tokio::task::spawn_blocking(move || known()).await else { return };
+        if agents.send(found).await.is_err() {
+            return;
+        }
+    }
 }

@@ -34,12 +34,22 @@ pub(super) struct Office {
 
 impl Office {
     /// Until the loop is gone; then others may have the name, and what is left.
-    pub(super) async fn run(mut self, questions: Questions, leased: mpsc::Receiver<LeaseEvent>) {
-        self.serve(questions, leased).await;
+    pub(super) async fn run(
+        mut self,
+        questions: Questions,
+        leased: mpsc::Receiver<LeaseEvent>,
+        agents: mpsc::Receiver<Vec<String>>,
+    ) {
+        self.serve(questions, leased, agents).await;
         self.lease.give_back().await;
     }
 
-    async fn serve(&mut self, mut questions: Questions, mut leased: mpsc::Receiver<LeaseEvent>) {
+    async fn serve(
+        &mut self,
+        mut questions: Questions,
+        mut leased: mpsc::Receiver<LeaseEvent>,
+        mut agents: mpsc::Receiver<Vec<String>>,
+    ) {
         let mut report = tokio::time::interval(REPORT);
         let mut known: BTreeSet<HostName> = BTreeSet::new();
         loop {
@@ -55,6 +65,7 @@ impl Office {
                     }
                     known = now;
                 }
+                Some(agents) = agents.recv() => self.lease.update(|it| it.agents = agents),
                 _ = report.tick() => if !self.report().await { return },
             }
         }

@@ -1,12 +1,14 @@
 //! What is counted, and how it gets from the loop to whoever asks: a scrape is a letter to the loop,
 //! the answer a snapshot, and the page is written where it is read. The loop writes no text and
-//! looks at no process.
+//! looks at no process. In a fleet a clerk takes the letter first, and asks the gateway too.
 
+mod fleet;
 mod page;
 
-use jackfield_core::{AgentId, Gauges, Note};
+use jackfield_core::{AgentId, Gauges, Note, gateway};
+use jackfield_fleet::Entry;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use std::{collections::BTreeMap, time::Instant};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// A question for the numbers of this moment.
@@ -74,15 +76,19 @@ impl Meters {
 }
 
 /// Everything that is known at one moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    gauges: Gauges,
-    meters: Meters,
+    /// Where there are agents.
+    pub(crate) hub: Option<(Gauges, Meters)>,
+    /// Where there is a gateway.
+    pub(crate) gateway: Option<gateway::Gauges>,
+    /// In a fleet: the hosts that live.
+    pub(crate) hosts: Option<Arc<Vec<Entry>>>,
 }
 
 impl Snapshot {
     pub(crate) fn new(gauges: Gauges, meters: &Meters) -> Snapshot {
-        Snapshot { gauges, meters: meters.clone() }
+        Snapshot { hub: Some((gauges, meters.clone())), ..Snapshot::default() }
     }
 }
 

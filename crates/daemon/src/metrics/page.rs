@@ -1,7 +1,8 @@
 //! A snapshot as a page of the text that Prometheus reads. Names say the unit; what is counted ends in `_total`.
 
-use super::Snapshot;
+use super::{Meters, Snapshot, fleet};
 use jackfield_agents::{resident_bytes, tree_resident_bytes};
+use jackfield_core::Gauges;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -26,18 +27,30 @@ struct Tree {
 
 pub(super) fn write(snapshot: &Snapshot) -> String {
     let mut registry = Registry::with_prefix("jackfield");
-    gauges(&mut registry, snapshot);
-    counters(&mut registry, snapshot);
-    trees(&mut registry, snapshot);
-    let spawns = snapshot.meters.spawn_seconds.clone();
-    registry.register("agent_spawn_seconds", "From the wish for an agent to its process", spawns);
+    if let Some((it, meters)) = &snapshot.hub {
+        gauges(&mut registry, it);
+        counters(&mut registry, meters);
+        trees(&mut registry, it);
+        let spawns = meters.spawn_seconds.clone();
+        let help = "From the wish for an agent to its process";
+        registry.register("agent_spawn_seconds", help, spawns);
+    }
+    if let Some(it) = &snapshot.gateway {
+        fleet::gateway(&mut registry, it);
+    }
+    if let Some(it) = &snapshot.hosts {
+        fleet::hosts(&mut registry, it);
+    }
+    let ours: Gauge = Gauge::default();
+    // Without our children: each agent has a row of its own.
+    ours.set(i64::try_from(resident_bytes(std::process::id())).unwrap_or(i64::MAX));
+    registry.register("resident_bytes", "Memory of the daemon itself", ours);
     let mut page = String::new();
     encode(&mut page, &registry).expect("a string takes everything");
     page
 }
 
-fn gauges(registry: &mut Registry, snapshot: &Snapshot) {
-    let it = &snapshot.gauges;
+fn gauges(registry: &mut Registry, it: &Gauges) {
     let sessions = Family::<State, Gauge>::default();
     for (state, count) in &it.sessions {
         let state = State { state: (*state).to_owned() };
@@ -58,15 +71,10 @@ fn gauges(registry: &mut Registry, snapshot: &Snapshot) {
         ("lag_events", "Durable events that the slowest client has not heard", lag),
         ("unwritten_bytes", "Bytes on their way to clients", it.unwritten_bytes),
     ];
-    for (name, help, value) in rows {
-        let gauge: Gauge = Gauge::default();
-        gauge.set(number(value));
-        registry.register(name, help, gauge);
-    }
+    register_gauges(registry, rows);
 }
 
-fn counters(registry: &mut Registry, snapshot: &Snapshot) {
-    let it = &snapshot.meters;
+fn counters(registry: &mut Registry, it: &Meters) {
     let turns = Family::<Outcome, Counter>::default();
     for (how, count) in &it.turns {
         turns.get_or_create(&Outcome { how: (*how).to_owned() }).inc_by(*count);
@@ -80,6 +88,20 @@ fn counters(registry: &mut Registry, snapshot: &Snapshot) {
         ("fell_behind", "Times that a client could not keep up", it.fell_behind),
         ("append_retries", "Times that the journal could not append", it.append_retries),
     ];
+    register_counters(registry, rows);
+}
+
+type Row<T> = (&'static str, &'static str, T);
+
+pub(super) fn register_gauges(registry: &mut Registry, rows: impl IntoIterator<Item = Row<usize>>) {
+    for (name, help, value) in rows {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(number(value));
+        registry.register(name, help, gauge);
+    }
+}
+
+pub(super) fn register_counters(registry: &mut Registry, rows: impl IntoIterator<Item = Row<u64>>) {
     for (name, help, value) in rows {
         let counter: Counter = Counter::default();
         counter.inc_by(value);
@@ -88,22 +110,18 @@ fn counters(registry: &mut Registry, snapshot: &Snapshot) {
 }
 
 /// Shared pages count for each process: the sum of all trees is more than the machine has lost.
-fn trees(registry: &mut Registry, snapshot: &Snapshot) {
+fn trees(registry: &mut Registry, it: &Gauges) {
     let trees = Family::<Tree, Gauge>::default();
-    for process in &snapshot.gauges.processes {
+    for process in &it.processes {
         let session = process.sessions.join(",");
         let tree = Tree { agent: process.agent.to_string(), session };
         let bytes = i64::try_from(tree_resident_bytes(process.pid)).unwrap_or(i64::MAX);
         trees.get_or_create(&tree).inc_by(bytes);
     }
     registry.register("agent_resident_bytes", "Memory of an agent and all it started", trees);
-    let ours: Gauge = Gauge::default();
-    // Without our children: each agent has a row of its own.
-    ours.set(i64::try_from(resident_bytes(std::process::id())).unwrap_or(i64::MAX));
-    registry.register("resident_bytes", "Memory of the daemon itself", ours);
 }
 
-fn number(count: usize) -> i64 {
+pub(super) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

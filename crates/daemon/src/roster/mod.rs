@@ -113,6 +113,13 @@ impl Roster {
         all.collect()
     }
 
+    /// Those that could be started now. Nothing is started to know it.
+    pub(crate) fn startable(&self, ours: &[(String, String)]) -> Vec<String> {
+        let launches = self.launches().into_values();
+        let can = launches.filter(|it| self.start(it, ours.iter().cloned()).is_ok());
+        can.map(|it| it.name.to_string()).collect()
+    }
+
     /// How their processes are kept: as the settings say, else as their specs do.
     pub(crate) fn pools(&self) -> BTreeMap<Arc<str>, AgentPool> {
         let of_spec = |it: &Spec| {

@@ -5,7 +5,7 @@ use jackfield_e2e::{Home, Web, wait_for};
 use serde_json::json;
 
 /// The value of a metric, whatever its labels say beyond `mark`.
-fn value(page: &str, name: &str, mark: &str) -> Option<f64> {
+pub(crate) fn value(page: &str, name: &str, mark: &str) -> Option<f64> {
     let is_it = |line: &&str| {
         let rest = line.strip_prefix(name).unwrap_or_default();
         (rest.starts_with(' ') || rest.starts_with('{')) && rest.contains(mark)

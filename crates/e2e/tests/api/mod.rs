@@ -2,7 +2,7 @@
 
 mod cut_off;
 mod described;
-mod metrics;
+pub(crate) mod metrics;
 mod refused;
 mod runs;
 mod sessions;

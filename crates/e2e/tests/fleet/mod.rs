@@ -1,8 +1,10 @@
 //! Many daemons as one Jackfield: hosts and gateways on a cluster of three NATS servers.
 
 mod crowd;
+mod deploy;
 mod drain;
 mod loss;
+mod operate;
 mod partition;
 mod reach;
 mod servers;

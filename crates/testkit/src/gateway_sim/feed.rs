@@ -71,7 +71,7 @@ impl World {
                 self.locates.push((session, avoid));
             }
             GatewayOutput::List { token, .. } => self.lists.push(token),
-            GatewayOutput::Note(_) => {}
+            GatewayOutput::Note(_) | GatewayOutput::Deed(_) => {}
             GatewayOutput::Stopped => self.stopped = true,
         }
     }

@@ -11,4 +11,4 @@ mod monitor;
 mod server;
 
 pub use cluster::Cluster;
-pub use server::Server;
+pub use server::{Server, program};

@@ -198,7 +198,7 @@ impl Place {
 }
 
 /// Where `scripts/install-nats.sh` put it.
-fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
     let path = tools.join("nats/nats-server");
     assert!(path.exists(), "nats-server is missing: run scripts/install-nats.sh");

@@ -2,6 +2,7 @@
 
 use super::table;
 use crate::{
+    age::Age,
     app::Desk,
     env,
     hub::{Conn, Row, Until, Wait, sessions},
@@ -10,7 +11,7 @@ use crate::{
 };
 use clap::Args;
 use serde_json::json;
-use std::{collections::BTreeSet, io, str::FromStr};
+use std::{collections::BTreeSet, io};
 
 /// Remove sessions that nothing was said in for a long time
 ///
@@ -45,28 +46,6 @@ pub(super) struct Prune {
     /// How to print what goes; `quiet` prints ids
     #[arg(long, env = env::FORMAT, hide_env_values = true, value_enum, default_value_t)]
     format: Format,
-}
-
-/// A span of time in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Age(u64);
-
-impl FromStr for Age {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Age, String> {
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let seconds = match &text[digits..] {
-            "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            "d" => 86_400,
-            "w" => 604_800,
-            _ => return Err("give a number and a unit, as in `30d` or `12h`".into()),
-        };
-        let number = text[..digits].parse::<u64>().map_err(|error| error.to_string())?;
-        Ok(Age(number.saturating_mul(seconds * 1000)))
-    }
 }
 
 impl Prune {
@@ -143,18 +122,4 @@ fn confirm(desk: &Desk, number: usize) -> Result<(), Failure> {
     let read = io::stdin().read_line(&mut line);
     read.map_err(|source| Failure::local("cannot read the answer", source))?;
     if matches!(line.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_have_a_number_and_a_unit() {
-        assert_eq!("30d".parse(), Ok(Age(30 * 86_400_000)));
-        assert_eq!("0s".parse(), Ok(Age(0)));
-        for nonsense in ["", "d", "30", "3 d", "-1d", "1y"] {
-            assert!(nonsense.parse::<Age>().is_err(), "{nonsense}");
-        }
-    }
 }

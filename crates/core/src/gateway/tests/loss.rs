@@ -45,6 +45,29 @@ fn a_lost_leg_is_replaced_and_the_client_hears_on() {
 }
 
 #[test]
+fn a_fork_that_may_have_been_made_is_not_made_again() {
+    let mut scene = Scene::new();
+    let old = scene.open(A, "s-1");
+    let fork = request(&json!("f"), "session/fork", &json!({ "sessionId": "s-1", "cwd": "/" }));
+    scene.ask(A, &fork);
+    scene.lose(old);
+    assert_eq!(scene.code(), "host_lost");
+    scene.locate("s-1", "y");
+    let (_, new, _) = scene.last_said();
+    assert_eq!(methods(&scene, new), ["_jackfield/attach"]);
+
+    // One that was refused by a host that has no such session was not made.
+    let (_, _, asked) = scene.ask(A, &fork);
+    let fault = Fault::SessionNotFound { session: "s-1".into() };
+    let refused = Frame::error_for(&asked["id"].to_string(), &fault);
+    scene.feed(GatewayInput::LegSpoke { leg: new, frame: refused });
+    scene.pass(1_000);
+    scene.locate("s-1", "x");
+    let (_, newest, _) = scene.last_said();
+    assert_eq!(methods(&scene, newest).last().unwrap(), "session/fork");
+}
+
+#[test]
 fn a_session_that_moves_is_followed_and_late_words_of_its_old_host_are_nobodys() {
     let mut scene = Scene::new();
     let x = scene.open(A, "s-1");

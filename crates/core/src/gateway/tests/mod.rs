@@ -1,6 +1,8 @@
 //! The gateway as a value, one situation each: where frames go. `loss` has what happens when a host
-//! is lost or lets go, `merge` what every host is asked, `flow` who waits for whom.
+//! is lost or lets go, `merge` what every host is asked, `flow` who waits for whom, `deeds` what is told of
+//! clients.
 
+mod deeds;
 mod flow;
 mod loss;
 mod merge;
@@ -32,6 +34,7 @@ struct Scene {
     said: Vec<(LegId, Value)>,
     legs: BTreeMap<LegId, HostName>,
     located: Vec<(String, Option<HostName>)>,
+    deeds: Vec<Deed>,
     others: Vec<GatewayOutput>,
 }
 
@@ -48,6 +51,7 @@ impl Scene {
             said: vec![],
             legs: BTreeMap::new(),
             located: vec![],
+            deeds: vec![],
             others: vec![],
         };
         for conn in [A, B] {
@@ -73,6 +77,7 @@ impl Scene {
                 GatewayOutput::Locate { session, avoid } => {
                     self.located.push((session.to_string(), avoid));
                 }
+                GatewayOutput::Deed(deed) => self.deeds.push(deed),
                 GatewayOutput::Note(_) => {}
                 other => self.others.push(other),
             }

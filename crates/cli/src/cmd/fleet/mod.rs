@@ -1,4 +1,7 @@
-//! `jackfield fleet`: the hosts of a fleet, for whoever runs it.
+//! `jackfield fleet`: a fleet, for whoever runs it. `status.rs` is how it is, `audit.rs` what was done.
+
+mod audit;
+mod status;
 
 use crate::{
     app::Desk,
@@ -8,12 +11,13 @@ use crate::{
     out::{Cell, DIM, Format, NAME, Table, count, document},
     report::Failure,
 };
+use audit::Audit;
 use clap::{Args, Subcommand};
 use jackfield_fleet::Entry;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Look at a fleet: its servers, its hosts, its sessions
+/// Look at a fleet: its servers, its hosts, its sessions, and who did what
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield fleet status --fleet nats://10.0.0.1:4222
@@ -41,6 +45,7 @@ enum Command {
   $ jackfield fleet sessions
   $ jackfield fleet sessions --format json | jq '.hosts | map_values(length)'")]
     Sessions(Sessions),
+    Audit(Audit),
 }
 
 #[derive(Debug, Args)]
@@ -66,43 +71,12 @@ impl Fleet {
             Command::Status(look) => look.status(desk),
             Command::Hosts(look) => look.hosts(desk),
             Command::Sessions(it) => it.run(desk),
+            Command::Audit(it) => it.run(desk),
         }
     }
 }
 
 impl Look {
-    fn status(self, desk: &Desk) -> Result<(), Failure> {
-        let format = self.format;
-        let (server, hosts) = self.at.with(async |link, directory| {
-            Ok((link.server(), directory.hosts().borrow().clone()))
-        })?;
-        let sum = |each: fn(&Entry) -> u32| hosts.iter().map(each).sum::<u32>();
-        let draining = hosts.iter().filter(|it| it.draining).count();
-        let (sessions, live) = (sum(|it| it.sessions), sum(|it| it.live));
-        match format {
-            Format::Json => {
-                let status = json!({
-                    "server": { "name": server.name, "version": server.version },
-                    "hosts": hosts.len(), "draining": draining,
-                    "sessions": sessions, "agents": live,
-                });
-                document(&desk.out, &status)
-            }
-            Format::Quiet => desk.out.line(&hosts.len().to_string()),
-            Format::Text => {
-                desk.out.line(&format!("NATS {} answers as `{}`", server.version, server.name))?;
-                let hosts = count(hosts.len(), "host");
-                let leaving =
-                    if draining == 0 { String::new() } else { format!(", {draining} draining") };
-                desk.out.line(&format!(
-                    "{hosts}{leaving}; {} open, {} running",
-                    count(sessions as usize, "session"),
-                    count(live as usize, "agent"),
-                ))
-            }
-        }
-    }
-
     fn hosts(self, desk: &Desk) -> Result<(), Failure> {
         let format = self.format;
         let hosts = self.at.with(async |_, directory| Ok(directory.hosts().borrow().clone()))?;

@@ -1,0 +1,71 @@
+//! `jackfield fleet status`: whether the servers are well, and how much there is to do.
+
+use super::Look;
+use crate::{
+    app::Desk,
+    out::{Format, count, document},
+    report::Failure,
+};
+use jackfield_fleet::{Entry, Health};
+use serde_json::json;
+use std::fmt::Write as _;
+
+impl Look {
+    pub(super) fn status(self, desk: &Desk) -> Result<(), Failure> {
+        let format = self.format;
+        let (server, health, hosts) = self.at.with(async |link, directory| {
+            let health = link.health().await;
+            let health = health.map_err(|it| Failure::local("the servers cannot be asked", it))?;
+            Ok((link.server(), health, directory.hosts().borrow().clone()))
+        })?;
+        let sum = |each: fn(&Entry) -> u32| hosts.iter().map(each).sum::<u32>();
+        let draining = hosts.iter().filter(|it| it.draining).count();
+        let (sessions, live) = (sum(|it| it.sessions), sum(|it| it.live));
+        match format {
+            Format::Json => {
+                let status = json!({
+                    "server": { "name": server.name, "version": server.version },
+                    "healthy": health.is_good(), "cell": health,
+                    "hosts": hosts.len(), "draining": draining,
+                    "sessions": sessions, "agents": live,
+                });
+                document(&desk.out, &status)
+            }
+            Format::Quiet => desk.out.line(&hosts.len().to_string()),
+            Format::Text => {
+                desk.out.line(&format!("NATS {} answers as `{}`", server.version, server.name))?;
+                for line in servers(&health) {
+                    desk.out.line(&line)?;
+                }
+                let hosts = count(hosts.len(), "host");
+                let leaving =
+                    if draining == 0 { String::new() } else { format!(", {draining} draining") };
+                desk.out.line(&format!(
+                    "{hosts}{leaving}; {} open, {} running",
+                    count(sessions as usize, "session"),
+                    count(live as usize, "agent"),
+                ))
+            }
+        }
+    }
+}
+
+/// How the servers are, a line each.
+fn servers(health: &Health) -> Vec<String> {
+    let streams = count(health.streams, "stream");
+    let size = health.bytes.div_ceil(1 << 20);
+    let mut lines = vec![format!("{streams} with {} messages, {size} MiB", health.messages)];
+    for (name, it) in &health.servers {
+        let mut line = format!("  {name} leads {}", it.leads);
+        let troubles = [(it.offline, "is away for"), (it.behind, "is behind in")];
+        for (number, trouble) in troubles.into_iter().filter(|(number, _)| 0 < *number) {
+            write!(line, ", {trouble} {number}").expect("a string takes everything");
+        }
+        lines.push(line);
+    }
+    if !health.leaderless.is_empty() {
+        let nobody = health.leaderless.join(", ");
+        lines.push(format!("  nobody leads {nobody}: their sessions pause until somebody does"));
+    }
+    lines
+}

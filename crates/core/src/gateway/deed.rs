@@ -1,0 +1,92 @@
+//! What clients do that somebody may want to know of later: who changed, opened, read or ended what.
+
+use super::{Gateway, GatewayOutput, client::Client, opening::Opening};
+use crate::{ConnId, SessionId};
+use jackfield_wire::Frame;
+use serde_json::Value;
+
+/// Something that a client did, or was refused. What was said is in the log of the session, not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    pub conn: ConnId,
+    /// What the client calls itself.
+    pub client: Option<String>,
+    pub method: String,
+    pub session: Option<SessionId>,
+    /// What it chose, where it was asked.
+    pub answer: Option<String>,
+    /// The error it got.
+    pub refused: Option<String>,
+}
+
+/// What is no deed: to say hello, and to look at lists.
+const LOOKING: [&str; 7] = [
+    "initialize",
+    "_jackfield/connect",
+    "session/list",
+    "session/status",
+    "_jackfield/sessions",
+    "_jackfield/asks",
+    "_jackfield/status",
+];
+
+impl Gateway {
+    /// A request is answered.
+    pub(super) fn on_done(&mut self, conn: ConnId, request: &Frame, answer: &Frame) {
+        let method = request.method().expect("a request has a method");
+        if LOOKING.contains(&&*method) {
+            return;
+        }
+        let opened = || {
+            let result: Value = serde_json::from_str(answer.result()?).ok()?;
+            Some(SessionId::from(result["sessionId"].as_str()?))
+        };
+        let named = request.session_id().map(|it| SessionId::from(&*it));
+        let deed = Deed {
+            conn,
+            client: self.clients.get(&conn).and_then(called),
+            method: method.into_owned(),
+            session: opened().or(named),
+            answer: None,
+            refused: answer.error().map(refusal),
+        };
+        self.outputs.push_back(GatewayOutput::Deed(deed));
+    }
+
+    /// A client has answered what an agent asked of whoever is there.
+    pub(super) fn on_chosen(
+        &mut self,
+        conn: ConnId,
+        method: &str,
+        session: Option<SessionId>,
+        answer: &Frame,
+    ) {
+        let chosen = answer.result().and_then(|it| serde_json::from_str::<Value>(it).ok());
+        let chosen = chosen.and_then(|it| {
+            let option = it.pointer("/outcome/optionId").or_else(|| it.pointer("/outcome/outcome"));
+            option.or_else(|| it.get("action"))?.as_str().map(str::to_owned)
+        });
+        let deed = Deed {
+            conn,
+            client: self.clients.get(&conn).and_then(called),
+            method: method.to_owned(),
+            session,
+            answer: chosen,
+            refused: answer.error().map(refusal),
+        };
+        self.outputs.push_back(GatewayOutput::Deed(deed));
+    }
+}
+
+fn called(client: &Client) -> Option<String> {
+    let hello = client.opening.frames[Opening::HELLO].as_ref()?;
+    let params: Value = serde_json::from_str(hello.params()?).ok()?;
+    params.pointer("/clientInfo/name")?.as_str().map(str::to_owned)
+}
+
+/// Our name for an error, or its number.
+fn refusal(error: &str) -> String {
+    let error: Value = serde_json::from_str(error).unwrap_or_default();
+    let ours = error.pointer("/data/jackfield/code").and_then(Value::as_str);
+    ours.map_or_else(|| error["code"].to_string(), str::to_owned)
+}

@@ -1,0 +1,101 @@
+//! The rows of a page that are about a gateway, and about the fleet as this daemon sees it.
+
+use super::page::{number, register_counters, register_gauges};
+use jackfield_core::gateway::Gauges;
+use jackfield_fleet::Entry;
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Host {
+    host: String,
+}
+
+pub(super) fn gateway(registry: &mut Registry, it: &Gauges) {
+    let counted = &it.counters;
+    let gauges = [
+        ("gateway_clients", "Clients of this gateway", it.clients),
+        ("gateway_legs", "Connections to hosts, one for each client that needs it", it.legs),
+        ("gateway_sessions", "Sessions in use, counted for each client", it.sessions),
+        ("gateway_pending", "Requests without an answer", it.pending),
+        ("gateway_searches", "Sessions whose owner is looked for", it.searches),
+        ("gateway_kept_bytes", "Requests that are kept, to be sent again", it.kept_bytes),
+        ("gateway_unwritten_bytes", "Bytes on their way to clients and hosts", it.unwritten_bytes),
+    ];
+    register_gauges(registry, gauges);
+    let counters = [
+        ("gateway_messages_in", "Messages that were taken", counted.messages_in),
+        ("gateway_messages_out", "Messages that were passed on", counted.messages_out),
+        ("gateway_bytes_in", "Bytes of messages that were taken", counted.bytes_in),
+        ("gateway_bytes_out", "Bytes of messages that were passed on", counted.bytes_out),
+        ("gateway_clients_opened", "Clients that came", counted.clients_opened),
+        ("gateway_clients_closed", "Clients that went", counted.clients_closed),
+        ("gateway_legs_opened", "Connections to hosts that were made", counted.legs_opened),
+        ("gateway_legs_lost", "Of these, those that ended while in use", counted.legs_lost),
+        ("gateway_moves", "Sessions of clients that were taken to another owner", counted.moves),
+        ("gateway_resent", "Requests that were sent again after a loss", counted.resent),
+        ("gateway_refused", "Messages that were answered with an error here", counted.refused),
+        ("gateway_repeated", "Messages of hosts that the client had heard", counted.repeated),
+        ("gateway_stray", "Messages of hosts that nobody waits for", counted.stray),
+    ];
+    register_counters(registry, counters);
+}
+
+/// Every member has these: a page that is missing does not hide a host.
+pub(super) fn hosts(registry: &mut Registry, hosts: &[Entry]) {
+    let [sessions, agents, draining] = std::array::from_fn(|_| Family::<Host, Gauge>::default());
+    for it in hosts {
+        let host = Host { host: it.host.name.to_string() };
+        sessions.get_or_create(&host).set(it.sessions.into());
+        agents.get_or_create(&host).set(it.live.into());
+        draining.get_or_create(&host).set(it.draining.into());
+    }
+    let count: Gauge = Gauge::default();
+    count.set(number(hosts.len()));
+    registry.register("fleet_hosts", "Hosts that live", count);
+    registry.register("fleet_sessions", "Sessions that a host owns and has open", sessions);
+    registry.register("fleet_agents", "Agents that run on a host", agents);
+    registry.register("fleet_draining", "1 for a host that takes nothing new", draining);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Snapshot, page};
+    use jackfield_core::gateway::{Counters, Gauges};
+    use jackfield_fleet::{Entry, HostName};
+    use std::{collections::BTreeMap, sync::Arc};
+
+    #[test]
+    fn a_gateway_without_agents_has_a_page_of_its_own_and_of_the_fleet() {
+        let counters = Counters { resent: 4, ..Counters::default() };
+        let gateway = Some(Gauges { clients: 3, counters, ..Gauges::default() });
+        let entry = Entry {
+            host: HostName { name: "one".into(), incarnation: "a".into() },
+            version: String::new(),
+            labels: BTreeMap::new(),
+            agents: Vec::new(),
+            free: None,
+            sessions: 7,
+            live: 2,
+            draining: true,
+            gone: false,
+        };
+        let hosts = Some(Arc::new(vec![entry]));
+        let page = page::write(&Snapshot { hub: None, gateway, hosts });
+        let lines = [
+            "jackfield_gateway_clients 3",
+            "jackfield_gateway_resent_total 4",
+            "jackfield_fleet_hosts 1",
+            "jackfield_fleet_sessions{host=\"one\"} 7",
+            "jackfield_fleet_agents{host=\"one\"} 2",
+            "jackfield_fleet_draining{host=\"one\"} 1",
+        ];
+        for line in lines {
+            assert!(page.lines().any(|it| it == line), "no `{line}` in\n{page}");
+        }
+        assert!(!page.contains("jackfield_sessions"), "there is no hub here\n{page}");
+    }
+}

@@ -1,0 +1,41 @@
+//! The files in `deploy/` are what people copy: they must be right.
+
+use jackfield_e2e::{Home, home::finish};
+use jackfield_testkit::nats::program;
+use std::{fs, path::PathBuf, process::Command, time::Duration};
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn deploy(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name)
+}
+
+#[test]
+fn the_configuration_of_a_server_is_taken_by_it() {
+    let mut check = Command::new(program());
+    check.arg("-t").arg("-c").arg(deploy("nats.conf")).env_clear();
+    let checked = finish(check, SOON);
+    assert!(checked.status.success(), "{checked:?}");
+}
+
+/// What a unit starts is understood by the command, flag by flag.
+#[test]
+fn the_units_start_what_there_is() {
+    let home = Home::new();
+    let mut lines = 0;
+    for unit in ["jackfield-host.service", "jackfield-gateway.service"] {
+        let text = fs::read_to_string(deploy(unit)).unwrap();
+        let starts = text.lines().filter_map(|it| {
+            let (key, command) = it.split_once('=')?;
+            let args = command.strip_prefix("/usr/local/bin/jackfield ")?;
+            key.starts_with("Exec").then_some(args)
+        });
+        for args in starts {
+            let args: Vec<&str> = args.split(' ').chain(["--help"]).collect();
+            let told = home.run(&args, SOON);
+            assert!(told.status.success(), "{unit}: {args:?}: {told:?}");
+            lines += 1;
+        }
+    }
+    assert_eq!(lines, 3);
+}
