@@ -30,7 +30,10 @@ const USAGE: &str = "usage: cargo xtask <chore>
                   a day of the bus in minutes: nothing lost, nothing said twice, nothing grows (600)
   bench [--bus] [--hub] [--adapter] [--agent] [--peer PATH]
                   measure a direct pipe and the same through Jackfield: all, or these parts; another
-                  program that takes the flags of `jackfield bus` is measured beside it";
+                  program that takes the flags of `jackfield bus` is measured beside it
+  bench --fleet [--quick] [--only TABLE]... [--before PATH]
+                  measure a fleet on three NATS servers: throughput, latency, memory, sleepers, and
+                  alone, the program without a fleet beside an older one (30 minutes)";
 
 fn main() -> ExitCode {
     // Chores name files from the root of the checkout, wherever they were called.
@@ -47,6 +50,8 @@ fn main() -> ExitCode {
         ["load", rest @ ..] => load::run(rest).map_or_else(usage, report),
         ["soak", rest @ ..] => soak::run(rest).map_or_else(usage, report),
         ["bench", rest @ ..] => bench::run(rest).map_or_else(usage, report),
+        // What the bench has the release build of this program do.
+        ["fleet-bench", rest @ ..] => bench::measure_fleet(rest).map_or_else(usage, report),
         // What the bench adapts.
         ["foreign", ..] => report(bench::foreign::speak()),
         ["fuzz"] => fuzz::run(15),

@@ -8,6 +8,11 @@ pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times[(times.len() - 1) * percent / 100]
 }
 
+pub(crate) fn middle(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 pub(crate) fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
@@ -48,4 +53,10 @@ pub(crate) fn memory_mb(pid: u32, field: &'static str) -> Result<f64> {
     let line = status.lines().find_map(|it| it.strip_prefix(field)).context(field)?;
     let kb: f64 = line.split_whitespace().next().context(field)?.parse()?;
     Ok(kb / 1024.0)
+}
+
+/// Counts are far below what a float is exact for.
+#[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+pub(crate) fn number(count: u64) -> f64 {
+    count as f64
 }

@@ -21,25 +21,35 @@ impl Talk {
         Ok(self.writer.write_all(line.as_bytes())?)
     }
 
-    /// Asks, and returns the answer's line and how many other lines came before it.
-    pub(crate) fn ask(&mut self, method: &str, params: &str) -> Result<(String, u64)> {
+    /// Asks, and does not wait; returns the number of the request.
+    pub(crate) fn send(&mut self, method: &str, params: &str) -> Result<u64> {
         self.next_id += 1;
         let id = self.next_id;
         let line = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"
         );
         self.writer.write_all(line.as_bytes())?;
+        Ok(id)
+    }
+
+    /// The next line that comes, with its line feed.
+    pub(crate) fn line(&mut self) -> Result<&[u8]> {
+        self.line.clear();
+        if self.reader.read_until(b'\n', &mut self.line)? == 0 {
+            bail!("the other side closed");
+        }
+        Ok(&self.line)
+    }
+
+    /// Asks, and returns the answer's line and how many other lines came before it.
+    pub(crate) fn ask(&mut self, method: &str, params: &str) -> Result<(String, u64)> {
+        let id = self.send(method, params)?;
         let mark = format!("\"id\":{id},");
         let mut others = 0;
         loop {
-            self.line.clear();
-            if self.reader.read_until(b'\n', &mut self.line)? == 0 {
-                bail!("the other side closed while `{method}` waited");
-            }
-            // Answers of both sides put the id before the result; updates have none.
-            let start = &self.line[..self.line.len().min(64)];
-            if memchr::memmem::find(start, mark.as_bytes()).is_some() {
-                return Ok((String::from_utf8(self.line.clone())?, others));
+            let line = self.line().with_context(|| format!("`{method}` has no answer"))?;
+            if memchr::memmem::find(start(line), mark.as_bytes()).is_some() {
+                return Ok((String::from_utf8(line.to_vec())?, others));
             }
             others += 1;
         }
@@ -61,14 +71,21 @@ impl Talk {
 
     /// One turn; returns how many updates it had.
     pub(crate) fn prompt(&mut self, session: &str, text: &str) -> Result<u64> {
-        let params = serde_json::json!({
-            "sessionId": session,
-            "prompt": [{ "type": "text", "text": text }],
-        });
-        let (answer, updates) = self.ask("session/prompt", &params.to_string())?;
+        let (answer, updates) = self.ask("session/prompt", &prompt(session, text))?;
         if !answer.contains("stopReason") {
             bail!("the prompt failed: {answer}");
         }
         Ok(updates)
     }
+}
+
+/// The params of a prompt.
+pub(crate) fn prompt(session: &str, text: &str) -> String {
+    let prompt = [serde_json::json!({ "type": "text", "text": text })];
+    serde_json::json!({ "sessionId": session, "prompt": prompt }).to_string()
+}
+
+/// Where the id of an answer stands: both sides put it before the result. Updates have none.
+pub(crate) fn start(line: &[u8]) -> &[u8] {
+    &line[..line.len().min(64)]
 }

@@ -12,6 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// How long nothing may come from a daemon before the bench gives up.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Direct,
@@ -98,12 +101,18 @@ impl Bench {
     /// Starts the daemon and waits for its socket; returns how long that took.
     pub(crate) fn start(&mut self) -> Result<Duration> {
         self.port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let listen = format!("tcp://127.0.0.1:{}", self.port);
+        self.serve(&["--listen", &listen])
+    }
+
+    /// The same with these arguments.
+    pub(crate) fn serve(&mut self, arguments: &[&str]) -> Result<Duration> {
         let begin = Instant::now();
         let mut command = self.command();
-        command.args(["serve", "--listen", &format!("tcp://127.0.0.1:{}", self.port)]);
+        command.arg("serve").args(arguments);
         self.daemon = Some(command.stdout(Stdio::null()).spawn()?);
         while UnixStream::connect(self.socket()).is_err() {
-            if Duration::from_secs(10) < begin.elapsed() {
+            if PATIENCE < begin.elapsed() {
                 bail!("the daemon did not come up");
             }
             std::thread::sleep(Duration::from_micros(200));
@@ -121,6 +130,7 @@ impl Bench {
             Way::Stdio => Bench::child(self.command().arg("acp").arg("--").arg(&self.agent)),
             Way::Unix => {
                 let stream = UnixStream::connect(self.socket())?;
+                stream.set_read_timeout(Some(PATIENCE))?;
                 let reader = stream.try_clone()?;
                 self.dialed(Box::new(reader), Box::new(stream), None)
             }
@@ -137,6 +147,7 @@ impl Bench {
     /// A connection of a client that names no agent: the hub itself answers.
     pub(crate) fn hub_only(&self) -> Result<Talk> {
         let stream = UnixStream::connect(self.socket())?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Talk::new(Box::new(stream.try_clone()?), Box::new(stream)))
     }
 

@@ -1,0 +1,73 @@
+//! Whose processor time it was.
+
+use crate::bench::figures::cpu_us;
+use anyhow::{Context as _, Result};
+use std::{fs, ops::Sub};
+
+/// Microseconds of processor time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Usage {
+    /// All three of them.
+    pub(crate) servers: f64,
+    pub(crate) host: f64,
+    pub(crate) gateway: f64,
+    /// The client, or whoever publishes.
+    pub(crate) ours: f64,
+    /// Everybody, the agents and the kernel for itself among them. Counted in ticks.
+    pub(crate) machine: f64,
+}
+
+impl Usage {
+    pub(crate) fn now(
+        servers: impl Iterator<Item = u32>,
+        host: u32,
+        gateway: u32,
+    ) -> Result<Usage> {
+        let servers = servers.map(cpu_us).sum::<Result<f64>>()?;
+        let (host, gateway, ours) = (cpu_us(host)?, cpu_us(gateway)?, cpu_us(std::process::id())?);
+        Ok(Usage { servers, host, gateway, ours, machine: machine()? })
+    }
+
+    /// For each of so many.
+    pub(crate) fn per(self, count: f64) -> Usage {
+        Usage {
+            servers: self.servers / count,
+            host: self.host / count,
+            gateway: self.gateway / count,
+            ours: self.ours / count,
+            machine: self.machine / count,
+        }
+    }
+}
+
+impl Sub for Usage {
+    type Output = Usage;
+
+    fn sub(self, before: Usage) -> Usage {
+        Usage {
+            servers: self.servers - before.servers,
+            host: self.host - before.host,
+            gateway: self.gateway - before.gateway,
+            ours: self.ours - before.ours,
+            machine: self.machine - before.machine,
+        }
+    }
+}
+
+/// What all processors together were busy for.
+fn machine() -> Result<f64> {
+    /// Waiting for work, or for a disk.
+    const IDLE: [usize; 2] = [3, 4];
+    /// What guests use is counted as a user's, too.
+    const KINDS: usize = 8;
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().next().and_then(|it| it.strip_prefix("cpu ")).context("/proc/stat")?;
+    let mut ticks = 0.0;
+    for (kind, text) in line.split_whitespace().take(KINDS).enumerate() {
+        if !IDLE.contains(&kind) {
+            ticks += text.parse::<f64>()?;
+        }
+    }
+    let per_second = u32::try_from(rustix::param::clock_ticks_per_second())?;
+    Ok(ticks * 1e6 / f64::from(per_second))
+}
