@@ -31,7 +31,7 @@ bench *arguments:
     cargo xtask bench {{ arguments }}
 
 # exactly what CI runs, with the time of each step
-ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "install-nats") (_step "build-clients") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 6") (_step "docs")
+ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "install-nats") (_step "install-s3") (_step "build-clients") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 6") (_step "docs")
     @echo "== times"; cat target/ci-times
 
 # format the code
@@ -110,6 +110,10 @@ install-agents:
 # install the pinned NATS server that the tests of the fleet start
 install-nats:
     scripts/install-nats.sh
+
+# install the pinned S3 server that the tests of the archive start
+install-s3:
+    scripts/install-s3.sh
 
 _ci-start:
     @mkdir -p target && : > target/ci-times

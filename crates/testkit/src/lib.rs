@@ -1,5 +1,5 @@
 //! Ways to drive the hub without the real world: a seeded simulator, Markdown scenarios, and programs
-//! that play the agent or the model; and a piece of the real world, NATS servers that may be hurt.
+//! that play the agent or the model; and pieces of the real world, NATS servers that may be hurt and S3.
 
 pub mod bench_worker;
 pub mod bus_sim;
@@ -12,6 +12,7 @@ pub mod line_client;
 mod loopback;
 pub mod nats;
 pub mod netns;
+pub mod s3;
 pub mod scripted_model;
 pub mod sim;
 pub mod spec;

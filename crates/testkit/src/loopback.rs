@@ -1,11 +1,11 @@
-//! A listener on 127.0.0.1 for the servers that tests talk to.
+//! A listener on 127.0.0.1 for the servers that tests talk to, and addresses for those that are programs.
 
 use std::{
     io,
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread::{self, JoinHandle},
 };
@@ -72,4 +72,13 @@ fn accept(
     for thread in threads {
         let _ = thread.join();
     }
+}
+
+/// An address of loopback that is ours alone, so that nobody takes the port of a server that is down.
+/// It is made of our pid, which has 22 bits, and a number.
+pub(crate) fn own_loopback() -> Ipv4Addr {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed) % 4;
+    let below = (std::process::id() << 2 | number) & 0x00FF_FFFF;
+    Ipv4Addr::from_bits(Ipv4Addr::new(127, 0, 0, 0).to_bits() | below)
 }

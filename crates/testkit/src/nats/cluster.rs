@@ -4,14 +4,9 @@ use super::{
     disk::Disk,
     server::{BOUND, Place, Server},
 };
-use crate::{netns::Network, sweeper::Sweeper, wait::wait_for};
+use crate::{loopback::own_loopback, netns::Network, sweeper::Sweeper, wait::wait_for};
 use rustix::process::Signal;
-use std::{
-    net::Ipv4Addr,
-    path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
-    thread,
-};
+use std::{path::PathBuf, thread};
 
 /// Ends what is left of the servers, whose command line names a file that only this cluster has, and
 /// removes their files and disks. A server that is just being born finds its configuration gone.
@@ -200,15 +195,6 @@ impl Drop for Cluster {
             server.kill_9();
         }
     }
-}
-
-/// An address of loopback that is ours alone, so that nobody takes the port of a server that is down.
-/// It is made of our pid, which has 22 bits, and a number.
-fn own_loopback() -> Ipv4Addr {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed) % 4;
-    let below = (std::process::id() << 2 | number) & 0x00FF_FFFF;
-    Ipv4Addr::from_bits(Ipv4Addr::new(127, 0, 0, 0).to_bits() | below)
 }
 
 /// The sweeper removes it.
