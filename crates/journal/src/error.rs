@@ -23,6 +23,14 @@ pub enum OpenError {
         source: Cause,
     },
 
+    /// It is not written as it should be, or the directory cannot be used.
+    #[error("failed to open the archive `{url}`")]
+    Archive {
+        url: String,
+        #[source]
+        source: Cause,
+    },
+
     /// Some other file lies where the journal should be. It is left as it is.
     #[error(
         "`{path}` is not a jackfield journal: move it aside or choose another path",
@@ -165,6 +173,11 @@ pub enum Damage {
     Missing,
     #[error("the large event it refers to is missing or altered")]
     Blob,
+    /// It is not in the log any more, and there is no archive to look in.
+    #[error("it is in an archive: start with `--archive`, as the hosts that wrote it did")]
+    Archived,
+    #[error("the segment of the archive that has it is altered")]
+    Segment,
 }
 
 /// Housekeeping failed; nothing is lost, it is tried again later.
@@ -173,4 +186,20 @@ pub enum Damage {
 pub struct UpkeepError {
     #[source]
     pub source: Cause,
+}
+
+/// Looking after the logs of a cell failed. Nothing is lost; the logs grow until it succeeds.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CareError {
+    #[error("what is cold stays in the log, because the archive does not answer as it should")]
+    Archive {
+        #[source]
+        source: Cause,
+    },
+
+    #[error("failed to look after the logs")]
+    Log {
+        #[source]
+        source: Cause,
+    },
 }

@@ -3,7 +3,7 @@
 use crate::{
     error::{AppendError, OpenError, ReadError, UpkeepError},
     memory::Memory,
-    nats::{Address, Nats, Owners},
+    nats::{Address, Curator, Nats, Owners},
     record::{Append, Event},
     sqlite::Sqlite,
 };
@@ -82,6 +82,11 @@ impl Journal {
     /// What can be asked where many hosts share a journal; nothing where it is one's own.
     pub fn owners(&self) -> Option<Owners> {
         self.as_nats().cloned().map(Owners::new)
+    }
+
+    /// Who looks after a journal that many hosts share; nothing where it is one's own.
+    pub fn curator(&self) -> Option<Curator> {
+        self.as_nats().cloned().map(Curator::new)
     }
 
     /// Makes the caller the only writer of the stream, which is created if it does not exist.

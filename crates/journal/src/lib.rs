@@ -6,7 +6,8 @@
 //!
 //! Reading order: [`Append`] and [`Event`] (`record.rs`, the shapes and the checksum), [`Journal`]
 //! (`journal.rs`, what every backend promises), `memory.rs` (the promise in its plainest form),
-//! `sqlite/` (schema, write, claim, tail, read, upkeep), `nats/` (for many hosts), [`Port`] (`port/`, the threads),
+//! `sqlite/` (schema, write, claim, tail, read, upkeep), `nats/` (for many hosts), `archive/` (where events of
+//! many hosts go that are cold), [`Port`] (`port/`, the threads),
 //! `contract/` (one test suite for every backend).
 //!
 //! **Invariant:** the events of a stream are numbered 1, 2, 3, …; a gap is never written and never
@@ -24,6 +25,7 @@
 //! **Invariant:** nobody who uses this crate needs an async runtime, and there is nothing of ACP here. The
 //! connection to NATS has a runtime to itself, on a thread of its own.
 
+mod archive;
 mod error;
 mod journal;
 mod memory;
@@ -36,10 +38,13 @@ mod sqlite;
 mod contract;
 
 pub use error::{
-    AppendError, Cause, CopyError, Damage, Invalid, OpenError, ReadError, UpkeepError,
+    AppendError, CareError, Cause, CopyError, Damage, Invalid, OpenError, ReadError, UpkeepError,
 };
 pub use journal::{Claim, Durability, Journal, Stream};
-pub use nats::{Address, AdoptError, Adopted, Cell, Owners, Page};
+pub use nats::{
+    Address, AdoptError, Adopted, ArchiveGauges, Cell, Curator, Expired, Fellows, Moved, Owners,
+    Page, Retention,
+};
 pub use port::{Done, Port, Translate};
 pub use record::{
     APPEND_BYTES_MAX, Append, Event, NAME_BYTES_MAX, RECORD_BYTES_MAX, SEQ_MAX, STREAMS_MAX,

@@ -2,12 +2,14 @@
 //!
 //! A new backend is a new [`World`] and one line in `suite!`.
 
+mod handle;
 mod model;
 mod reading;
 mod writing;
 
 use crate::{Address, Append, Cell, Durability, Event, Journal};
 use bytes::Bytes;
+use handle::Handle;
 use jackfield_testkit::nats::Cluster;
 use std::sync::{
     Arc,
@@ -17,15 +19,15 @@ use tempfile::TempDir;
 
 /// A journal of some kind, empty at first, and what it stands on.
 pub(super) struct World {
-    journal: Journal,
+    journal: Handle,
     ground: Ground,
 }
 
 enum Ground {
     Memory,
     Sqlite(TempDir),
-    /// Few shards, so that streams share them.
-    Nats(Arc<Cluster>, Cell),
+    /// Few shards, so that streams share them. With an archive, all that can be is in it at once.
+    Nats(Arc<Cluster>, Cell, Option<Arc<TempDir>>),
 }
 
 impl World {
@@ -42,11 +44,12 @@ impl World {
     }
 
     /// An empty cell: clusters take their time to start, so tests share one.
-    fn nats(cluster: &Arc<Cluster>) -> World {
+    fn nats(cluster: &Arc<Cluster>, is_archived: bool) -> World {
         static CELLS: AtomicU64 = AtomicU64::new(0);
         let name = format!("cell{}", CELLS.fetch_add(1, Ordering::Relaxed));
         let cell = Cell { name, shards: 2, replicas: cluster.servers().len() };
-        World::on(Ground::Nats(cluster.clone(), cell))
+        let archive = is_archived.then(|| Arc::new(tempfile::tempdir().unwrap()));
+        World::on(Ground::Nats(cluster.clone(), cell, archive))
     }
 
     /// Another one of the same kind, empty.
@@ -54,20 +57,20 @@ impl World {
         match &self.ground {
             Ground::Memory => World::memory(),
             Ground::Sqlite(_) => World::sqlite(),
-            Ground::Nats(cluster, _) => World::nats(cluster),
+            Ground::Nats(cluster, _, archive) => World::nats(cluster, archive.is_some()),
         }
     }
 
     /// The same journal as another process would find it; the same value if it lives in memory.
     fn reopen(&mut self) {
         if !matches!(self.ground, Ground::Memory) {
-            self.journal = Journal::memory();
+            self.journal = Ground::Memory.open();
             self.journal = self.ground.open();
         }
     }
 
     /// A second handle on the same journal, with no memory of what the first one did.
-    fn other_handle(&self) -> Journal {
+    fn other_handle(&self) -> Handle {
         match &self.ground {
             Ground::Memory => self.journal.clone(),
             ground => ground.open(),
@@ -91,16 +94,21 @@ impl World {
 }
 
 impl Ground {
-    fn open(&self) -> Journal {
+    fn open(&self) -> Handle {
         match self {
-            Ground::Memory => Journal::memory(),
+            Ground::Memory => Handle::new(Journal::memory()),
             Ground::Sqlite(dir) => {
-                Journal::open(&dir.path().join("journal.db"), Durability::Process).unwrap()
+                let path = dir.path().join("journal.db");
+                Handle::new(Journal::open(&path, Durability::Process).unwrap())
             }
-            Ground::Nats(cluster, cell) => {
+            Ground::Nats(cluster, cell, archive) => {
                 let (servers, cell) = (cluster.urls(), cell.clone());
                 let address = Address { servers, cell, owner: None };
-                Journal::connect(address).unwrap()
+                let handle = Handle::new(Journal::connect(address).unwrap());
+                match archive {
+                    Some(dir) => handle.with_archive(dir.path()),
+                    None => handle,
+                }
             }
         }
     }
@@ -123,14 +131,14 @@ fn with_summary(append: Append, summary: &str) -> Append {
 }
 
 /// Appends one batch of one append.
-fn write(journal: &Journal, append: Append) -> Result<u64, crate::AppendError> {
+fn write(journal: &Handle, append: Append) -> Result<u64, crate::AppendError> {
     let mut outcomes = journal.append(&[append]);
     assert_eq!(outcomes.len(), 1);
     outcomes.remove(0)
 }
 
 /// Everything after this number, in one answer.
-fn read_all(journal: &Journal, stream: &str, after: u64) -> Vec<Event> {
+fn read_all(journal: &Handle, stream: &str, after: u64) -> Vec<Event> {
     journal.read(stream, after, usize::MAX, usize::MAX).unwrap()
 }
 
@@ -156,15 +164,17 @@ macro_rules! suite {
         }
         /// Every check in a cell of its own, on one cluster.
         mod nats {
-            fn every_check(servers: usize) {
+            fn every_check(servers: usize, is_archived: bool) {
                 let cluster = std::sync::Arc::new(super::Cluster::start(servers));
                 $(
                     println!("{}", stringify!($check));
-                    super::$part::$check(&mut super::World::nats(&cluster));
+                    super::$part::$check(&mut super::World::nats(&cluster, is_archived));
                 )*
             }
-            #[test] fn one_server_keeps_the_contract() { every_check(1); }
-            #[test] fn three_servers_keep_the_contract() { every_check(3); }
+            #[test] fn one_server_keeps_the_contract() { every_check(1, false); }
+            #[test] fn three_servers_keep_the_contract() { every_check(3, false); }
+            #[test] fn one_server_and_an_archive_keep_the_contract() { every_check(1, true); }
+            #[test] fn three_servers_and_an_archive_keep_the_contract() { every_check(3, true); }
         }
     };
 }

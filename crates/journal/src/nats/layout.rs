@@ -6,8 +6,8 @@
 //! JetStream stream for each of ours would be the end of a cluster at a few thousand.
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
-use std::fmt::Write as _;
-use std::time::Duration;
+use sha2::{Digest as _, Sha256};
+use std::{fmt::Write as _, time::Duration};
 
 /// How a cell is laid out. It is the same for ever, for all who use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,9 @@ impl Default for Cell {
 /// The shortest that a server takes: appends are told apart by what they expect, not by an id.
 const DUPLICATE_WINDOW: Duration = Duration::from_millis(100);
 
+/// A file's name may have 255, an object's key 1,024.
+const FOLDER_BYTES_MAX: usize = 200;
+
 impl Cell {
     pub(super) fn shard(&self, stream: &str) -> u16 {
         u16::try_from(fnv1a(stream.as_bytes()) % u64::from(self.shards)).expect("less than a u16")
@@ -37,7 +40,7 @@ impl Cell {
         self.shard_log(self.shard(stream))
     }
 
-    fn shard_log(&self, shard: u16) -> String {
+    pub(super) fn shard_log(&self, shard: u16) -> String {
         format!("{}-log-{shard}", self.name)
     }
 
@@ -66,6 +69,28 @@ impl Cell {
     /// The subject of a log.
     pub(super) fn subject(&self, stream: &str) -> String {
         format!("{}.log.{}.{}", self.name, self.shard(stream), token(stream))
+    }
+
+    /// All logs of a shard.
+    pub(super) fn all_logs(&self, shard: u16) -> String {
+        format!("{}.log.{shard}.*", self.name)
+    }
+
+    /// The last token is a stream's name.
+    pub(super) fn named_by_log(subject: &str) -> Option<String> {
+        Cell::named_by_entry(subject)
+    }
+
+    /// Where the segments of a stream are in an archive. Names there are not as long as they may be here.
+    pub(super) fn folder(stream: &str) -> String {
+        let token = token(stream);
+        if token.len() <= FOLDER_BYTES_MAX {
+            return token;
+        }
+        let digest = Sha256::digest(stream);
+        let hex = digest.iter().map(|it| format!("{it:02x}"));
+        // No name begins with `=` and a letter that is no hex digit.
+        format!("=sha256-{}", hex.collect::<String>())
     }
 
     pub(super) fn summary_subject(&self, stream: &str) -> String {
@@ -174,6 +199,15 @@ mod tests {
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
         assert_eq!(cell.subject("s-1"), "jackfield.log.36.s-1");
         assert_eq!(cell.log("s-1"), "jackfield-log-36");
+    }
+
+    #[test]
+    fn a_folder_is_the_same_for_ever_and_never_too_long() {
+        assert_eq!(Cell::folder("s-1.x"), "s-1=2ex");
+        let long = Cell::folder(&"x".repeat(201));
+        assert!(long.starts_with("=sha256-84a0678c90937f5d"), "{long}");
+        assert_ne!(long, Cell::folder(&"x".repeat(202)));
+        assert!(long.len() <= FOLDER_BYTES_MAX);
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Writing a log: claim, append, delete.
 
 use super::{
-    PATIENCE, PAUSE, Store,
+    Cell, PATIENCE, PAUSE, Store,
     message::{self, Heading, Kind},
     servers::{Stored, Trouble},
 };
@@ -32,10 +32,10 @@ pub(super) struct Tail {
     pub(super) released: bool,
 }
 
-const NOTHING: Tail = Tail { at: 0, epoch: 0, head: 0, exists: false, released: false };
+pub(super) const NOTHING: Tail = Tail { at: 0, epoch: 0, head: 0, exists: false, released: false };
 
 impl Tail {
-    fn of(stored: &Stored) -> Option<Tail> {
+    pub(super) fn of(stored: &Stored) -> Option<Tail> {
         let heading = Heading::parse(&stored.headers)?;
         let (exists, released) = (heading.kind != Kind::Gone, heading.kind == Kind::Release);
         let (epoch, head) = (heading.epoch, heading.head());
@@ -67,6 +67,9 @@ impl Store {
 
     fn remember(&self, stream: &Arc<str>, tail: Tail) {
         self.tails.lock().expect(POISONED).insert(stream.clone(), tail);
+        if self.archive.get().is_some() {
+            self.care.written(stream);
+        }
     }
 
     /// This stream is written elsewhere, or nowhere.
@@ -99,6 +102,10 @@ impl Store {
         let head = if tail.exists { tail.head } else { 0 };
         let epoch = tail.epoch + 1;
         if !tail.exists {
+            // Its name has been used before, and whoever deleted it may have been cut short.
+            if tail != NOTHING {
+                self.clear(stream).await?;
+            }
             self.introduce(stream).await?;
         }
         self.enter(stream).await?;
@@ -210,22 +217,42 @@ impl Store {
         Patience::new().keep_trying(|| self.try_delete(stream)).await.map_err(failed)
     }
 
-    /// The writer is fenced first, then what there was is removed. Whatever is cut short is done by the
-    /// next delete.
     async fn try_delete(&self, stream: &Arc<str>) -> Result<(), Trouble> {
         let tail = self.look(stream).await?;
+        self.delete_after(stream, tail).await
+    }
+
+    /// Deletes a stream whose log ends there. Whatever is cut short is done by whoever deletes, adopts or
+    /// claims it next.
+    ///
+    /// An archive that does not answer is noticed before anything is done. The writer is fenced, then what
+    /// there was is removed, and the archive once more: what somebody put there meanwhile either is found,
+    /// or its writer sees that the stream is gone.
+    pub(super) async fn delete_after(&self, stream: &Arc<str>, tail: Tail) -> Result<(), Trouble> {
         if tail == NOTHING {
             return Ok(());
         }
         if tail.exists {
+            if let Some(archive) = self.archive.get() {
+                archive.remove(&Cell::folder(stream)).await?;
+            }
             let heading = Heading::fact(stream, tail.epoch + 1, 1, Kind::Gone);
             self.put(stream, heading, Bytes::new(), tail.at).await?;
         }
         self.forget(stream);
+        self.clear(stream).await?;
+        self.unlist(stream).await
+    }
+
+    /// Removes what is left of a stream that was deleted, all but the message that says so.
+    async fn clear(&self, stream: &str) -> Result<(), Trouble> {
         let log = self.cell.log(stream);
         self.servers.purge(&log, &self.cell.subject(stream), 1).await?;
         self.servers.purge(&log, &self.cell.blobs_subject(stream), 0).await?;
-        self.unlist(stream).await
+        if let Some(archive) = self.archive.get() {
+            archive.remove(&Cell::folder(stream)).await?;
+        }
+        Ok(())
     }
 }
 

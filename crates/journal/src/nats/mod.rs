@@ -13,31 +13,37 @@
 //!
 //! Files: `layout.rs` (names), `message.rs` (one message), `servers.rs` (requests), `log.rs` (claim,
 //! append, delete), `owner.rs` (whose a log is), `read.rs`, `summary.rs` (what is beside the logs, and the list of them), `blob.rs`
-//! (large events).
+//! (large events), `cold.rs` (from a log to the archive), `curator.rs` (which logs, and when), `retain.rs` (what is not kept).
 
 mod blob;
+mod cold;
+mod curator;
 mod layout;
 mod log;
 mod message;
 mod owner;
 mod read;
+mod retain;
 mod servers;
 mod summary;
 
 use crate::{
+    archive::Archive,
     error::{AppendError, Cause, OpenError, ReadError},
     journal::{Claim, Stream},
     record::{Append, Event},
 };
 use async_nats::{ConnectOptions, jetstream::stream::Config};
+pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
 pub use layout::Cell;
 use log::{Patience, Tail};
 pub use owner::{AdoptError, Adopted, Owners};
+pub use retain::{Expired, Retention};
 use servers::{Servers, Trouble};
 use std::{
     collections::BTreeMap,
     future::Future,
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, Mutex, OnceLock, mpsc},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -88,6 +94,9 @@ pub(crate) struct Store {
     hints: Mutex<BTreeMap<Arc<str>, read::Hint>>,
     /// Where the summaries of the logs are that are written here.
     summaries: Mutex<BTreeMap<Arc<str>, summary::Kept>>,
+    archive: OnceLock<Archive>,
+    /// What is to be archived, and was.
+    care: curator::Care,
 }
 
 impl Nats {
@@ -116,6 +125,18 @@ impl Nats {
     /// Starts something on the connection's thread.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
+    }
+
+    /// Does something there; what is returned can be waited for on any runtime.
+    fn ask<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = T> + Send + 'static {
+        let (tx, done) = oneshot::channel();
+        self.spawn(async move {
+            let _ = tx.send(work.await);
+        });
+        async { done.await.expect("the thread outlives whoever asks it") }
     }
 
     /// Does something there and waits for it. Never from that thread.
@@ -153,6 +174,14 @@ impl Nats {
         self.wait(async move { store.streams().await })
     }
 
+    fn open_archive(&self, url: &str) -> Result<(), OpenError> {
+        let archive = Archive::open(url, &self.store.cell.name)?;
+        self.store.archive.set(archive).map_err(|_| {
+            let source: Cause = Arc::new(Trouble::Refused("there is one already".to_owned()));
+            OpenError::Archive { url: url.to_owned(), source }
+        })
+    }
+
     pub(crate) fn delete(&self, stream: &str) -> Result<(), AppendError> {
         let (store, stream): (_, Arc<str>) = (self.store.clone(), stream.into());
         self.wait(async move { store.delete(&stream).await })
@@ -187,5 +216,6 @@ async fn connect(address: Address) -> Result<Store, OpenError> {
         ensure(&servers, config).await.map_err(|it| failed(Arc::new(it)))?;
     }
     let (tails, hints, summaries) = Default::default();
-    Ok(Store { cell, servers, owner, tails, hints, summaries })
+    let (archive, care) = Default::default();
+    Ok(Store { cell, servers, owner, tails, hints, summaries, archive, care })
 }

@@ -122,6 +122,10 @@ impl Store {
     ) -> Result<Result<Adopted, AdoptError>, Trouble> {
         let (tail, owner) = self.look_closely(stream).await?;
         if !tail.exists {
+            // A deletion was cut short, if it is still listed.
+            if self.is_listed(stream).await? {
+                self.delete_after(stream, tail).await?;
+            }
             return Ok(Err(AdoptError::Missing { stream: stream.clone() }));
         }
         let from = owner.filter(|_| !tail.released);

@@ -1,7 +1,8 @@
-//! Reading a log: how far it goes is asked of the leader, the events come from any server.
+//! Reading a log: how far it goes is asked of the leader, the events come from any server, or from the
+//! archive if the log begins behind them.
 
 use super::{
-    Store,
+    Cell, Store,
     log::{POISONED, Patience},
     message::{Heading, Kind},
     servers::{Stored, Trouble},
@@ -91,9 +92,13 @@ impl Store {
                         (is_hinted, place) = (false, 0);
                         break;
                     }
-                    Err(Stop::Misplaced) => return Ok(Some(Damage::Missing)),
-                    Err(Stop::Damaged(damage)) => return Ok(Some(damage)),
                     Err(Stop::Full) => return Ok(None),
+                    Err(stop) => match self.read_cold(stream, stop, answer).await? {
+                        // This message, or the next one, may be what follows now.
+                        Ok(()) => break,
+                        Err(Stop::Damaged(damage)) => return Ok(Some(damage)),
+                        Err(Stop::Full | Stop::Misplaced) => return Ok(None),
+                    },
                 }
                 self.set_hint(stream, Hint { next: answer.next(), after: place });
                 if tail.head < answer.next() {
@@ -114,11 +119,12 @@ impl Store {
         let Some(heading) = Heading::parse(&stored.headers) else {
             return damaged(Damage::Checksum);
         };
-        if heading.count == 0 || heading.head() < answer.next() {
-            return Ok(Ok(()));
-        }
+        // Also a message without events says which one comes next.
         if answer.next() < heading.first {
             return Ok(Err(Stop::Misplaced));
+        }
+        if heading.head() < answer.next() {
+            return Ok(Ok(()));
         }
         let piece = Piece { first: heading.first, count: heading.count, body: stored.body.clone() };
         if !heading.fits(stream, &piece) {
@@ -150,6 +156,34 @@ impl Store {
         }
         let blob = self.blob(stream, heading.epoch, heading.first, reference).await?;
         Ok(blob.ok_or(Stop::Damaged(Damage::Blob)))
+    }
+
+    /// What is not in the log, or not any more, may be in the archive: adds a segment of it.
+    async fn read_cold(
+        &self,
+        stream: &str,
+        stop: Stop,
+        answer: &mut Answer,
+    ) -> Result<Result<(), Stop>, Trouble> {
+        let (absent, is_moved) = match stop {
+            Stop::Misplaced if self.archive.get().is_none() => (Damage::Archived, false),
+            Stop::Misplaced => (Damage::Missing, true),
+            // It was moved after its reference was read.
+            Stop::Damaged(Damage::Blob) => (Damage::Blob, true),
+            Stop::Damaged(damage) => (damage, false),
+            Stop::Full => return Ok(Err(Stop::Full)),
+        };
+        let Some(archive) = self.archive.get().filter(|_| is_moved) else {
+            return Ok(Err(Stop::Damaged(absent)));
+        };
+        match archive.with(&Cell::folder(stream), answer.next()).await? {
+            Ok(Some(segment)) => {
+                let all = answer.unpack(segment.first, &segment.body);
+                Ok(if all { Ok(()) } else { Err(Stop::Full) })
+            }
+            Ok(None) => Ok(Err(Stop::Damaged(absent))),
+            Err(damage) => Ok(Err(Stop::Damaged(damage))),
+        }
     }
 
     fn hint(&self, stream: &str, next: u64) -> Option<u64> {

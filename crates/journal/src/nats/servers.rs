@@ -1,7 +1,6 @@
 //! What is asked of the NATS servers, and what they answer. One request each, no second tries: who asks
 //! knows what an unknown outcome means.
 
-use super::message::number;
 use async_nats::{
     Client, HeaderMap, Request, StatusCode,
     jetstream::{
@@ -12,17 +11,15 @@ use async_nats::{
     },
 };
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How long one request may take. Longer than a busy cluster needs, shorter than an election.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
-const SEQUENCE: &str = "Nats-Sequence";
-const SUBJECT: &str = "Nats-Subject";
 
 /// Why a request was not done, or is not known to be.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +36,15 @@ pub(super) enum Trouble {
     /// No answer came, or none that says whether it was done.
     #[error("{0}")]
     Unknown(String),
+    /// The same of the object store that the archive is in.
+    #[error("the archive: {0}")]
+    Archive(String),
+}
+
+impl From<object_store::Error> for Trouble {
+    fn from(error: object_store::Error) -> Trouble {
+        Trouble::Archive(error.to_string())
+    }
 }
 
 fn unknown(error: impl std::fmt::Display) -> Trouble {
@@ -51,14 +57,27 @@ pub(super) struct Stored {
     /// Its place in the JetStream stream.
     pub(super) at: u64,
     pub(super) subject: String,
+    /// When it was stored, by the clock of the server.
+    pub(super) time: SystemTime,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+}
+
+impl Stored {
+    pub(super) fn is_older_than(&self, age: Duration) -> bool {
+        age <= self.age()
+    }
+
+    pub(super) fn age(&self) -> Duration {
+        self.time.elapsed().unwrap_or_default()
+    }
 }
 
 /// What a JetStream stream holds, as its leader knows it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub(super) messages: u64,
+    pub(super) bytes: u64,
     pub(super) last: u64,
 }
 
@@ -143,7 +162,7 @@ impl Servers {
             let answer = answer.map_err(|_| unknown("no answer to a read"))?;
             let answer = answer.ok_or_else(|| unknown("the connection was closed"))?;
             match answer.status {
-                None => found.push(stored(answer).ok_or_else(|| unknown("a nameless message"))?),
+                None => found.push(StreamMessage::try_from(answer).map_err(unknown)?.into()),
                 // The end of the batch, or nothing at all.
                 Some(StatusCode::NOT_FOUND) => return Ok(found),
                 Some(status) if status.as_u16() == 204 => return Ok(found),
@@ -164,23 +183,36 @@ impl Servers {
         purged.map(drop).map_err(unknown)
     }
 
+    /// Removes all messages of a subject up to this place.
+    pub(super) async fn purge_upto(
+        &self,
+        log: &str,
+        subject: &str,
+        place: u64,
+    ) -> Result<(), Trouble> {
+        let log = self.context.get_stream_no_info(log).await.map_err(unknown)?;
+        log.purge().filter(subject).sequence(place + 1).await.map(drop).map_err(unknown)
+    }
+
+    /// The subjects among these that have more than one message.
+    pub(super) async fn crowded(&self, log: &str, subjects: &str) -> Result<Vec<String>, Trouble> {
+        let log = self.context.get_stream_no_info(log).await.map_err(unknown)?;
+        let counts = log.info_with_subjects(subjects).await.map_err(unknown)?;
+        let crowded = counts.try_filter(|(_, count)| std::future::ready(1 < *count));
+        crowded.map_ok(|(subject, _)| subject).try_collect().await.map_err(unknown)
+    }
+
     pub(super) async fn extent(&self, log: &str) -> Result<Extent, Trouble> {
         let info = self.context.get_stream(log).await.map_err(unknown)?;
         let state = &info.cached_info().state;
-        Ok(Extent { messages: state.messages, last: state.last_sequence })
+        let (messages, bytes) = (state.messages, state.bytes);
+        Ok(Extent { messages, bytes, last: state.last_sequence })
     }
 }
 
 impl From<StreamMessage> for Stored {
     fn from(it: StreamMessage) -> Stored {
         let (at, subject) = (it.sequence, it.subject.to_string());
-        Stored { at, subject, headers: it.headers, body: it.payload }
+        Stored { at, subject, time: it.time.into(), headers: it.headers, body: it.payload }
     }
-}
-
-fn stored(message: async_nats::Message) -> Option<Stored> {
-    let headers = message.headers?;
-    let at = number(&headers, SEQUENCE)?;
-    let subject = headers.get(SUBJECT)?.as_str().to_owned();
-    Some(Stored { at, subject, headers, body: message.payload })
 }

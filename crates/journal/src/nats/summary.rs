@@ -102,6 +102,10 @@ impl Store {
         Ok(self.last_summary(stream).await?.as_ref().map(Kept::of).unwrap_or_default())
     }
 
+    pub(super) async fn is_listed(&self, stream: &str) -> Result<bool, Trouble> {
+        Ok(self.last_summary(stream).await?.is_some())
+    }
+
     /// The summary that is kept beside a log; empty if there is none.
     pub(super) async fn summary(&self, stream: &str) -> Result<Bytes, Trouble> {
         Ok(self.last_summary(stream).await?.map(|it| it.body).unwrap_or_default())

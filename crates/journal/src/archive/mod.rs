@@ -1,0 +1,225 @@
+//! Where events are that are cold: segments in an object store, which is a directory or a bucket.
+//!
+//! A *segment* is one object with consecutive events of one stream (`segment.rs`). There is no index: a
+//! segment's name says what it holds, and a listing finds it. Events never change, so two segments with the
+//! same events in them do no harm; an event that is in none, and not in the log either, is lost. Whoever
+//! takes events out of a log has to see to that.
+//!
+//! Nothing of this is touched unless an archive is opened.
+
+mod segment;
+mod shelf;
+
+use crate::error::{Cause, Damage, OpenError};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use object_store::{
+    Error, ObjectStore, ObjectStoreExt as _, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    local::LocalFileSystem,
+    path::Path,
+};
+pub(crate) use segment::{Segment, Sheaf, Span};
+use shelf::Shelf;
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+/// How long one request is tried. Whoever asked tries again, with more patience where nobody waits.
+const RETRY_MAX: Duration = Duration::from_secs(10);
+const RETRIES_MAX: usize = 3;
+
+pub(crate) struct Archive {
+    store: Arc<dyn ObjectStore>,
+    /// Everything of the cell is below it.
+    root: Path,
+    shelf: Mutex<Shelf>,
+}
+
+impl Archive {
+    /// `file:///DIR` or `s3://BUCKET/PREFIX`. A bucket is not asked yet whether it is there.
+    pub(crate) fn open(url: &str, cell: &str) -> Result<Archive, OpenError> {
+        let text = |it: OsString| it.into_string().ok();
+        let variables = std::env::vars_os();
+        let variables = variables.filter_map(|(name, value)| text(name).zip(text(value)));
+        Archive::open_with(url, cell, variables)
+    }
+
+    /// The same with these variables as its environment.
+    pub(crate) fn open_with(
+        url: &str,
+        cell: &str,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Archive, OpenError> {
+        let failed = |source: Cause| OpenError::Archive { url: url.to_owned(), source };
+        let (store, prefix): (Arc<dyn ObjectStore>, &str) =
+            if let Some(dir) = url.strip_prefix("file://").filter(|it| it.starts_with('/')) {
+                (Arc::new(directory(dir).map_err(failed)?), "")
+            } else if let Some(rest) = url.strip_prefix("s3://").filter(|it| !it.is_empty()) {
+                let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+                (Arc::new(bucket(name, environment).map_err(|it| failed(Arc::new(it)))?), prefix)
+            } else {
+                let hint = "write it as `file:///DIR` or `s3://BUCKET/PREFIX`";
+                return Err(failed(Box::<dyn std::error::Error + Send + Sync>::from(hint).into()));
+            };
+        let root = Path::parse(prefix).map_err(|it| failed(Arc::new(it)))?.join(cell);
+        Ok(Archive { store, root, shelf: Mutex::default() })
+    }
+
+    fn folder(&self, folder: &str) -> Path {
+        self.root.clone().join(folder)
+    }
+
+    fn place(&self, folder: &str, span: Span) -> Path {
+        self.folder(folder).join(span.name())
+    }
+
+    /// Keeps a segment for good. Returns how many bytes it takes there.
+    pub(crate) async fn put(&self, folder: &str, segment: Segment) -> Result<u64, Error> {
+        let place = self.place(folder, segment.span());
+        let packed = blocking(move || segment.pack()).await?;
+        let bytes = packed.len() as u64;
+        self.store.put(&place, packed.into()).await?;
+        Ok(bytes)
+    }
+
+    /// Removes a segment that should not have been put.
+    pub(crate) async fn take_back(&self, folder: &str, span: Span) -> Result<(), Error> {
+        absent_is_fine(self.store.delete(&self.place(folder, span)).await)
+    }
+
+    /// A segment with this event. What is there and cannot be read is damaged.
+    pub(crate) async fn with(
+        &self,
+        folder: &str,
+        seq: u64,
+    ) -> Result<Result<Option<Segment>, Damage>, Error> {
+        if let Some(segment) = self.shelf.lock().expect(POISONED).with(folder, seq) {
+            return Ok(Ok(Some(segment)));
+        }
+        let mut listed = self.listed_from(folder, seq);
+        let span = loop {
+            match listed.try_next().await? {
+                Some((span, _)) if span.holds(seq) => break span,
+                Some(_) => {}
+                None => return Ok(Ok(None)),
+            }
+        };
+        let packed = self.store.get(&self.place(folder, span)).await?.bytes().await?;
+        let segment = match blocking(move || Ok(Segment::unpack(span, &packed))).await? {
+            Ok(segment) => segment,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        self.shelf.lock().expect(POISONED).put(folder, segment.clone());
+        Ok(Ok(Some(segment)))
+    }
+
+    /// How far events are here without a gap, from this one on; none if it is not here itself.
+    pub(crate) async fn end(&self, folder: &str, seq: u64) -> Result<Option<u64>, Error> {
+        let mut spans: Vec<Span> =
+            self.listed_from(folder, seq).map_ok(|(span, _)| span).try_collect().await?;
+        spans.sort_unstable_by_key(|it| it.first);
+        let mut end = None;
+        for span in spans {
+            if span.first <= end.map_or(seq, |it| it + 1) {
+                end = end.max(Some(span.last));
+            }
+        }
+        Ok(end)
+    }
+
+    /// Everything of a stream.
+    pub(crate) async fn remove(&self, folder: &str) -> Result<(), Error> {
+        self.shelf.lock().expect(POISONED).forget(folder);
+        let all = self.store.list(Some(&self.folder(folder))).map_ok(|it| it.location).boxed();
+        let mut removed = self.store.delete_stream(all);
+        while let Some(one) = removed.next().await {
+            absent_is_fine(one.map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// How many bytes each stream has here, by its folder.
+    pub(crate) async fn sizes(&self) -> Result<BTreeMap<String, u64>, Error> {
+        let mut sizes = BTreeMap::new();
+        let mut listed = self.store.list(Some(&self.root));
+        while let Some(object) = listed.try_next().await? {
+            let mut parts = object.location.prefix_match(&self.root).into_iter().flatten();
+            if let Some(folder) = parts.next() {
+                *sizes.entry(folder.as_ref().to_owned()).or_default() += object.size;
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// What of a stream ends at this event or behind it, each with its size; not always in order.
+    fn listed_from(
+        &self,
+        folder: &str,
+        seq: u64,
+    ) -> impl futures_util::Stream<Item = Result<(Span, u64), Error>> + Unpin {
+        let folder = self.folder(folder);
+        let before = folder.clone().join(Span::before(seq));
+        let listed = self.store.list_with_offset(Some(&folder), &before);
+        let ours =
+            |it: object_store::ObjectMeta| Some((Span::parse(it.location.filename()?)?, it.size));
+        listed.try_filter_map(move |it| std::future::ready(Ok(ours(it))))
+    }
+}
+
+/// What is taken out of a log was on the disk first.
+fn directory(dir: &str) -> Result<LocalFileSystem, Cause> {
+    std::fs::create_dir_all(dir).map_err(|it| -> Cause { Arc::new(it) })?;
+    let store = LocalFileSystem::new_with_prefix(dir).map_err(|it| -> Cause { Arc::new(it) })?;
+    Ok(store.with_fsync(true).with_automatic_cleanup(true))
+}
+
+/// Region, endpoint and credentials come from the variables that every program has them from.
+fn bucket(
+    name: &str,
+    environment: impl IntoIterator<Item = (String, String)>,
+) -> Result<impl ObjectStore, Error> {
+    // It may have been chosen already; there is only this one.
+    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    let retry = RetryConfig {
+        max_retries: RETRIES_MAX,
+        retry_timeout: RETRY_MAX,
+        ..RetryConfig::default()
+    };
+    let mut builder = AmazonS3Builder::new().with_retry(retry);
+    for (name, value) in environment {
+        let key = name.strip_prefix("AWS_").map(|_| name.to_ascii_lowercase().parse());
+        if let Some(Ok(key)) = key {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let endpoints = [AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint];
+    let mut endpoints = endpoints.iter().filter_map(|it| builder.get_config_value(it));
+    // Whoever writes `http://` means it.
+    if endpoints.any(|it| it.starts_with("http://")) {
+        builder = builder.with_allow_http(true);
+    }
+    builder.with_bucket_name(name).build()
+}
+
+fn absent_is_fine(outcome: Result<(), Error>) -> Result<(), Error> {
+    match outcome {
+        Err(Error::NotFound { .. }) => Ok(()),
+        other => other,
+    }
+}
+
+/// Work for the processor, away from the thread that serves the connections.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, Error> {
+    let generic = |source| Error::Generic { store: "segment", source };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|it| generic(Box::new(it))),
+        Err(ended) => Err(generic(Box::new(ended))),
+    }
+}
+
+const POISONED: &str = "nothing panics while it holds the shelf";
