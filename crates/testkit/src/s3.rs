@@ -45,13 +45,14 @@ impl S3 {
         format!("http://{}", self.address)
     }
 
-    /// What programs find in their environment that are to use it.
+    /// What a daemon finds in its environment that is to use it; agents are led elsewhere.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("AWS_ENDPOINT_URL", self.endpoint()),
+            ("AWS_ENDPOINT_URL", "http://127.0.0.1:1/nobody".to_owned()),
+            ("JACKFIELD_AWS_ENDPOINT_URL", self.endpoint()),
             ("AWS_REGION", "us-east-1".to_owned()),
             ("AWS_ACCESS_KEY_ID", "test".to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", "test".to_owned()),
+            ("JACKFIELD_AWS_SECRET_ACCESS_KEY", "test".to_owned()),
         ]
     }
 

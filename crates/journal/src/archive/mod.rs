@@ -31,6 +31,9 @@ use std::{
 const RETRY_MAX: Duration = Duration::from_secs(10);
 const RETRIES_MAX: usize = 3;
 
+/// A variable that begins with this no agent gets to see, and it is stronger than the one without.
+const OURS: &str = "JACKFIELD_";
+
 pub(crate) struct Archive {
     store: Arc<dyn ObjectStore>,
     /// Everything of the cell is below it.
@@ -176,7 +179,8 @@ fn directory(dir: &str) -> Result<LocalFileSystem, Cause> {
     Ok(store.with_fsync(true).with_automatic_cleanup(true))
 }
 
-/// Region, endpoint and credentials come from the variables that every program has them from.
+/// Region, endpoint and credentials come from the variables that every program has them from, or from those
+/// with our name in front.
 fn bucket(
     name: &str,
     environment: impl IntoIterator<Item = (String, String)>,
@@ -189,9 +193,13 @@ fn bucket(
         ..RetryConfig::default()
     };
     let mut builder = AmazonS3Builder::new().with_retry(retry);
-    for (name, value) in environment {
-        let key = name.strip_prefix("AWS_").map(|_| name.to_ascii_lowercase().parse());
-        if let Some(Ok(key)) = key {
+    let (ours, general): (Vec<_>, Vec<_>) =
+        environment.into_iter().partition(|(name, _)| name.starts_with(OURS));
+    for (name, value) in general.into_iter().chain(ours) {
+        let name = name.strip_prefix(OURS).unwrap_or(&name);
+        if name.starts_with("AWS_")
+            && let Ok(key) = name.to_ascii_lowercase().parse()
+        {
             builder = builder.with_config(key, value);
         }
     }
