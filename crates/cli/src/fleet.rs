@@ -1,10 +1,14 @@
 //! The flags by which a daemon becomes one of many.
 
-use crate::{env, report::Failure};
+use crate::{
+    amount::{Age, Size},
+    env,
+    report::Failure,
+};
 use clap::{Args, ValueEnum};
-use jackfield_daemon::{Fleet, Role};
+use jackfield_daemon::{Care, Fleet, Role};
 use jackfield_fleet::{Directory, Link};
-use jackfield_journal::Cell;
+use jackfield_journal::{Cell, Retention};
 use std::str::FromStr;
 
 #[derive(Debug, Clone, Args)]
@@ -37,6 +41,26 @@ pub(crate) struct FleetArgs {
     /// Servers that have each event before it is heard; 1 is for trying out
     #[arg(long, env = env::REPLICAS, hide_env_values = true, value_name = "N", default_value_t = 3, requires = "fleet", value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
+
+    /// Where cold events go: `file:///DIR` or `s3://BUCKET/PREFIX`; the same for all hosts
+    #[arg(long, env = env::ARCHIVE, hide_env_values = true, value_name = "URL", requires = "fleet")]
+    archive: Option<String>,
+
+    /// Events as old as this are cold
+    #[arg(long, env = env::ARCHIVE_AFTER, hide_env_values = true, value_name = "TIME", default_value = "2h", requires = "fleet")]
+    archive_after: Age,
+
+    /// Delete sessions that nobody has used for so long
+    #[arg(long, env = env::RETAIN, hide_env_values = true, value_name = "TIME", requires = "fleet")]
+    retain: Option<Age>,
+
+    /// Delete the oldest sessions while logs and archive have more than this, as in `500GB`
+    #[arg(long, env = env::RETAIN_SIZE, hide_env_values = true, value_name = "BYTES", requires = "fleet")]
+    retain_size: Option<Size>,
+
+    /// How often to look for what is cold; what is not kept is looked for every twelfth time
+    #[arg(long, env = env::SWEEP_EVERY, hide_env_values = true, value_name = "TIME", default_value = "5m", requires = "fleet")]
+    sweep_every: Age,
 }
 
 /// Where a fleet is, for who only looks at it.
@@ -109,6 +133,15 @@ impl FleetArgs {
             cell: Cell { name: self.cell, shards: self.shards, replicas: self.replicas.into() },
             role,
             name: self.host_name.unwrap_or_else(machine),
+            care: Care {
+                archive: self.archive,
+                after: self.archive_after.duration(),
+                retention: Retention {
+                    age: self.retain.map(Age::duration),
+                    bytes: self.retain_size.map(|Size(bytes)| bytes),
+                },
+                every: self.sweep_every.duration(),
+            },
             labels: self.label.into_iter().map(|Label(key, value)| (key, value)).collect(),
         })
     }

@@ -9,7 +9,7 @@
 //! - **Invariant:** every way to fail has a message, a way out and an exit code that is documented.
 //! - **Invariant:** nothing is waited for without a bound or a word about what it is.
 
-mod age;
+mod amount;
 mod app;
 mod ask;
 mod cmd;

@@ -35,7 +35,7 @@ mod served;
 mod web;
 
 pub use config::Settings;
-pub use fleet::{Fleet, FleetError, Role};
+pub use fleet::{Care, Fleet, FleetError, Role};
 pub use metrics::Metrics;
 pub use observe::{LogTarget, start as start_log};
 pub use paths::Paths;

@@ -215,7 +215,7 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
 
 fn open(options: &Options, place: Option<&(Fleet, HostName)>) -> Result<Journal, BootError> {
     if let Some((fleet, host)) = place {
-        return Journal::connect(fleet.address(host)).map_err(BootError::Journal);
+        return fleet.journal(host).map_err(BootError::Journal);
     }
     match options.journal {
         JournalChoice::Memory => Ok(Journal::memory()),

@@ -1,6 +1,6 @@
 //! Joining the fleet, and leaving it.
 
-use super::{Fleet, FleetError, Known, clerk::Clerk, join};
+use super::{Caretaker, Fleet, FleetError, Known, clerk::Clerk, join};
 use crate::{
     environment,
     roster::Roster,
@@ -79,8 +79,15 @@ pub(crate) async fn enter(
         calls.fleet = asked;
         let (scrape, scrapes) = mpsc::channel(4);
         (clerk.hub, calls.scrapes) = (Some(scrape), scrapes);
+        let caretaker = Caretaker {
+            host: host.clone(),
+            hosts: directory.hosts(),
+            curator: journal.curator().expect("a fleet shares its journal"),
+            care: fleet.care.clone(),
+        };
         let joined = join(&fleet, host, link, &directory, journal, known(options), asking).await;
         seat = Some(joined.map_err(failed)?);
+        tokio::spawn(caretaker.run());
     }
     tokio::spawn(clerk.run());
     Ok(Entered { gateway, host: seat, _directory: directory })

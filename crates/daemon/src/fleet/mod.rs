@@ -2,21 +2,24 @@
 //! asked to, or that a dead host has left.
 //!
 //! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
-//! lives, `calls.rs` is what the loop does about it, `clerk.rs` collects
-//! the numbers of all parts.
+//! lives, `calls.rs` is what the loop does about it, `care.rs` looks after the logs, `clerk.rs` collects the
+//! numbers of all parts.
 
 mod adopt;
 mod calls;
+mod care;
 mod clerk;
 mod enter;
 mod office;
 
 use adopt::Adopter;
+pub use care::Care;
+use care::Caretaker;
 pub(crate) use enter::{Entered, enter};
 use jackfield_clients::Stream;
 use jackfield_core::{SessionId, log::State};
 use jackfield_fleet::{Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, unique};
-use jackfield_journal::{Address, Cell, Journal};
+use jackfield_journal::{Address, Cell, Journal, OpenError};
 use office::Office;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{
@@ -37,6 +40,7 @@ pub struct Fleet {
     /// The name of this host. No two that live have the same.
     pub name: String,
     pub labels: BTreeMap<String, String>,
+    pub care: Care,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,9 +76,18 @@ impl Fleet {
         HostName { name: self.name.as_str().into(), incarnation: unique().into() }
     }
 
-    pub(crate) fn address(&self, host: &HostName) -> Address {
+    fn address(&self, host: &HostName) -> Address {
         let owner = self.role.is_host().then(|| host.to_string());
         Address { servers: self.servers.clone(), cell: self.cell.clone(), owner }
+    }
+
+    /// The journal of the cell, and its archive.
+    pub(crate) fn journal(&self, host: &HostName) -> Result<Journal, OpenError> {
+        let journal = Journal::connect(self.address(host))?;
+        if let Some(archive) = &self.care.archive {
+            journal.curator().expect("a fleet shares its journal").open_archive(archive)?;
+        }
+        Ok(journal)
     }
 
     pub(crate) async fn link(&self) -> Result<Link, LinkError> {

@@ -171,11 +171,12 @@ impl Office {
     }
 }
 
-/// Who among those who live gets a session: the same for everybody who asks, and spread evenly.
-fn heir<'a>(session: &SessionId, heirs: &'a [HostName]) -> Option<&'a HostName> {
+/// Who among those who live gets something of this name: the same for everybody who asks, and spread
+/// evenly.
+pub(super) fn heir<'a>(name: &str, heirs: &'a [HostName]) -> Option<&'a HostName> {
     heirs.iter().max_by_key(|host| {
         let mut hasher = DefaultHasher::new();
-        (session, host).hash(&mut hasher);
+        (name, host).hash(&mut hasher);
         hasher.finish()
     })
 }

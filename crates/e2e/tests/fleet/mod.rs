@@ -1,5 +1,6 @@
 //! Many daemons as one Jackfield: hosts and gateways on a cluster of three NATS servers.
 
+mod archive;
 mod crowd;
 mod deploy;
 mod drain;
@@ -24,6 +25,15 @@ struct Member {
 impl Member {
     fn start(cluster: &Cluster, role: &str, name: &str) -> Member {
         Member::launch(cluster, role, name, Home::serve)
+    }
+
+    /// A host whose configuration has this and whose command line that.
+    fn start_with(cluster: &Cluster, name: &str, config: &str, flags: &[&str]) -> Member {
+        Member::launch(cluster, "host", name, |home, args| {
+            std::fs::create_dir_all(home.path().join("config")).unwrap();
+            std::fs::write(home.path().join("config/config.toml"), config).unwrap();
+            home.serve(&[args, flags].concat())
+        })
     }
 
     /// A host on a node of a network.

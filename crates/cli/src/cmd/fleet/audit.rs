@@ -1,7 +1,7 @@
 //! `jackfield fleet audit`: what clients have done, as the gateways have let them.
 
 use crate::{
-    age::Age,
+    amount::Age,
     app::Desk,
     env,
     fleet::At,
@@ -11,10 +11,7 @@ use crate::{
 use clap::Args;
 use jackfield_fleet::Word;
 use jackfield_wire::rfc3339;
-use std::{
-    fmt::Write as _,
-    time::{Duration, SystemTime},
-};
+use std::{fmt::Write as _, time::SystemTime};
 
 /// Read what clients have done: opened, said, answered, deleted
 ///
@@ -48,7 +45,7 @@ pub(super) struct Audit {
 
 impl Audit {
     pub(super) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let since = self.since.map(|Age(ms)| SystemTime::now() - Duration::from_millis(ms));
+        let since = self.since.map(|it| SystemTime::now() - it.duration());
         let mut printed = Ok(());
         let print = |word: Word| {
             if self.session.is_none() || self.session == word.session {

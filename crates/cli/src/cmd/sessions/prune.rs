@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::{
-    age::Age,
+    amount::Age,
     app::Desk,
     env,
     hub::{Conn, Row, Until, Wait, sessions},
