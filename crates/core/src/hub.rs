@@ -8,6 +8,7 @@ use crate::{
     log::{Body, Event, State, Texts, Worth},
     peer::Conn,
     session::{Fork, Session},
+    tenant::Tenancy,
     timer::{Timer, Timers},
 };
 use bytes::Bytes;
@@ -40,6 +41,8 @@ pub struct Hub {
     pub(crate) warm: Vec<Shape>,
     /// Agents whose processes failed lately, by name.
     pub(crate) breakers: BTreeMap<Arc<str>, Breaker>,
+    /// Those whose clients were here.
+    pub(crate) tenants: BTreeMap<Arc<str>, Tenancy>,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) stopping: bool,
     pub(crate) names: Names,
@@ -76,6 +79,7 @@ impl Hub {
             starts: VecDeque::new(),
             warm: Vec::new(),
             breakers: BTreeMap::new(),
+            tenants: BTreeMap::new(),
             // An import that the end of the last daemon cut short: nobody was told of it.
             outputs: cut.into_iter().map(delete).collect(),
             stopping: false,
@@ -107,7 +111,10 @@ impl Hub {
                     agent.pid = Some(pid);
                 }
             }
-            Input::AgentSpoke { agent, frame } => self.on_agent(agent, frame),
+            Input::AgentSpoke { agent, frame } => {
+                self.on_agent(agent, frame);
+                self.pay(agent);
+            }
             Input::AgentGone { agent, exit } => self.on_agent_gone(agent, &exit),
             Input::AgentsChanged { agents, pools } => {
                 (self.config.agents, self.config.pools) = (agents, pools);
@@ -133,6 +140,7 @@ impl Hub {
             Input::CopyFailed { to, why } => self.on_copy_failed(&to, &why),
             Input::Adopted { session, state, from } => self.on_adopted(&session, *state, from),
             Input::LetGo { session } => self.on_let_go(&session),
+            Input::Elsewhere { tenants } => self.on_elsewhere(&tenants),
             Input::PolicyChanged { policies } => self.config.policies = policies,
             Input::Pressure => self.on_pressure(),
             Input::Served { agent, frame } => self.on_served(agent, &frame),
@@ -225,6 +233,7 @@ impl Hub {
                 Timer::Unattended(session) => self.on_unattended(&session),
                 Timer::WarmIdle(agent) => self.on_warm_idle(agent),
                 Timer::Warm => self.warm_up(),
+                Timer::Rate(tenant) => self.on_rate(&tenant),
                 Timer::StopGrace => self.stop_agents(),
             }
         }

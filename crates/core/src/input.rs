@@ -1,7 +1,7 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
 use crate::{
-    AgentId, AgentPool, ConnId, Launch, Policies, Seq, SessionId,
+    AgentId, AgentPool, ConnId, Launch, Policies, Seq, SessionId, Usage,
     log::{Event, State},
 };
 use jackfield_wire::{Fault, Frame};
@@ -53,6 +53,8 @@ pub enum Input {
     /// What the driver was asked to serve with [`crate::Output::Serve`]: the answer, under the
     /// agent's own id.
     Served { agent: AgentId, frame: Frame },
+    /// What tenants have on the other hosts of a fleet, all together.
+    Elsewhere { tenants: BTreeMap<Arc<str>, Usage> },
     /// Other rules hold than before; what is decided stays.
     PolicyChanged { policies: Arc<Policies> },
     /// The machine is short of memory.

@@ -2,12 +2,14 @@
 //!
 //! Read in this order: [`input`], [`output`], [`hub`], then [`log`] (what is written down, and what
 //! may be heard when), `session` (turns, asks, opening and waking), `fanout` (who hears what),
-//! `peer` (clients and their requests), `agent` (processes and their answers).
+//! `peer` (clients and their requests), `agent` (processes and their answers), `tenant` (whose a session
+//! is, and who knows of it).
 //!
 //! - **Invariant:** no I/O, no clock, no randomness, no hash order, no log lines: the same inputs
 //!   give the same outputs.
 //! - **Invariant:** one input, then drain [`Hub::poll_output`] to `None`, then the next input.
 //! - **Invariant:** nothing is heard that is not durable ([`log::Gate`]).
+//! - **Invariant:** a client that is bound to a tenant hears and touches sessions of that tenant only.
 //! - **Invariant:** [`Hub::handle`] cannot fail. What a peer got wrong is answered to that peer, what
 //!   the world got wrong is an input, what we got wrong is an assertion.
 
@@ -27,6 +29,7 @@ mod patience;
 mod peer;
 mod restart;
 mod session;
+mod tenant;
 mod timer;
 
 pub use agent::AgentPool;
@@ -40,3 +43,4 @@ pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
 pub use patience::Patience;
 pub use session::{AskRule, Liveness, Sleep, Unanswered, rfc3339};
+pub use tenant::{Tenant, Usage, is_tenant_name, tenant_of};

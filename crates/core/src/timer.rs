@@ -32,6 +32,8 @@ pub(crate) enum Timer {
     WarmIdle(AgentId),
     /// The pause before a warm process is started again is over.
     Warm,
+    /// The agents of this tenant may be read again.
+    Rate(std::sync::Arc<str>),
     /// The turns that still run when the daemon stops have had their time.
     StopGrace,
 }

@@ -38,10 +38,22 @@ pub struct Entry {
     /// Sessions that it owns, and agents that run.
     pub sessions: u32,
     pub live: u32,
+    /// What each tenant has there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tenants: BTreeMap<Arc<str>, Share>,
     /// It takes nothing new.
     #[serde(default)]
     pub draining: bool,
     /// It has ended on purpose: this is its last word.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
+}
+
+/// What a tenant has on a host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Sessions that are awake.
+    pub sessions: usize,
+    /// Agents that are alive.
+    pub agents: usize,
 }

@@ -25,7 +25,7 @@ mod words;
 
 pub use ask::{Asked, Questions};
 pub use directory::Directory;
-pub use entry::{Entry, HostName};
+pub use entry::{Entry, HostName, Share};
 pub use health::Health;
 pub use lease::{Lease, LeaseError, LeaseEvent};
 pub use leg::{answer_leg, open_leg};

@@ -36,6 +36,7 @@ fn entry(name: &str, incarnation: &str) -> Entry {
         free: None,
         sessions: 0,
         live: 0,
+        tenants: BTreeMap::new(),
         draining: false,
         gone: false,
     }

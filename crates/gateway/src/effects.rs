@@ -1,7 +1,7 @@
 //! Carrying out what the gateway asks. Clients and legs are the same kind of edge: a leg is a socket pair of
 //! which the fleet has the other end.
 
-use crate::seek::Seeker;
+use crate::seek::{Seeker, Wanted};
 use bytes::Bytes;
 use jackfield_clients::{ClientEvent, ConnHandle, Stream};
 use jackfield_core::{
@@ -78,7 +78,9 @@ impl Effects {
             GatewayOutput::PauseLeg { leg } => with(&mut self.legs, leg, ConnHandle::pause),
             GatewayOutput::ResumeLeg { leg } => with(&mut self.legs, leg, ConnHandle::resume),
             GatewayOutput::Locate { session, avoid } => self.seeker.locate(session, avoid),
-            GatewayOutput::List { token, cursor, cwd } => self.seeker.list(token, cursor, cwd),
+            GatewayOutput::List { token, cursor, cwd, tenant } => {
+                self.seeker.list(token, cursor, Wanted { cwd, tenant });
+            }
             GatewayOutput::Deed(deed) => self.tell(deed),
             GatewayOutput::Note(note) => tracing::info!("{note}"),
             GatewayOutput::Stopped => self.stopped = true,

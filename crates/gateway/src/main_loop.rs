@@ -221,6 +221,7 @@ fn host(entry: &Entry) -> Host {
         agents: entry.agents.iter().map(|it| (it.as_str().into(), places)).collect(),
         load: (entry.live + entry.sessions) as usize,
         draining: entry.draining,
+        tenants: entry.tenants.iter().map(|(name, it)| (name.clone(), it.sessions)).collect(),
     }
 }
 

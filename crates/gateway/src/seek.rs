@@ -5,6 +5,7 @@ use jackfield_core::{
     SessionId, Time,
     gateway::{GatewayInput, HostName as Name, LegId, Listed, Page},
     log::State,
+    tenant_of,
 };
 use jackfield_fleet::{Answer, Entry, HostName, Link, LinkError, Question, open_leg};
 use jackfield_journal::{AdoptError, Owners};
@@ -27,6 +28,12 @@ pub(crate) struct Seeker {
     pub(crate) owners: Owners,
     pub(crate) hosts: watch::Receiver<Arc<Vec<Entry>>>,
     pub(crate) found: Sender<GatewayInput>,
+}
+
+/// Which sessions are listed.
+pub(crate) struct Wanted {
+    pub(crate) cwd: Option<String>,
+    pub(crate) tenant: Option<Arc<str>>,
 }
 
 impl Seeker {
@@ -130,12 +137,11 @@ impl Seeker {
         hosts.into_iter().map(|it| it.host.clone()).collect()
     }
 
-    pub(crate) fn list(&self, token: u64, cursor: Option<String>, cwd: Option<String>) {
+    pub(crate) fn list(&self, token: u64, cursor: Option<String>, wanted: Wanted) {
         let owners = self.owners.clone();
         self.tell(async move {
-            let page = tokio::task::spawn_blocking(move || {
-                page(&owners, cursor.as_deref(), cwd.as_deref())
-            });
+            let page =
+                tokio::task::spawn_blocking(move || page(&owners, cursor.as_deref(), &wanted));
             let page = page.await.unwrap_or_else(|error| Err(lost(error.to_string())));
             GatewayInput::Listed { token, page }
         });
@@ -143,7 +149,7 @@ impl Seeker {
 }
 
 /// Pages are read until one is full: most of what there is may be elsewhere.
-fn page(owners: &Owners, cursor: Option<&str>, cwd: Option<&str>) -> Result<Page, Fault> {
+fn page(owners: &Owners, cursor: Option<&str>, wanted: &Wanted) -> Result<Page, Fault> {
     let wrong = || Fault::InvalidParams {
         why: "`cursor` is none of ours: leave it out to start over".into(),
     };
@@ -152,8 +158,11 @@ fn page(owners: &Owners, cursor: Option<&str>, cwd: Option<&str>) -> Result<Page
     loop {
         let page = owners.page(before, PAGE).map_err(|error| lost(chain(&error)))?;
         for (name, summary) in page.streams {
+            if wanted.tenant.is_some() && wanted.tenant.as_deref() != tenant_of(&name) {
+                continue;
+            }
             let Ok(state) = State::from_summary(&summary) else { continue };
-            if state.importing || cwd.is_some_and(|cwd| cwd != state.cwd) {
+            if state.importing || wanted.cwd.as_ref().is_some_and(|cwd| *cwd != state.cwd) {
                 continue;
             }
             sessions.push(listed(name, &state));

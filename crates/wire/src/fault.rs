@@ -65,6 +65,12 @@ pub enum Fault {
     /// The host that had it is gone, and no other has taken its place in time.
     #[error("the host was lost: {why}")]
     HostLost { why: String },
+    /// Whoever runs the hub has not allowed it to this client.
+    #[error("not allowed: {why}")]
+    NotAllowed { why: String },
+    /// A tenant has as much as it may have.
+    #[error("quota reached: {why}")]
+    Quota { why: String },
 }
 
 impl Fault {
@@ -95,6 +101,8 @@ impl Fault {
             Fault::AgentSuspended { .. } => -31014,
             Fault::NoHost { .. } => -31015,
             Fault::HostLost { .. } => -31016,
+            Fault::NotAllowed { .. } => -31017,
+            Fault::Quota { .. } => -31018,
         }
     }
 
@@ -127,6 +135,8 @@ impl Fault {
             Fault::AgentSuspended { .. } => "agent_suspended",
             Fault::NoHost { .. } => "no_host",
             Fault::HostLost { .. } => "host_lost",
+            Fault::NotAllowed { .. } => "not_allowed",
+            Fault::Quota { .. } => "quota",
         }
     }
 
@@ -157,6 +167,8 @@ impl Fault {
             | Fault::NoClient { why }
             | Fault::NoHost { why }
             | Fault::HostLost { why }
+            | Fault::NotAllowed { why }
+            | Fault::Quota { why }
             | Fault::Interrupted { why } => vec![("why", why)],
             Fault::MethodNotFound { method } | Fault::NotServed { method } => {
                 vec![("method", method)]
@@ -225,6 +237,8 @@ mod tests {
             Fault::NoClient { why: odd() },
             Fault::NoHost { why: odd() },
             Fault::HostLost { why: odd() },
+            Fault::NotAllowed { why: odd() },
+            Fault::Quota { why: odd() },
             Fault::AgentSuspended { agent: odd(), why: odd(), until: odd() },
         ]
     }
@@ -257,7 +271,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 17, "one code each");
+        assert_eq!(codes.len(), 19, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

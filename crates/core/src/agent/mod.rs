@@ -250,6 +250,8 @@ impl Hub {
             return;
         };
         agent.paused = false;
-        self.outputs.push_back(Output::ResumeAgent { agent: id });
+        if !self.is_held(id) {
+            self.outputs.push_back(Output::ResumeAgent { agent: id });
+        }
     }
 }

@@ -121,10 +121,13 @@ impl Hub {
             Seat::Session(id) => self.sessions.get(id),
             Seat::Spare(_) => None,
         };
+        let tenant = self.tenant_of_seat(seat);
         let fits = |it: &Agent| {
             let taken = it.seats.taken();
             let room = !it.stopping && 0 < taken && taken < seats;
-            room && it.launch == *launch && it.hello.as_deref() == hello
+            let alike = it.launch == *launch && it.hello.as_deref() == hello;
+            // What one tenant says in a process, another could hear of.
+            room && alike && self.tenant_of_agent(it) == tenant
         };
         let last = session.and_then(|it| it.last);
         let fitting = self.agents.iter().filter(|(_, it)| fits(it));

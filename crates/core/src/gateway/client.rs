@@ -4,12 +4,17 @@ use super::{
     Gateway, GatewayNote, GatewayOutput, HostName, LegId, ask::Asked, merge::What,
     opening::Opening, session::Use,
 };
-use crate::{ConnId, SessionId, Time};
+use crate::{ConnId, SessionId, Tenant, Time, tenant::BINDING};
 use jackfield_wire::{Fault, Frame, Kind};
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Client {
+    /// Whose client it is, and how that is said on its legs; nobody's is the operator's.
+    pub(super) tenant: Option<(Arc<Tenant>, Frame)>,
     /// What it asked and waits for, by its own id.
     pub(super) requests: BTreeMap<Box<str>, Open>,
     pub(super) sessions: BTreeMap<SessionId, Use>,
@@ -137,6 +142,7 @@ impl Gateway {
     }
 
     fn may_ask(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        self.may_name(conn, frame)?;
         let (client, limits) = (&self.clients[&conn], &self.config.limits);
         let overloaded = |what: String| Err(Fault::Overloaded { what });
         if limits.pending_max <= client.requests.len() {
@@ -186,7 +192,11 @@ impl Gateway {
 
     fn on_notice(&mut self, conn: ConnId, frame: &Frame) {
         let method = frame.method().expect("a notification has a method");
+        if let Err(fault) = self.may_name(conn, frame) {
+            return self.unrouted(conn, frame, &fault);
+        }
         match (&*method, frame.session_id()) {
+            (BINDING, _) => self.on_bind(conn, frame),
             ("$/cancel_request", _) => self.on_withdrawn(conn, frame),
             ("_jackfield/connect", _) => self.on_opening(conn, frame, Opening::CONNECT),
             ("_jackfield/leg", _) => {}

@@ -31,6 +31,8 @@ pub struct Host {
     pub load: usize,
     /// Gets nothing new.
     pub draining: bool,
+    /// Sessions that are awake there, by tenant.
+    pub tenants: BTreeMap<Arc<str>, usize>,
 }
 
 /// Every bound. What is over one is told, never dropped in silence.

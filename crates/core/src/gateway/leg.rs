@@ -75,6 +75,10 @@ impl Gateway {
         self.legs.insert(leg, it);
         self.outputs.push_back(GatewayOutput::OpenLeg { leg, host: host.clone() });
         self.tell_leg(leg, Frame::notification("_jackfield/leg", "{}").into_bytes());
+        if let Some((_, binding)) = &self.clients[&conn].tenant {
+            let binding = binding.bytes().clone();
+            self.tell_leg(leg, binding);
+        }
         leg
     }
 

@@ -58,7 +58,8 @@ impl Gateway {
                 value.as_str().map(str::to_owned)
             };
             let (cursor, cwd) = (member("cursor"), member("cwd"));
-            self.outputs.push_back(GatewayOutput::List { token, cursor, cwd });
+            let tenant = self.tenant_name(conn).map(Into::into);
+            self.outputs.push_back(GatewayOutput::List { token, cursor, cwd, tenant });
         }
         self.timers.set(self.now.plus(self.config.limits.merge_ms), Timer::Merge(token));
         self.finish_merge(token);
@@ -84,7 +85,9 @@ impl Gateway {
     }
 
     pub(super) fn on_listed(&mut self, token: u64, page: Result<Page, Fault>) {
-        let Some(merge) = self.merges.get_mut(&token) else { return };
+        let Some(conn) = self.merges.get(&token).map(|it| it.conn) else { return };
+        let page = page.map(|it| self.known_of(conn, it));
+        let merge = self.merges.get_mut(&token).expect("found above");
         merge.page = Some(page);
         self.finish_merge(token);
     }
@@ -117,7 +120,7 @@ impl Gateway {
             },
             What::Sessions => sessions(merge),
             What::Asks => asks(merge),
-            What::Status => status(merge, self.clients.len()),
+            What::Status => status(merge, self.fellows(conn)),
         };
         self.finish(conn, &Frame::result_for(&id, &result.to_string()), None);
     }

@@ -3,7 +3,8 @@
 //! Read in this order: [`Config`], [`GatewayInput`], [`GatewayOutput`], then `client` (a client spoke),
 //! `opening` and `place` (what goes to a host that is chosen), `session` and `search` (what goes to
 //! the owner of a session, and who that is), `leg` (a host spoke), `heard` (what was said before is
-//! not said again), `ask`, `merge` (what every host is asked), `deed` (what is told of clients), `flow`, `stop`.
+//! not said again), `ask`, `merge` (what every host is asked), `tenant` (who knows of what), `deed` (what is
+//! told of clients), `flow`, `stop`.
 //!
 //! - **Invariant:** a request is answered exactly once, under the id the client gave it: by the host
 //!   that served it last, or by the gateway with the reason why not.
@@ -11,6 +12,7 @@
 //!   session moves and whatever is lost on the way.
 //! - **Invariant:** a host sees ids of ours only, so an answer to what was asked there before, and
 //!   has been asked elsewhere since, is nobody's.
+//! - **Invariant:** a client that is bound to a tenant is told of sessions of that tenant only.
 //! - **Invariant:** nothing grows without bound, and what is over a bound is told.
 
 mod ask;
@@ -30,6 +32,7 @@ mod place;
 mod search;
 mod session;
 mod stop;
+mod tenant;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +50,7 @@ use search::Search;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
+    sync::Arc,
 };
 
 /// One client's connection to one host, for as long as it is open.
@@ -68,6 +72,8 @@ pub struct Gateway {
     hosts: BTreeMap<HostName, Host>,
     /// Sessions that were given to each host since its load was told.
     placed: BTreeMap<HostName, usize>,
+    /// The same for each tenant, wherever they went.
+    placed_for: BTreeMap<Arc<str>, usize>,
     /// Hosts that a leg was lost to, and that have said nothing since.
     doubted: BTreeSet<HostName>,
     /// Sessions whose owner is looked for.
@@ -107,6 +113,7 @@ impl Gateway {
             legs: BTreeMap::new(),
             hosts: BTreeMap::new(),
             placed: BTreeMap::new(),
+            placed_for: BTreeMap::new(),
             doubted: BTreeSet::new(),
             searches: BTreeMap::new(),
             merges: BTreeMap::new(),

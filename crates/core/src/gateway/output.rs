@@ -3,7 +3,7 @@
 use super::{Deed, HostName, LegId};
 use crate::{ConnId, SessionId};
 use bytes::Bytes;
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 #[derive(Debug, Clone)]
 pub enum GatewayOutput {
@@ -55,6 +55,8 @@ pub enum GatewayOutput {
         token: u64,
         cursor: Option<String>,
         cwd: Option<String>,
+        /// Of this tenant only.
+        tenant: Option<Arc<str>>,
     },
     /// Something that somebody may want to know of later.
     Deed(Deed),

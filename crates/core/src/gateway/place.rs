@@ -9,7 +9,7 @@ use super::{
 use crate::ConnId;
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// What a request wants of its host.
 #[derive(Debug, Default)]
@@ -33,6 +33,7 @@ impl Gateway {
             hosts.into_iter().map(|it| (it.name.clone(), it)).collect();
         self.hosts = hosts;
         self.placed.clear();
+        self.placed_for.clear();
         let alive = |it: &HostName| self.hosts.get(it).map(|it| it.incarnation);
         let lost = self.legs.iter().filter_map(|(id, leg)| {
             // One that was opened to a host before it was listed may be to an earlier life of it.
@@ -120,9 +121,16 @@ impl Gateway {
             home
         } else {
             let wish = self.wish(client, &open.frame).map_err(Nowhere::Ever)?;
+            let opens = open.frame.method().as_deref() == Some("session/new");
+            if opens {
+                self.may_have_more(conn).map_err(Nowhere::Ever)?;
+            }
             let host = self.choose(&wish)?;
             if to == To::New {
                 *self.placed.entry(host.clone()).or_default() += 1;
+            }
+            if opens && let Some(tenant) = self.tenant_name(conn).map(Arc::from) {
+                *self.placed_for.entry(tenant).or_default() += 1;
             }
             self.leg_to(conn, &host)
         };

@@ -294,6 +294,9 @@ impl Gateway {
             }
         }
         if answer.result().is_none() {
+            if method == "session/new" {
+                self.was_not_opened(conn);
+            }
             return;
         }
         match (method.as_str(), session) {

@@ -3,6 +3,7 @@
 use super::{Issued, Route};
 use crate::{
     AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, fanout::moved_notice, log::Effect,
+    tenant::BINDING,
 };
 use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
 
@@ -30,11 +31,9 @@ impl Hub {
             let refused = Frame::error_for(&id, &fault);
             return self.send(conn, refused.bytes().clone());
         }
-        let outcome = match self.too_late_for(frame) {
-            Some(session) if self.is_left_to_ask_again(&session, conn, &id) => return,
-            Some(session) => Err(Fault::Fenced { session: session.to_string() }),
-            None if self.stopping => Err(Fault::Stopping),
-            None => self.serve(conn, &id, frame),
+        let outcome = match self.may_ask(conn, frame) {
+            Err(fault) => Err(fault),
+            Ok(()) => self.serve_in_time(conn, &id, frame),
         };
         match outcome {
             Ok(()) => {}
@@ -43,6 +42,16 @@ impl Hub {
                 self.send(conn, moved_notice(&session.into()));
             }
             Err(fault) => self.answer(conn, &id, Err(&fault)),
+        }
+    }
+
+    /// Serves a request unless it comes too late.
+    fn serve_in_time(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        match self.too_late_for(frame) {
+            Some(session) if self.is_left_to_ask_again(&session, conn, id) => Ok(()),
+            Some(session) => Err(Fault::Fenced { session: session.to_string() }),
+            None if self.stopping => Err(Fault::Stopping),
+            None => self.serve(conn, id, frame),
         }
     }
 
@@ -141,7 +150,11 @@ impl Hub {
     }
 
     fn on_notification(&mut self, conn: ConnId, frame: &Frame) {
+        if self.may_ask(conn, frame).is_err() {
+            return; // Nobody waits for an answer.
+        }
         match frame.method().as_deref() {
+            Some(BINDING) => return self.on_bind(conn, frame),
             Some("$/cancel_request") => return self.on_cancel_request(conn, frame),
             Some("_jackfield/connect") => return drop(self.on_connect(conn, frame)),
             Some("_jackfield/leg") => return self.on_leg(conn),

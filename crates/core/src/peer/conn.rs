@@ -1,6 +1,6 @@
 //! One connection: what it announced, what it waits for, what it was asked.
 
-use crate::{AgentId, ConnId, Hub, Launch, SessionId, log::Outcome, session::Fallen};
+use crate::{AgentId, ConnId, Hub, Launch, SessionId, Tenant, log::Outcome, session::Fallen};
 use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,6 +14,8 @@ pub(crate) struct Conn {
     pub(crate) hello: Option<Box<str>>,
     /// Who it says it is.
     pub(crate) name: Option<Arc<str>>,
+    /// Whose client it is; nobody's is the operator's.
+    pub(crate) tenant: Option<Arc<Tenant>>,
     /// Knows of the hub: hears the seqs of events.
     pub(crate) aware: bool,
     /// A gateway speaks for it: it is told where a session is not any more, and asks again elsewhere.

@@ -2,7 +2,8 @@
 
 use crate::{
     ConnId, Environment, Hub, Launch, Output, SessionId,
-    session::{Session, listed, rfc3339},
+    session::{Session, rfc3339},
+    tenant::known_to,
 };
 use jackfield_wire::{Fault, Frame, redact};
 use serde_json::{Value, json};
@@ -27,13 +28,12 @@ impl Hub {
             }
             "_jackfield/attach" => self.on_control_attach(conn, id, frame)?,
             "_jackfield/sessions" => {
-                let rows: Vec<Value> =
-                    listed(&self.sessions).into_iter().map(|it| self.row(it)).collect();
+                let rows: Vec<Value> = self.sessions_of(conn).map(|it| self.row(it)).collect();
                 self.answer(conn, id, Ok(&json!({ "sessions": rows }).to_string()));
             }
             "_jackfield/import" => self.on_import(conn, id, frame)?,
             "_jackfield/asks" => {
-                let rows = self.open_asks();
+                let rows = self.open_asks(conn);
                 self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
             }
             "_jackfield/answer" => self.on_control_answer(conn, id, frame)?,
@@ -41,7 +41,7 @@ impl Hub {
             "_jackfield/withdraw" => self.on_withdraw(conn, id, frame)?,
             "_jackfield/release" => self.on_release(conn, id, frame)?,
             "_jackfield/status" => {
-                let status = self.status().to_string();
+                let status = self.status(conn).to_string();
                 self.answer(conn, id, Ok(&status));
             }
             "_jackfield/stop" => {
@@ -79,7 +79,9 @@ impl Hub {
             }
         };
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
-        let env = params.get("env").and_then(Value::as_object).map(|env| {
+        // What an agent sees decides what it runs.
+        let may_set = self.bound_to(conn).is_none_or(|it| it.commands);
+        let env = params.get("env").filter(|_| may_set).and_then(Value::as_object).map(|env| {
             let pair =
                 |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
             Arc::new(Environment(env.iter().filter_map(pair).collect()))
@@ -118,12 +120,16 @@ impl Hub {
         row
     }
 
-    fn status(&self) -> Value {
+    fn status(&self, conn: ConnId) -> Value {
+        let tenant = self.tenant_name(conn);
+        let is_its = |of: Option<&str>| tenant.is_none() || of == tenant;
+        let agents = self.agents.values().filter(|it| is_its(self.tenant_of_agent(it)));
+        let clients = self.conns.keys().filter(|it| is_its(self.tenant_name(**it)));
         json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "sessions": self.sessions.len(),
-            "agents": self.agents.len(),
-            "clients": self.conns.len(),
+            "sessions": known_to(tenant, &self.sessions).count(),
+            "agents": agents.count(),
+            "clients": clients.count(),
             "stopping": self.stopping,
         })
     }

@@ -49,9 +49,13 @@ impl Hub {
         let Some(it) = self.conns.get(&conn) else { return };
         let (Some(launch), hello) = (it.launch.clone(), it.hello.clone()) else { return };
         let seat = Seat::Spare(conn);
-        let found = self
-            .take_seat(&launch, hello.as_deref(), &seat)
-            .or_else(|| self.take_warm(&launch, hello.as_deref(), &seat));
+        let mut found = self.take_seat(&launch, hello.as_deref(), &seat);
+        if found.is_none() {
+            if let Err(fault) = self.may_be_alive(self.tenant_name(conn)) {
+                return self.answer(conn, request, Err(&fault));
+            }
+            found = self.take_warm(&launch, hello.as_deref(), &seat);
+        }
         if found.is_none()
             && let Err(fault) = self.may_start(&launch.name)
         {

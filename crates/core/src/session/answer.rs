@@ -1,7 +1,7 @@
 //! Asks and answers without attaching: what waits in every session, and an answer to one of them.
 //! What is answered here is checked: it comes from a command line, not from a dialog that offered it.
 
-use super::{Session, ask::Ask, list::rfc3339, listed};
+use super::{Session, ask::Ask, list::rfc3339};
 use crate::{ConnId, Hub, SessionId};
 use jackfield_wire::{Fault, Frame, redact};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -11,14 +11,14 @@ const SELECTED: &str = r#"`result` must be `{"outcome":{"outcome":"selected","op
 const ACTION: &str = "`result` must say its `action`: `accept`, `decline` or `cancel`";
 
 impl Hub {
-    /// Every open ask, the oldest first.
-    pub(crate) fn open_asks(&self) -> Vec<Value> {
+    /// Every open ask that a client may know of, the oldest first.
+    pub(crate) fn open_asks(&self, conn: ConnId) -> Vec<Value> {
         let of = |(id, session): (&SessionId, &Session)| {
             let written = session.asks.iter().filter(|(_, it)| is_written(session, it));
             let row = |(&number, ask): (&u64, &Ask)| (ask.at, row(id, session, number, ask));
             written.map(row).collect::<Vec<_>>()
         };
-        let mut rows: Vec<_> = listed(&self.sessions).into_iter().flat_map(of).collect();
+        let mut rows: Vec<_> = self.sessions_of(conn).flat_map(of).collect();
         rows.sort_by_key(|(at, _)| *at);
         rows.into_iter().map(|(_, row)| row).collect()
     }

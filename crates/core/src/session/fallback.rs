@@ -50,7 +50,10 @@ impl Hub {
         mut fallen: Vec<Fallen>,
         fault: &Fault,
     ) -> Option<(Launch, Vec<Fallen>)> {
-        let pool = self.config.pools.get(&launch.name).filter(|_| !self.stopping)?;
+        if self.stopping || matches!(fault, Fault::Quota { .. }) {
+            return None; // Another would be one too many just as well.
+        }
+        let pool = self.config.pools.get(&launch.name)?;
         let name = pool.fallback.clone()?;
         fallen.push(Fallen { agent: launch.name.clone(), why: fault.to_string() });
         if fallen.iter().any(|it| it.agent == name) {

@@ -6,6 +6,7 @@ use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{Phase, Subscriber},
     log::{Body, Event, Json, State},
+    tenant::tenant_of,
 };
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Map, Value, json};
@@ -26,7 +27,7 @@ impl Hub {
         let session = &self.sessions[&from];
         let seq = branches_at(&params, session.gate.durable())?;
         let (cwd, params) = opened_with(&session.state, &params);
-        let to = self.new_name();
+        let to = self.new_name(tenant_of(&from));
         let body = Body::Forked { from: from.clone(), seq, cwd, params };
         let last = Event { seq: seq.next(), at: self.now, body };
         let fork = Fork { conn, request: id.into(), from: from.clone() };

@@ -6,6 +6,7 @@ use super::{Session, Stage};
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     log::{Body, Event, Json, State},
+    tenant::{is_tenant_name, named_for, tenant_of},
 };
 use bytes::Bytes;
 use jackfield_wire::{Fault, Frame, Kind};
@@ -35,6 +36,10 @@ impl Hub {
         }
         let session = self.import_of(conn, frame)?;
         if params.get("end").is_some() {
+            if let Err(fault) = self.may_keep(conn, &session) {
+                self.drop_import(&session);
+                return Err(fault);
+            }
             self.end_import(&session, params.get("title").and_then(Value::as_str));
         } else {
             let lines = params.get("lines").and_then(Value::as_array);
@@ -49,10 +54,17 @@ impl Hub {
         Ok(())
     }
 
-    /// The old name if it is one of ours and free, else a new one.
+    /// The old name if it is one of ours and free, else a new one; of a bound client's tenant in any case.
     fn begin_import(&mut self, conn: ConnId, from: &str) -> SessionId {
-        let free = is_name(from) && !self.sessions.contains_key(from);
-        let session: SessionId = if free { from.into() } else { self.new_name() };
+        let tenant = self.tenant_name(conn).map(str::to_owned);
+        let plain = from.rsplit_once('.').map_or(from, |(_, plain)| plain);
+        let named = match &tenant {
+            Some(tenant) => named_for(Some(tenant), plain),
+            None => from.into(),
+        };
+        let theirs = tenant_of(&named).is_none_or(is_tenant_name);
+        let free = theirs && is_name(plain) && !self.sessions.contains_key(&named);
+        let session = if free { named } else { self.new_name(tenant.as_deref()) };
         let empty = State { importing: true, ..State::default() };
         let importing = Importing { conn, from: from.into() };
         self.sessions.insert(session.clone(), Session::new(empty, Stage::Importing(importing)));

@@ -1,6 +1,6 @@
 //! `session/list`: every session of the hub, newest first, in pages.
 
-use super::{Session, listed};
+use super::Session;
 use crate::{ConnId, Hub, SessionId};
 pub use jackfield_wire::rfc3339;
 use jackfield_wire::{Fault, Frame};
@@ -17,7 +17,7 @@ impl Hub {
             })?),
             None => None,
         };
-        let mut rows = listed(&self.sessions);
+        let mut rows: Vec<_> = self.sessions_of(conn).collect();
         rows.retain(|(_, it)| cwd.is_none_or(|cwd| it.state.cwd == cwd));
         rows.sort_by_key(|row| Place::of(*row));
         rows.retain(|row| after.as_ref().is_none_or(|after| *after < Place::of(*row)));

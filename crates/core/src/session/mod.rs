@@ -42,7 +42,7 @@ pub(crate) use trial::Standing;
 pub(crate) use way::Way;
 
 use crate::{
-    AgentId, ConnId, SessionId,
+    AgentId, ConnId,
     agent::Pulse,
     fanout::Subscriber,
     log::{Gate, State},
@@ -206,9 +206,4 @@ impl Session {
     pub(crate) fn driver(&self) -> Option<ConnId> {
         self.turn.as_ref().map(|it| it.driver)
     }
-}
-
-/// A session that has no name yet is not listed.
-pub(crate) fn listed(sessions: &BTreeMap<SessionId, Session>) -> Vec<(&SessionId, &Session)> {
-    sessions.iter().filter(|(_, it)| !it.is_opening()).collect()
 }

@@ -7,6 +7,7 @@ use crate::{
     fanout::{Phase, Subscriber},
     log::{Body, Json, State},
     peer::error_frame,
+    tenant::{named_for, tenant_of},
 };
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
@@ -32,12 +33,13 @@ impl Hub {
         let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
             return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
         };
+        self.may_be_awake(self.tenant_name(conn))?;
         let launch = self.launch_for(conn, &params, cwd)?;
         // Who names an agent gets that one; else it is the connection's, which may be another's.
         let names = params.pointer("/_meta/jackfield/agent").is_some();
         let of_conn = self.conns.get(&conn).filter(|_| !names).map(|it| it.fallen.clone());
         let fallen = of_conn.unwrap_or_default();
-        let session = self.new_name();
+        let session = self.new_name(self.tenant_name(conn).map(str::to_owned).as_deref());
         let opening = Opening {
             conn,
             request: id.into(),
@@ -80,10 +82,13 @@ impl Hub {
         let seat = Seat::Session(id.clone());
         let found = asker
             .and_then(|it| self.take_spare(it, launch, id))
-            .or_else(|| self.take_seat(launch, hello.as_deref(), &seat))
-            .or_else(|| self.take_warm(launch, hello.as_deref(), &seat));
+            .or_else(|| self.take_seat(launch, hello.as_deref(), &seat));
         if found.is_some() {
             return Ok(found);
+        }
+        self.may_be_alive(tenant_of(id))?;
+        if let Some(warm) = self.take_warm(launch, hello.as_deref(), &seat) {
+            return Ok(Some(warm));
         }
         self.may_start(&launch.name)?;
         let place = self.has_place(&Start::Session(id.clone()));
@@ -100,9 +105,10 @@ impl Hub {
         }
     }
 
-    pub(super) fn new_name(&mut self) -> SessionId {
+    /// A name that is free, for a session of this tenant.
+    pub(super) fn new_name(&mut self, tenant: Option<&str>) -> SessionId {
         loop {
-            let name = self.names.session();
+            let name = named_for(tenant, &self.names.session());
             if !self.sessions.contains_key(&name) && !self.forks.contains_key(&name) {
                 return name;
             }
@@ -139,14 +145,15 @@ impl Hub {
         launch: &Launch,
         session: &SessionId,
     ) -> Option<AgentId> {
-        let it = self.conns.get_mut(&conn)?;
-        let spare = it.spare?;
+        let spare = self.conns.get(&conn)?.spare?;
         let agent = self.agents.get(&spare)?;
-        let same = agent.launch.name == launch.name && agent.launch.argv == launch.argv;
+        let same = agent.launch.name == launch.name
+            && agent.launch.argv == launch.argv
+            && self.tenant_of_agent(agent) == tenant_of(session);
         if agent.stopping || !same {
             return None;
         }
-        it.spare = None;
+        self.conns.get_mut(&conn)?.spare = None;
         self.give_spare_to(spare, conn, session);
         Some(spare)
     }

@@ -2,7 +2,7 @@
 //! the session still ends, because some agents let only one write.
 
 use super::{Stage, Waking};
-use crate::{Hub, Launch, SessionId, limits, restart::Verdict, timer::Timer};
+use crate::{Hub, Launch, SessionId, limits, restart::Verdict, tenant::tenant_of, timer::Timer};
 use jackfield_wire::Fault;
 use std::path::PathBuf;
 
@@ -26,6 +26,9 @@ impl Hub {
             }
         }
         let asker = session.asker();
+        if let Err(fault) = self.may_be_awake(tenant_of(id)) {
+            return self.refuse_waiting(id, &fault);
+        }
         let launch = self.launch_again(id, asker);
         let hello = asker.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.clone());
         let agent = match self.seat(id, &launch, asker, hello) {

@@ -3,7 +3,8 @@
 use super::{Call, Load, Taken};
 use crate::main_loop::MainLoop;
 use jackfield_agents::Stop;
-use jackfield_core::{AppendFailure, Input, SessionId};
+use jackfield_core::{AppendFailure, Input, SessionId, Usage};
+use jackfield_fleet::Share;
 
 impl MainLoop {
     pub(crate) fn on_call(&mut self, call: Call) {
@@ -24,12 +25,16 @@ impl MainLoop {
                 }
             }
             Call::CutOff => self.cut_off(),
+            Call::Elsewhere(tenants) => self.feed(Input::Elsewhere { tenants }),
             Call::Report(tell) => {
                 let gauges = self.hub.gauges();
                 let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
                 let sessions = small(gauges.sessions.values().sum());
                 let live = small(gauges.agents);
-                let _unheard = tell.send(Load { sessions, live, free: None });
+                let share = |it: Usage| Share { sessions: it.sessions, agents: it.agents };
+                let tenants = self.hub.usage().into_iter().map(|(name, it)| (name, share(it)));
+                let tenants = tenants.collect();
+                let _unheard = tell.send(Load { sessions, live, free: None, tenants });
             }
         }
     }

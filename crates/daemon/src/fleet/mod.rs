@@ -17,8 +17,10 @@ pub use care::Care;
 use care::Caretaker;
 pub(crate) use enter::{Entered, enter};
 use jackfield_clients::Stream;
-use jackfield_core::{SessionId, log::State};
-use jackfield_fleet::{Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, unique};
+use jackfield_core::{SessionId, Usage, log::State};
+use jackfield_fleet::{
+    Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, Share, unique,
+};
 use jackfield_journal::{Address, Cell, Journal, OpenError};
 use office::Office;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -109,6 +111,8 @@ pub(crate) enum Call {
     Drain,
     /// Nobody may know any more that we are here: end every agent, and forget every session.
     CutOff,
+    /// What tenants have on the other hosts.
+    Elsewhere(BTreeMap<Arc<str>, Usage>),
     /// How much there is to do here.
     Report(oneshot::Sender<Load>),
 }
@@ -121,12 +125,13 @@ pub(crate) struct Taken {
     pub(crate) from: Option<Arc<str>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) sessions: u32,
     pub(crate) live: u32,
     /// Processes that may still be started.
     pub(crate) free: Option<u32>,
+    pub(crate) tenants: BTreeMap<Arc<str>, Share>,
 }
 
 /// Says which agents can be started here. It looks at many files.
@@ -151,6 +156,7 @@ async fn join(
         free: None,
         sessions: 0,
         live: 0,
+        tenants: BTreeMap::new(),
         draining: false,
         gone: false,
     };

@@ -3,13 +3,13 @@
 
 use super::{Call, Load, adopt::Adopter};
 use jackfield_clients::Stream;
-use jackfield_core::SessionId;
+use jackfield_core::{SessionId, Usage};
 use jackfield_fleet::{
     Answer, Asked, Entry, HostName, Lease, LeaseEvent, Link, Question, Questions, answer_leg,
 };
 use jackfield_wire::chain;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
     time::Duration,
@@ -64,6 +64,7 @@ impl Office {
                         self.inherit(dead);
                     }
                     known = now;
+                    self.tell_elsewhere().await;
                 }
                 Some(agents) = agents.recv() => self.lease.update(|it| it.agents = agents),
                 _ = report.tick() => if !self.report().await { return },
@@ -128,8 +129,15 @@ impl Office {
         let Some(load) = self.load().await else { return false };
         self.lease.update(|it| {
             (it.sessions, it.live, it.free) = (load.sessions, load.live, load.free);
+            it.tenants.clone_from(&load.tenants);
         });
         true
+    }
+
+    /// Quotas are those of the fleet: the loop counts what is here, and is told of the rest.
+    async fn tell_elsewhere(&self) {
+        let tenants = elsewhere(&self.hosts.borrow(), &self.host);
+        let _ended = self.calls.send(Call::Elsewhere(tenants)).await;
     }
 
     /// Takes over what a dead host had, as far as it falls to us: all who live choose in the same way.
@@ -169,6 +177,19 @@ impl Office {
             }
         });
     }
+}
+
+/// What each tenant has on other hosts than this one.
+fn elsewhere(hosts: &[Entry], ours: &HostName) -> BTreeMap<Arc<str>, Usage> {
+    let mut tenants: BTreeMap<Arc<str>, Usage> = BTreeMap::new();
+    let others = hosts.iter().filter(|it| it.host != *ours);
+    for (name, share) in others.flat_map(|it| &it.tenants) {
+        let sum = tenants.entry(name.clone()).or_default();
+        sum.sessions += share.sessions;
+        sum.agents += share.agents;
+        sum.hosts += usize::from(0 < share.agents);
+    }
+    tenants
 }
 
 /// Who among those who live gets something of this name: the same for everybody who asks, and spread

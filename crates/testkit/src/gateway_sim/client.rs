@@ -1,9 +1,20 @@
 //! What clients do: begin, open, load, prompt, cancel, answer, read, leave.
 
 use super::world::{Asked, World};
-use jackfield_core::{ConnId, gateway::GatewayInput};
+use jackfield_core::{ConnId, Tenant, gateway::GatewayInput};
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
+
+fn tenant_named(name: &str) -> Tenant {
+    Tenant {
+        name: name.into(),
+        sessions: None,
+        agents: None,
+        events_per_second: None,
+        commands: false,
+        roots: Vec::new(),
+    }
+}
 
 impl World {
     pub(super) fn client_speaks(&mut self) {
@@ -38,8 +49,13 @@ impl World {
         }
         self.next += 1;
         let conn = ConnId(self.next);
-        self.clients.insert(conn, super::world::Client::default());
+        let tenant = self.rng.pick(&[None, None, Some("ash"), Some("birch")]);
+        self.clients.insert(conn, super::world::Client { tenant, ..Default::default() });
         self.feed(GatewayInput::ClientOpened { conn });
+        if let Some(name) = tenant {
+            let binding = tenant_named(name).binding();
+            self.feed(GatewayInput::ClientSpoke { conn, frame: binding });
+        }
         for method in ["_jackfield/connect", "initialize"] {
             if self.rng.chance(60) && self.clients.get(&conn).is_some_and(|it| !it.closing) {
                 self.request(conn, method, None);

@@ -79,6 +79,7 @@ impl World {
     fn on_leg(&mut self, leg: LegId, host: Arc<str>) {
         let it = Leg {
             host,
+            tenant: None,
             inbox: VecDeque::new(),
             outbox: VecDeque::new(),
             paused: false,
@@ -107,6 +108,7 @@ impl World {
     }
 
     fn on_told(&mut self, conn: ConnId, message: &Value) {
+        self.nobody_hears_of_another_tenant(conn, message);
         let client = self.clients.get_mut(&conn).expect("a client of ours");
         let params = &message["params"];
         match (message["method"].as_str(), message["id"].as_u64()) {
@@ -143,6 +145,10 @@ impl World {
         // A refused duplicate is an answer too, but these clients use no id twice.
         let asked = client.asked.remove(&id);
         let asked = asked.unwrap_or_else(|| panic!("{conn} did not ask {id}, or was answered"));
+        if asked.session.as_ref().is_some_and(|it| !client.may_know(it)) {
+            assert!(message["error"].is_object(), "{conn} is answered about {asked:?}");
+            return self.tally.count("strangers turned away");
+        }
         if message["error"].is_object() {
             let name = message["error"]["data"]["jackfield"]["code"].as_str();
             // Those that are stopping end soon; only who opens something may meet nobody else.
@@ -175,6 +181,17 @@ impl World {
                 assert!(all, "{conn} is told the end of a turn before its words");
             }
             _ => {}
+        }
+    }
+
+    /// What a client is told names sessions of its tenant only, save for those that it named itself.
+    fn nobody_hears_of_another_tenant(&self, conn: ConnId, message: &Value) {
+        let client = &self.clients[&conn];
+        let about = [&message["params"]["sessionId"], &message["result"]["sessionId"]];
+        let rows = message["result"]["sessions"].as_array();
+        let rows = rows.into_iter().flatten().map(|it| &it["sessionId"]);
+        for named in about.into_iter().chain(rows).filter_map(Value::as_str) {
+            assert!(client.may_know(named), "{conn} of {:?} hears of {named}", client.tenant);
         }
     }
 

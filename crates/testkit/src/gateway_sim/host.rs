@@ -1,7 +1,10 @@
 //! Hubs, as far as a gateway can tell: they own sessions, tell those who listen, and answer.
 
 use super::world::{Leg, World};
-use jackfield_core::gateway::{GatewayInput, LegId};
+use jackfield_core::{
+    gateway::{GatewayInput, LegId},
+    tenant_of,
+};
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -37,17 +40,32 @@ impl World {
         let params = &message["params"];
         let session = params["sessionId"].as_str().unwrap_or_default();
         let host = self.legs[&leg].host.clone();
+        let tenant = self.legs[&leg].tenant.clone();
+        let is_its = |it: &str| tenant.is_none() || tenant_of(it) == tenant.as_deref();
+        assert!(session.is_empty() || is_its(session), "{leg} of {tenant:?} is asked {message}");
         let owns = self.logs.get(session).is_some_and(|it| it.owner.as_ref() == Some(&host));
         match method {
             "session/cancel" if owns => self.end_turn(session, false),
             "$/cancel_request" => self.on_cancelled(leg, &params["requestId"]),
+            "_jackfield/tenant" => {
+                let it = self.legs.get_mut(&leg).expect("it was read");
+                assert!(it.tenant.is_none(), "{leg} is bound twice");
+                it.tenant = params["tenant"].as_str().map(str::to_owned);
+                self.tally.count("legs bound");
+            }
             _ if message["id"].is_null() => {}
             _ if self.hosts[&host].stopping => {
                 let frame = Frame::error_for(&message["id"].to_string(), &Fault::Stopping);
                 self.say(leg, serde_json::from_str(frame.text()).expect("JSON"));
             }
             "session/new" => self.on_new(leg, message),
-            "_jackfield/sessions" => self.answer(leg, message, &json!({ "sessions": [] })),
+            "_jackfield/sessions" => {
+                // A hub tells what its client may know.
+                let own = self.logs.iter().filter(|(_, it)| it.owner.as_ref() == Some(&host));
+                let own = own.filter(|(id, _)| is_its(id)).take(2);
+                let rows: Vec<Value> = own.map(|(id, _)| json!({ "sessionId": id })).collect();
+                self.answer(leg, message, &json!({ "sessions": rows }));
+            }
             "initialize" | "_jackfield/connect" | "authenticate" => {
                 self.answer(leg, message, &json!({ "token": params["token"] }));
             }
@@ -80,8 +98,10 @@ impl World {
     }
 
     fn on_new(&mut self, leg: LegId, message: &Value) {
-        let session = format!("s-{}", self.logs.len());
-        let host = self.legs[&leg].host.clone();
+        let Leg { host, tenant, .. } = &self.legs[&leg];
+        let plain = format!("s-{}", self.logs.len());
+        let session = tenant.as_ref().map_or(plain.clone(), |it| format!("{it}.{plain}"));
+        let host = host.clone();
         let log = super::log::Log { owner: Some(host), ..Default::default() };
         self.logs.insert(session.clone(), log);
         self.legs.get_mut(&leg).expect("it was read").hears.insert(session.clone());

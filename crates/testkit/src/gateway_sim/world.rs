@@ -5,7 +5,8 @@ use crate::sim::{Rng, Tally};
 use bytes::Bytes;
 use jackfield_core::{
     ConnId, SessionId, Time,
-    gateway::{Config, Gateway, GatewayInput, Host, LegId, Limits, Page},
+    gateway::{Config, Gateway, GatewayInput, Host, LegId, Limits, Listed, Page},
+    tenant_of,
 };
 use jackfield_wire::Fault;
 use serde_json::Value;
@@ -36,6 +37,8 @@ pub(super) struct World {
 
 #[derive(Default)]
 pub(super) struct Client {
+    /// Whose it is; nobody's is the operator's.
+    pub(super) tenant: Option<&'static str>,
     /// Lengths of the texts that it has not read.
     pub(super) queue: VecDeque<usize>,
     pub(super) paused: bool,
@@ -48,6 +51,12 @@ pub(super) struct Client {
     /// Sessions that it was told it hears, and how far it has heard each.
     pub(super) attached: BTreeSet<String>,
     pub(super) heard: BTreeMap<String, Place>,
+}
+
+impl Client {
+    pub(super) fn may_know(&self, session: &str) -> bool {
+        self.tenant.is_none() || tenant_of(session) == self.tenant
+    }
 }
 
 #[derive(Debug)]
@@ -67,6 +76,8 @@ pub(super) struct Machine {
 
 pub(super) struct Leg {
     pub(super) host: Arc<str>,
+    /// Whose it was said to be.
+    pub(super) tenant: Option<String>,
     pub(super) inbox: VecDeque<Bytes>,
     pub(super) outbox: VecDeque<Value>,
     pub(super) paused: bool,
@@ -83,6 +94,21 @@ impl Leg {
         self.hears.remove(session);
         self.owed.retain(|(of, _), _| of != session);
         self.asks.retain(|_, (of, _)| of != session);
+    }
+}
+
+/// Sessions on a page.
+const LISTED_MAX: usize = 4;
+
+fn listed(session: &str) -> Listed {
+    Listed {
+        session: session.into(),
+        agent: "x".into(),
+        cwd: "/x".to_owned(),
+        title: None,
+        state: "asleep".to_owned(),
+        updated_at: Time(0),
+        host: None,
     }
 }
 
@@ -198,6 +224,7 @@ impl World {
             agents: BTreeMap::new(),
             load: 0,
             draining: it.draining,
+            tenants: BTreeMap::new(),
         });
         let hosts = hosts.collect();
         self.feed(GatewayInput::Hosts(hosts));
@@ -213,7 +240,10 @@ impl World {
     /// One of the gateway's questions is answered, now and then wrongly.
     fn fleet_answers(&mut self, may_err: bool) {
         if let Some(token) = self.lists.pop() {
-            return self.feed(GatewayInput::Listed { token, page: Ok(Page::default()) });
+            // Whatever there is, as if nobody had looked whose it is.
+            let sessions = self.logs.keys().take(LISTED_MAX).map(|it| listed(it)).collect();
+            let page = Ok(Page { sessions, next: None });
+            return self.feed(GatewayInput::Listed { token, page });
         }
         if self.locates.is_empty() {
             return;

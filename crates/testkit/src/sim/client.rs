@@ -7,9 +7,12 @@ use super::{
     check::{Hearing, Kind, Request, hold},
 };
 use bytes::Bytes;
-use jackfield_core::{ConnId, Input, SessionId};
+use jackfield_core::{ConnId, Input, SessionId, Tenant};
 use jackfield_wire::Fault;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 /// Someone who uses sessions, over many connections and many lives of the hub.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub(super) struct Client {
     pub(super) aware: bool,
     /// A gateway speaks for it.
     pub(super) leg: bool,
+    /// Whose it is; nobody's is the operator's.
+    pub(super) tenant: Option<Arc<Tenant>>,
     pub(super) conn: Option<ConnId>,
     /// How far it has read each session; what it asks for when it comes back.
     pub(super) cursors: BTreeMap<SessionId, u64>,
@@ -113,6 +118,9 @@ impl World {
         if leg {
             self.send(conn, r#"{"jsonrpc":"2.0","method":"_jackfield/leg","params":{}}"#.into());
         }
+        if let Some(tenant) = self.clients[client].tenant.clone() {
+            self.send(conn, tenant.binding().text().to_owned());
+        }
         if self.rng.chance(40) {
             let name = self.program();
             self.request(
@@ -145,10 +153,7 @@ impl World {
         if !self.conns[&conn].asked.is_empty() && self.rng.chance(50) {
             return self.answer_ask(conn);
         }
-        let session = match self.known.len() {
-            0 => None,
-            len => Some(self.known[self.rng.index(len)].clone()),
-        };
+        let session = self.some_session(conn);
         let Some(session) = session.filter(|_| self.rng.chance(93)) else {
             return self.act_outside(conn);
         };

@@ -2,7 +2,7 @@
 
 use super::{
     World,
-    check::{self, Hearing, Kind, hold},
+    check::{self, Hearing, Kind, Try, hold},
     copy::Copying,
     disk::FOR_THE_HUB,
     peek,
@@ -27,16 +27,24 @@ impl World {
             }
             _ => None,
         };
+        let tried = self.tried_by(&input);
         self.hub.handle(self.now, input);
         if let Some((agent, frame)) = answered {
             self.begins_to_serve(agent, &frame);
         }
-        self.drain();
+        self.drain_after(tried.as_ref());
     }
 
     pub(super) fn drain(&mut self) {
+        self.drain_after(None);
+    }
+
+    fn drain_after(&mut self, tried: Option<&Try>) {
         while let Some(output) = self.hub.poll_output() {
             self.trace.output(self.now, &output);
+            if let Some(tried) = tried {
+                tried.touches_nothing(&output);
+            }
             self.carry_out(output);
         }
         self.after_each_step();
@@ -102,6 +110,11 @@ impl World {
         let request = it.open.get_mut(&id).expect("noted when it was sent");
         request.delivered = true;
         let Some(session) = request.session.clone() else { return };
+        if self.is_strange(conn, &session) {
+            return;
+        }
+        let it = self.conns.get_mut(&conn).expect("open until it is gone");
+        let request = it.open.get_mut(&id).expect("noted when it was sent");
         if request.kind == Kind::Prompt {
             let (token, number) = (request.token, request.number);
             let over = self.before_prompt(&session, token, number);

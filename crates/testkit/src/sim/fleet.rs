@@ -230,6 +230,8 @@ impl World {
             let all = &self.fleet.keyed;
             let all: Vec<(SessionId, u64)> =
                 all.iter().flat_map(|(id, it)| it.iter().map(|it| (id.clone(), *it))).collect();
+            let may_know = |it: &(SessionId, u64)| !self.is_strange(conn, &it.0);
+            let all: Vec<(SessionId, u64)> = all.into_iter().filter(may_know).collect();
             if all.is_empty() || !self.conns[&conn].aware {
                 return;
             }

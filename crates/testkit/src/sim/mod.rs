@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `world` (what can happen), `client` and `agent` (who lives there), `disk`
 //! (what survives), `feed` and `told` (what goes into the hub and comes out), `fleet` (sessions that
-//! leave and come back), `check` (what must hold), `settle` (the end of a run).
+//! leave and come back), `tenants` (who may know of what), `check` (what must hold), `settle` (the end of a run).
 //!
 //! The world is crueller than the real one. Where the real loop must do something in a certain way,
 //! this one does it in that way: one append of a session in flight, what was collected is thrown
@@ -23,6 +23,7 @@ mod rng;
 mod settle;
 mod tally;
 mod temper;
+mod tenants;
 mod told;
 mod trace;
 mod waiting;

@@ -75,7 +75,8 @@ impl World {
                 self.connect(client);
             }
             let conn = self.clients[client].conn.expect("connected above");
-            let sessions: Vec<SessionId> = self.disk.streams.keys().cloned().collect();
+            let sessions = self.disk.streams.keys().filter(|it| !self.is_strange(conn, it));
+            let sessions: Vec<SessionId> = sessions.cloned().collect();
             for session in &sessions {
                 let params = r#""cwd":"/x""#;
                 if !looks_back {

@@ -19,6 +19,9 @@ impl World {
         hold("what_the_hub_says_is_a_message", frame.is_ok(), || format!("{text:?}"));
         let frame = frame.expect("held above");
         check::names_stay_on_their_side(&self.conns[&conn], conn, &frame);
+        if frame.error().is_none() {
+            self.nobody_hears_of_another_tenant(conn, text);
+        }
         let means = match frame.kind() {
             wire::Kind::Response => self.on_answer(conn, &frame),
             wire::Kind::Request => self.on_asked(conn, &frame),
@@ -36,6 +39,13 @@ impl World {
         let open = id.parse::<u64>().ok().and_then(|it_id| it.open.remove(&it_id));
         let answer = Answer { conn, id, text: frame.bytes(), is_result: frame.result().is_some() };
         let request = answer.every_request_gets_one_answer(open);
+        if peek::contains(answer.text, "\"code\":\"quota\"") {
+            self.tally.count("quotas met");
+        }
+        if request.session.as_ref().is_some_and(|it| self.is_strange(conn, it)) {
+            self.a_stranger_hears_that_there_is_none(&answer);
+            return Means::Nothing;
+        }
         if peek::contains(answer.text, "\"overloaded\"") {
             self.tally.count("overloaded");
         } else if peek::contains(answer.text, "\"stopReason\":\"cancelled\"") {

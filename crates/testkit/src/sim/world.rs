@@ -10,6 +10,7 @@ use super::{
     rng::Rng,
     tally::Tally,
     temper::Temper,
+    tenants::Tenants,
     trace::Trace,
 };
 use jackfield_core::{
@@ -47,6 +48,7 @@ pub(super) struct World {
     pub(super) wakes: Wakes,
     pub(super) failures: Failures,
     pub(super) fleet: Fleet,
+    pub(super) tenants: Tenants,
     /// Marks of notifications that are not written down, and the sessions they were said in.
     pub(super) passing: BTreeMap<u64, Arc<str>>,
     pub(super) tally: Tally,
@@ -91,11 +93,15 @@ impl World {
         let habits = Habits::new(&mut rng);
         let clients = 2 + rng.index(3);
         let mut legs = rng.clone();
-        let client = |n: usize| {
+        let mut apart = Rng::new(seed ^ 0x7E4A_4715);
+        let tenants = Tenants::new(&mut apart);
+        let mut client = |n: usize| {
             let aware = n.is_multiple_of(2);
             let leg = aware && legs.chance(60);
-            Client { aware, leg, conn: None, cursors: BTreeMap::new(), again: Vec::new() }
+            let tenant = tenants.pick(&mut apart);
+            Client { aware, leg, tenant, conn: None, cursors: BTreeMap::new(), again: Vec::new() }
         };
+        let clients = (0..clients).map(&mut client).collect();
         World {
             temper,
             habits,
@@ -105,7 +111,7 @@ impl World {
             lives: 0,
             seed,
             disk: Disk::default(),
-            clients: (0..clients).map(client).collect(),
+            clients,
             conns: BTreeMap::new(),
             procs: BTreeMap::new(),
             remembered: vec![BTreeSet::new(); PROGRAMS.len()],
@@ -117,6 +123,7 @@ impl World {
             wakes: Wakes::default(),
             failures: Failures::default(),
             fleet: Fleet::default(),
+            tenants,
             passing: BTreeMap::new(),
             tally: Tally::default(),
             trace: Trace::new(traced),

@@ -11,6 +11,7 @@ const TROUBLE: &[&str] = &[
     "frames heard",
     "heard on elsewhere",
     "hosts lost",
+    "legs bound",
     "legs lost",
     "legs opened",
     "pauses",
@@ -19,6 +20,7 @@ const TROUBLE: &[&str] = &[
     "requests",
     "sessions adopted",
     "sessions let go",
+    "strangers turned away",
     "turns ended",
     "turns interrupted",
 ];

@@ -37,7 +37,8 @@ fn a_host_that_is_lost_or_silent_is_missing() {
 fn sessions_that_no_host_has_are_told_by_the_fleet() {
     let mut scene = Scene::new();
     let asked = ask_all(&mut scene, "_jackfield/sessions");
-    let Some(GatewayOutput::List { token, cursor: None, cwd: None }) = scene.others.last() else {
+    let Some(GatewayOutput::List { token, cursor: None, cwd: None, .. }) = scene.others.last()
+    else {
         panic!("{:?}", scene.others)
     };
     let token = *token;
@@ -71,7 +72,9 @@ fn a_list_comes_from_the_fleet_and_no_host_is_asked() {
     let params = json!({ "cursor": "c", "cwd": "/w" });
     scene.say(A, &request(&json!(1), "session/list", &params));
     assert!(scene.said.is_empty());
-    let Some(GatewayOutput::List { token, cursor, cwd }) = scene.others.last() else { panic!() };
+    let Some(GatewayOutput::List { token, cursor, cwd, .. }) = scene.others.last() else {
+        panic!()
+    };
     assert_eq!((cursor.as_deref(), cwd.as_deref()), (Some("c"), Some("/w")));
     let token = *token;
     scene.feed(GatewayInput::Listed { token, page: Ok(Page::default()) });

@@ -1,11 +1,12 @@
 //! The gateway as a value, one situation each: where frames go. `loss` has what happens when a host
-//! is lost or lets go, `merge` what every host is asked, `flow` who waits for whom, `deeds` what is told of
-//! clients.
+//! is lost or lets go, `merge` what every host is asked, `flow` who waits for whom, `tenants` who knows of what,
+//! `deeds` what is told of clients.
 
 mod deeds;
 mod flow;
 mod loss;
 mod merge;
+mod tenants;
 
 use super::*;
 use jackfield_wire::{Fault, Frame};
@@ -22,6 +23,7 @@ fn host(name: &str, load: usize) -> Host {
         agents: BTreeMap::from([("echo".into(), 2)]),
         load,
         draining: false,
+        tenants: BTreeMap::new(),
     }
 }
 

@@ -10,6 +10,7 @@ mod queue;
 mod requests;
 mod rest;
 mod sleep;
+mod tenants;
 mod wakes;
 
 pub(super) use asks::{Asks, Ended, What};
@@ -21,6 +22,7 @@ pub(super) use queue::Queues;
 pub(super) use requests::{Answer, Kind, Request};
 pub(super) use rest::names_stay_on_their_side;
 pub(super) use sleep::Rest;
+pub(super) use tenants::Try;
 pub(super) use wakes::Wakes;
 
 use bytes::Bytes;

@@ -144,6 +144,7 @@ impl World {
     pub(in crate::sim) fn after_each_step(&mut self) {
         self.places_are_limited();
         self.seats_are_limited();
+        self.no_tenant_has_more_than_it_may();
         // The last frame may have been large, and clients' requests are written down as well.
         let slack = 8 * 1024;
         let max = self.limits.held_bytes_max + slack;

@@ -1,0 +1,78 @@
+//! Tenants, as the gateway minds them: a client that is bound names and is told of its own sessions only,
+//! and each of its legs is bound as it is. The hosts hold it to everything else.
+
+use super::{Gateway, Page};
+use crate::{
+    ConnId, Tenant,
+    tenant::{is_known_to, quota_fault},
+};
+use jackfield_wire::{Fault, Frame};
+use std::sync::Arc;
+
+impl Gateway {
+    /// Binds a client that has said nothing yet. One that cannot be bound is hung up on: it must not go on
+    /// as the operator's.
+    pub(super) fn on_bind(&mut self, conn: ConnId, frame: &Frame) {
+        let client = self.clients.get_mut(&conn).expect("it spoke");
+        if client.tenant.is_some() || !client.legs.is_empty() {
+            return;
+        }
+        match Tenant::of_binding(frame) {
+            Some(tenant) => client.tenant = Some((Arc::new(tenant), frame.clone())),
+            None => self.hang_up(conn),
+        }
+    }
+
+    pub(super) fn tenant_name(&self, conn: ConnId) -> Option<&str> {
+        self.tenant(conn).map(|it| &*it.name)
+    }
+
+    fn tenant(&self, conn: ConnId) -> Option<&Arc<Tenant>> {
+        self.clients.get(&conn)?.tenant.as_ref().map(|(tenant, _)| tenant)
+    }
+
+    /// Whoever names a session that is not for it to know hears what it would hear if there were none.
+    pub(super) fn may_name(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        match frame.session_id() {
+            Some(named) if !is_known_to(self.tenant_name(conn), &named) => {
+                Err(Fault::SessionNotFound { session: named.into_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a client may be told of a page.
+    pub(super) fn known_of(&self, conn: ConnId, mut page: Page) -> Page {
+        page.sessions.retain(|it| is_known_to(self.tenant_name(conn), &it.session));
+        page
+    }
+
+    /// How many clients are connected that this one may know of.
+    pub(super) fn fellows(&self, conn: ConnId) -> usize {
+        let tenant = self.tenant_name(conn);
+        let is_fellow = |it: &&ConnId| tenant.is_none() || self.tenant_name(**it) == tenant;
+        self.clients.keys().filter(is_fellow).count()
+    }
+
+    /// A session that was placed did not come to be: it counts for nothing.
+    pub(super) fn was_not_opened(&mut self, conn: ConnId) {
+        let tenant = self.tenant_name(conn).map(Arc::<str>::from);
+        if let Some(placed) = tenant.and_then(|it| self.placed_for.get_mut(&it)) {
+            *placed = placed.saturating_sub(1);
+        }
+    }
+
+    /// Whether the tenant of a client may have one more session awake in the whole fleet: what its hosts
+    /// told last, and what was placed since.
+    pub(super) fn may_have_more(&self, conn: ConnId) -> Result<(), Fault> {
+        let Some(tenant) = self.tenant(conn) else { return Ok(()) };
+        let Some(max) = tenant.sessions else { return Ok(()) };
+        let told = self.hosts.values().filter_map(|it| it.tenants.get(&tenant.name));
+        let placed = self.placed_for.get(&tenant.name).copied().unwrap_or(0);
+        let awake = told.sum::<usize>() + placed;
+        if awake < max {
+            return Ok(());
+        }
+        Err(quota_fault(&tenant.name, awake, max, "sessions that are awake"))
+    }
+}

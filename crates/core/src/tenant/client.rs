@@ -1,0 +1,142 @@
+//! What a bound client may name and ask for. Every frame of a client passes here before anything is done
+//! about it, so a method that is new cannot forget to ask.
+
+use super::{Tenant, is_known_to};
+use crate::{ConnId, Hub, Output, SessionId};
+use jackfield_wire::{
+    Fault, Frame,
+    acp::{self, Audience, Scope},
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What says where a session works, and with what.
+const PLACES: [&str; 5] =
+    ["session/new", "session/load", "session/resume", "session/fork", "_jackfield/connect"];
+
+impl Hub {
+    /// Binds a connection on which nothing was said. One that cannot be bound is closed: it must not go
+    /// on as the operator's.
+    pub(crate) fn on_bind(&mut self, conn: ConnId, frame: &Frame) {
+        let Some(it) = self.conns.get_mut(&conn) else { return };
+        if it.tenant.is_some() || it.hello.is_some() {
+            return;
+        }
+        let Some(tenant) = Tenant::of_binding(frame) else {
+            self.outputs.push_back(Output::CloseClient { conn });
+            return self.on_client_gone(conn);
+        };
+        let tenant = Arc::new(tenant);
+        it.tenant = Some(tenant.clone());
+        self.meet(tenant);
+    }
+
+    /// The tenant that a connection is bound to.
+    pub(crate) fn bound_to(&self, conn: ConnId) -> Option<&Arc<Tenant>> {
+        self.conns.get(&conn)?.tenant.as_ref()
+    }
+
+    /// The same by its name, which is what sessions are called after.
+    pub(crate) fn tenant_name(&self, conn: ConnId) -> Option<&str> {
+        self.bound_to(conn).map(|it| &*it.name)
+    }
+
+    /// Whether a client may know that there is this session.
+    pub(crate) fn knows_of(&self, conn: ConnId, session: &str) -> bool {
+        is_known_to(self.tenant_name(conn), session)
+    }
+
+    /// Why a client is not served: it names a session that is not for it to know, and hears what it would
+    /// hear if there were none; or it wants what its tenant may not have.
+    pub(crate) fn may_ask(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let Some(tenant) = self.bound_to(conn) else { return Ok(()) };
+        if let Some(named) = frame.session_id().filter(|it| !self.knows_of(conn, it)) {
+            return Err(Fault::SessionNotFound { session: named.into_owned() });
+        }
+        let method = frame.method().unwrap_or_default();
+        match &*method {
+            "_jackfield/stop" => Err(operators(tenant, &method)),
+            // An exported session says which program to start, and where.
+            "_jackfield/import" if !tenant.commands => Err(no_commands(tenant, "import a session")),
+            it if PLACES.contains(&it) => may_be_placed(tenant, frame),
+            it if frame.session_id().is_none() && is_for_process(it) && !tenant.commands => {
+                Err(operators(tenant, it))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a session that was brought from elsewhere may be this client's.
+    pub(crate) fn may_keep(&self, conn: ConnId, id: &SessionId) -> Result<(), Fault> {
+        let (Some(tenant), Some(session)) = (self.bound_to(conn), self.sessions.get(id)) else {
+            return Ok(());
+        };
+        let params: Value = serde_json::from_str(session.state.params.as_str()).unwrap_or_default();
+        let more = params.get("additionalDirectories").and_then(Value::as_array);
+        let more = more.into_iter().flatten().map(|it| it.as_str().unwrap_or_default());
+        std::iter::once(session.state.cwd.as_str())
+            .chain(more)
+            .try_for_each(|it| inside(tenant, it))
+    }
+}
+
+/// Whether a method that names no session is for the agent process as a whole: its login, its providers.
+/// All tenants share that.
+fn is_for_process(method: &str) -> bool {
+    match acp::method(method) {
+        Some(row) => row.scope == Scope::Connection && row.audience == Audience::Agent,
+        None => !method.starts_with("_jackfield/"),
+    }
+}
+
+/// Whether everything that a request names as a place or a program is allowed.
+fn may_be_placed(tenant: &Tenant, frame: &Frame) -> Result<(), Fault> {
+    let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+    if let Some(cwd) = params.get("cwd").and_then(Value::as_str) {
+        inside(tenant, cwd)?;
+    }
+    let list = |name: &str| params.get(name).and_then(Value::as_array).into_iter().flatten();
+    for dir in list("additionalDirectories") {
+        inside(tenant, dir.as_str().unwrap_or_default())?;
+    }
+    if !tenant.commands {
+        if list("mcpServers").any(|it| it.get("command").is_some()) {
+            return Err(no_commands(tenant, "have an MCP server started"));
+        }
+        if params.get("agent").is_some_and(Value::is_object) {
+            return Err(no_commands(tenant, "give an agent's command line"));
+        }
+    }
+    Ok(())
+}
+
+fn inside(tenant: &Tenant, dir: &str) -> Result<(), Fault> {
+    if tenant.may_work_in(dir) {
+        return Ok(());
+    }
+    let (name, roots) = (&tenant.name, &tenant.roots);
+    let why = if roots.is_empty() {
+        format!("tenant `{name}` has no `roots`: whoever runs this gives it directories to work in")
+    } else {
+        let roots: Vec<_> = roots.iter().map(|it| format!("`{}`", it.display())).collect();
+        format!("`{dir}` is not in {}, the roots of tenant `{name}`", roots.join(" or "))
+    };
+    Err(Fault::NotAllowed { why })
+}
+
+fn no_commands(tenant: &Tenant, what: &str) -> Fault {
+    let name = &tenant.name;
+    let why = format!(
+        "tenant `{name}` may not {what}: it uses the agents that are known here by name; `commands = true` \
+         would let it"
+    );
+    Fault::NotAllowed { why }
+}
+
+fn operators(tenant: &Tenant, method: &str) -> Fault {
+    let why = format!(
+        "`{method}` concerns everybody and not only tenant `{}`: whoever runs this can do it",
+        tenant.name
+    );
+    Fault::NotAllowed { why }
+}
