@@ -5,6 +5,7 @@ mod bugs;
 mod bus_bugs;
 mod fleet_bugs;
 mod gateway_bugs;
+mod tenant_bugs;
 
 use bugs::{BUGS, Bug, Edit};
 use bus_bugs::BUS_BUGS;
@@ -16,6 +17,7 @@ use std::{
     process::{Command, ExitCode},
     time::Instant,
 };
+use tenant_bugs::TENANT_BUGS;
 
 /// A bug that hides for longer than this hides too well.
 const SEEDS: &str = "20000";
@@ -44,7 +46,8 @@ enum Outcome {
 
 pub(crate) fn run(names: &[&str]) -> ExitCode {
     let wanted = |bug: &&Bug| names.is_empty() || names.contains(&bug.name);
-    let all = || BUGS.iter().chain(FLEET_BUGS).chain(BUS_BUGS).chain(GATEWAY_BUGS);
+    let all =
+        || BUGS.iter().chain(FLEET_BUGS).chain(TENANT_BUGS).chain(BUS_BUGS).chain(GATEWAY_BUGS);
     let bugs: Vec<&Bug> = all().filter(wanted).collect();
     if bugs.is_empty() {
         let names: Vec<&str> = all().map(|it| it.name).collect();
