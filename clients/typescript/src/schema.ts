@@ -618,7 +618,7 @@ export interface components {
          * @description Stable names: programs read them.
          * @enum {string}
          */
-        Code: "BAD_REQUEST" | "VALIDATION_FAILED" | "NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "AGENT_UNAVAILABLE" | "AGENT_AUTH_REQUIRED" | "AGENT_EXECUTION_FAILED" | "AGENT_CONNECTION_DROPPED" | "UPSTREAM_UNAVAILABLE" | "INTERNAL_ERROR" | "UNAUTHORIZED" | "FORBIDDEN" | "MISDIRECTED" | "OVERLOADED";
+        Code: "BAD_REQUEST" | "VALIDATION_FAILED" | "FORBIDDEN" | "NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "AGENT_UNAVAILABLE" | "AGENT_AUTH_REQUIRED" | "AGENT_EXECUTION_FAILED" | "AGENT_CONNECTION_DROPPED" | "UPSTREAM_UNAVAILABLE" | "INTERNAL_ERROR" | "UNAUTHORIZED" | "MISDIRECTED" | "OVERLOADED";
         /**
          * @description It is done.
          * @example {
@@ -2303,6 +2303,15 @@ export interface operations {
             };
             /** @description the token is missing or wrong */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description the token is that of a tenant */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

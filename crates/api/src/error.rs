@@ -18,6 +18,8 @@ pub(crate) enum Code {
     BadRequest,
     /// It can, but what it asks for is not allowed or does not fit.
     ValidationFailed,
+    /// Whoever runs the daemon has not allowed it to this client, or to this page.
+    Forbidden,
     NotFound,
     FileNotFound,
     MethodNotAllowed,
@@ -45,6 +47,7 @@ impl Code {
             Code::BadRequest | Code::ValidationFailed | Code::FileNotFound => {
                 StatusCode::BAD_REQUEST
             }
+            Code::Forbidden => StatusCode::FORBIDDEN,
             Code::NotFound => StatusCode::NOT_FOUND,
             Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Code::Conflict => StatusCode::CONFLICT,
@@ -114,7 +117,8 @@ impl ApiError {
             }
             (Some("ask_settled" | "fenced"), _) => Code::Conflict,
             (Some("invalid_params" | "invalid_request" | "no_agent"), _) => Code::BadRequest,
-            (Some("overloaded"), _) => Code::RateLimited,
+            (Some("not_allowed"), _) => Code::Forbidden,
+            (Some("overloaded" | "quota"), _) => Code::RateLimited,
             (Some("stopping"), _) => Code::UpstreamUnavailable,
             (Some("agent_not_started" | "agent_suspended" | "cannot_resume"), _) => {
                 Code::AgentUnavailable

@@ -32,7 +32,7 @@ use agents::Agents;
 use axum::Router;
 use hub::Hub;
 use jackfield_agents::probe::Survey;
-use jackfield_clients::Address;
+use jackfield_clients::Dialer;
 use runs::Runs;
 use std::{
     collections::BTreeMap,
@@ -49,14 +49,15 @@ pub type Metrics =
 #[derive(Clone)]
 pub struct Front {
     /// The hub, which is dialled for every client.
-    pub hub: Address,
+    pub hub: Dialer,
     /// Looks at this machine: which agents the catalogue has, and what is known of them.
     pub survey: Arc<dyn Fn() -> Survey + Send + Sync>,
     /// Agents that are commands of the configuration, by name.
     pub commands: BTreeMap<String, Vec<String>>,
     /// Where agents may be put to work.
     pub dirs: Dirs,
-    pub metrics: Metrics,
+    /// None for those who are not to see how others fare.
+    pub metrics: Option<Metrics>,
 }
 
 impl fmt::Debug for Front {
@@ -73,7 +74,7 @@ pub(crate) struct Api {
     dirs: Dirs,
     /// Which agents have said that they can look at pictures, or cannot.
     sight: Mutex<BTreeMap<String, bool>>,
-    metrics: Metrics,
+    metrics: Option<Metrics>,
 }
 
 impl Api {

@@ -89,8 +89,9 @@ pub(crate) fn described() -> (Router<Arc<Api>>, utoipa::openapi::OpenApi) {
     (routes, document)
 }
 
-/// The codes of those who are not let in; whoever stands at the door says them, before us.
-const AT_THE_DOOR: [&str; 4] = ["UNAUTHORIZED", "FORBIDDEN", "MISDIRECTED", "OVERLOADED"];
+/// The codes of those who are not let in; whoever stands at the door says them, before us. A page that
+/// may not talk to us hears one that we say, too.
+const AT_THE_DOOR: [&str; 3] = ["UNAUTHORIZED", "MISDIRECTED", "OVERLOADED"];
 
 /// The whole description as JSON, for whoever keeps a copy.
 pub fn document() -> String {

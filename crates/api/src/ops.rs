@@ -62,11 +62,16 @@ pub(crate) async fn readyz(State(api): State<Arc<Api>>) -> Result<Json<Readiness
     get, path = "/metrics", tag = "operations",
     responses(
         (status = 200, description = "the metrics", body = String, content_type = "application/openmetrics-text"),
+        (status = 403, description = "the token is that of a tenant", body = ErrorBody),
         (status = 503, description = "the daemon is ending", body = ErrorBody),
     ),
 )]
 pub(crate) async fn metrics(State(api): State<Arc<Api>>) -> Result<Response, ApiError> {
-    let Some(text) = (api.metrics)().await else {
+    let Some(metrics) = &api.metrics else {
+        let why = "what the daemon counts is about everybody: whoever runs it can see it";
+        return Err(ApiError::new(Code::Forbidden, why));
+    };
+    let Some(text) = metrics().await else {
         return Err(ApiError::new(Code::UpstreamUnavailable, "the daemon is ending"));
     };
     let content = "application/openmetrics-text; version=1.0.0; charset=utf-8";

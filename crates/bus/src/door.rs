@@ -2,7 +2,7 @@
 
 use crate::serve::ServeError;
 use jackfield_clients::web::Certificate;
-use jackfield_clients::{AcceptError, Address, Listener, Stream, Token};
+use jackfield_clients::{AcceptError, Address, Keys, Listener, Stream, Token};
 use jackfield_wire::chain;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ impl Door {
         };
         let bound = match (transport, certificate, token) {
             (Transport::Tcp(at), Some(certificate), Some(token)) => {
-                Listener::bind_tls(*at, certificate, token)
+                Listener::bind_tls(*at, certificate, &Keys::from(token))
             }
             (Transport::Tcp(at), Some(_), None) => {
                 return Err(ServeError::NeedsToken { address: *at });
@@ -53,7 +53,9 @@ impl Door {
             (Transport::Tcp(at), None, _) if !at.ip().to_canonical().is_loopback() => {
                 return Err(ServeError::NotLoopback { address: *at });
             }
-            (Transport::Tcp(_), None, Some(token)) => Listener::bind(&address, Some(token)),
+            (Transport::Tcp(_), None, Some(token)) => {
+                Listener::bind(&address, Some(&Keys::from(token)))
+            }
             _ => Listener::bind_open(&address),
         };
         let listener = bound.map_err(|source| ServeError::Listen { address, source })?;

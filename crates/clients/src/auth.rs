@@ -1,6 +1,7 @@
 //! The first line of a TCP connection: whoever can read the token file may speak.
 
 use crate::farewell::farewell;
+use crate::keys::{Keys, Who};
 use crate::token::Token;
 use bytes::{Bytes, BytesMut};
 use jackfield_wire::{Fault, Frame, Kind};
@@ -53,14 +54,18 @@ pub(crate) fn line(token: &Token) -> String {
     format!("{}\n", Frame::notification(METHOD, &params).text())
 }
 
-/// Waits for the line, and lets the peer in or says why not. Returns what came right behind it, too.
-pub(crate) async fn admit<S>(mut stream: S, token: &Token) -> Result<(S, Bytes), Refusal>
+/// Waits for the line, and lets the peer in or says why not. Returns what is to be heard first, too: in
+/// whose name it speaks, if in any, and what came right behind the line.
+pub(crate) async fn admit<S>(mut stream: S, keys: &Keys) -> Result<(S, Bytes), Refusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let read = timeout(LINE_WITHIN, first_line(&mut stream)).await;
     let admitted = match read {
-        Ok(Ok((line, early))) => check(line, token).map(|()| early),
+        Ok(Ok((line, early))) => check(line, keys).map(|who| match who {
+            Who::Operator => early,
+            Who::Guest(guest) => guest.before(&early),
+        }),
         Ok(Err(refusal)) => Err(refusal),
         Err(_) => Err(Refusal::Late),
     };
@@ -101,7 +106,7 @@ async fn first_line(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Bytes, Byt
     }
 }
 
-fn check(line: Bytes, token: &Token) -> Result<(), Refusal> {
+fn check(line: Bytes, keys: &Keys) -> Result<Who, Refusal> {
     let frame = Frame::parse(line).map_err(|_| Refusal::NoToken)?;
     if frame.kind() != Kind::Notification || frame.method().as_deref() != Some(METHOD) {
         return Err(Refusal::NoToken);
@@ -109,5 +114,5 @@ fn check(line: Bytes, token: &Token) -> Result<(), Refusal> {
     let params: serde_json::Value =
         frame.params().and_then(|it| serde_json::from_str(it).ok()).ok_or(Refusal::NoToken)?;
     let shown = params.get("token").and_then(|it| it.as_str()).ok_or(Refusal::NoToken)?;
-    if token.matches(shown) { Ok(()) } else { Err(Refusal::WrongToken) }
+    keys.who(shown).ok_or(Refusal::WrongToken)
 }

@@ -2,6 +2,7 @@
 
 use crate::address::{Address, AddressError};
 use crate::auth;
+use crate::keys::Guest;
 use crate::socket;
 use crate::stream::Stream;
 use crate::token::Token;
@@ -70,6 +71,34 @@ impl DialError {
 pub enum Socket {
     Unix(StdUnixStream),
     Tcp(StdTcpStream),
+}
+
+/// The way to the hub for a front that comes for others: as itself, or in the name of a guest.
+#[derive(Debug, Clone)]
+pub struct Dialer {
+    hub: Address,
+    guest: Option<Guest>,
+}
+
+impl Dialer {
+    pub fn new(hub: Address, guest: Option<Guest>) -> Dialer {
+        Dialer { hub, guest }
+    }
+
+    /// A connection on which nothing has been said, but for whom it is.
+    pub async fn dial(&self) -> Result<Stream, DialError> {
+        let stream = dial(&self.hub, None).await?;
+        if let Some(guest) = &self.guest {
+            stream.begin(&guest.before(b"")).map_err(|source| unreachable(&self.hub, source))?;
+        }
+        Ok(stream)
+    }
+}
+
+impl From<Address> for Dialer {
+    fn from(hub: Address) -> Dialer {
+        Dialer::new(hub, None)
+    }
 }
 
 /// Connects to a daemon on the current runtime. TCP needs the token.

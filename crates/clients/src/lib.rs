@@ -1,7 +1,7 @@
 //! The right edge: connections of clients. Knows frames, never sessions.
 //!
 //! Read in this order: [`Address`] says where a daemon is, [`Listener`] lets clients in (`socket`
-//! guards the socket file, [`Token`] and `auth` guard TCP, `secure` puts TLS around it, `stdio` makes
+//! guards the socket file, [`Token`], [`Keys`] and `auth` guard TCP, `secure` puts TLS around it, `stdio` makes
 //! a connection of our own pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
 //! (`chunk` and `conn` read, `outbox` writes) and tells everything as [`ClientEvent`]s over one
 //! channel for all connections. The other side is [`dial()`], and [`relay()`], which carries bytes
@@ -12,7 +12,7 @@
 //! needs a second thread, and no lock is held while anything waits.
 //!
 //! **Invariant:** nobody is heard who was not let in: a unix peer has our uid, a TCP peer knows the
-//! token, and TCP stays on this machine or inside TLS. Only who asks for [`Listener::bind_open`] hears
+//! token or is a guest, and TCP stays on this machine or inside TLS. Only who asks for [`Listener::bind_open`] hears
 //! all of this machine.
 //!
 //! **Invariant:** in a connection's life `Opened` comes first and `Gone` last, each once, whoever
@@ -33,6 +33,7 @@ mod chunk;
 mod conn;
 mod dial;
 mod farewell;
+mod keys;
 mod listen;
 mod outbox;
 mod relay;
@@ -47,7 +48,8 @@ pub mod web;
 pub use address::{Address, AddressError};
 pub use auth::Refusal;
 pub use conn::{ClientEvent, ConnHandle, open};
-pub use dial::{DialError, Socket, dial, dial_blocking, dial_until_up};
+pub use dial::{DialError, Dialer, Socket, dial, dial_blocking, dial_until_up};
+pub use keys::{Guest, Keys, Vouch};
 pub use listen::{AcceptError, BindError, Listener};
 pub use relay::{Ended, relay};
 pub use stdio::stdio;

@@ -2,10 +2,10 @@
 
 use crate::address::{Address, AddressError};
 use crate::auth::{self, Refusal};
+use crate::keys::Keys;
 use crate::secure;
 use crate::socket::{self, Folder, SocketFile};
 use crate::stream::Stream;
-use crate::token::Token;
 use crate::web::{Certificate, CertificateError};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -121,8 +121,8 @@ enum Door {
 /// What a TCP peer must show before it is heard.
 #[derive(Clone)]
 enum Check {
-    Token(Token),
-    Tls(TlsAcceptor, Token),
+    Token(Keys),
+    Tls(TlsAcceptor, Keys),
 }
 
 impl fmt::Debug for Check {
@@ -157,7 +157,7 @@ impl Strangers {
 impl Listener {
     /// Opens `address` on the current runtime. TCP needs the token; the others let the system say
     /// who is there.
-    pub fn bind(address: &Address, token: Option<&Token>) -> Result<Listener, BindError> {
+    pub fn bind(address: &Address, keys: Option<&Keys>) -> Result<Listener, BindError> {
         address.require_private()?;
         match address {
             Address::Unix(path) => {
@@ -166,8 +166,8 @@ impl Listener {
                 Ok(Listener { door, address: address.clone() })
             }
             Address::Tcp(at) => {
-                let token = token.ok_or(BindError::NeedsToken { address: *at })?;
-                bind_tcp(*at, Some(Check::Token(token.clone())))
+                let keys = keys.ok_or(BindError::NeedsToken { address: *at })?;
+                bind_tcp(*at, Some(Check::Token(keys.clone())))
             }
             Address::Http(_) | Address::Https(_) => {
                 Err(BindError::Web { address: address.clone() })
@@ -198,13 +198,13 @@ impl Listener {
     pub fn bind_tls(
         at: SocketAddr,
         certificate: &Certificate,
-        token: &Token,
+        keys: &Keys,
     ) -> Result<Listener, BindError> {
         let tls = certificate.load(&[]).map_err(|source| BindError::Certificate {
             address: Address::Tcp(at),
             source: Box::new(source),
         })?;
-        bind_tcp(at, Some(Check::Tls(tls, token.clone())))
+        bind_tcp(at, Some(Check::Tls(tls, keys.clone())))
     }
 
     /// Where it listens: with the port that was chosen, if it was asked for port 0.
@@ -296,11 +296,11 @@ async fn accept_tcp(
 
 async fn admit(stream: TcpStream, check: Check) -> Result<Stream, Refusal> {
     match check {
-        Check::Token(token) => {
-            let (stream, early) = auth::admit(stream, &token).await?;
+        Check::Token(keys) => {
+            let (stream, early) = auth::admit(stream, &keys).await?;
             Ok(Stream { early, ..stream.into() })
         }
-        Check::Tls(tls, token) => secure::admit(stream, tls, &token).await,
+        Check::Tls(tls, keys) => secure::admit(stream, tls, &keys).await,
     }
 }
 
@@ -316,13 +316,14 @@ mod tests {
     use super::*;
     use crate::dial::{Socket, dial_blocking};
     use crate::stream::Carrier;
+    use crate::token::Token;
 
     #[tokio::test]
     async fn tcp_sends_at_once_on_both_sides() {
         let dir = tempfile::tempdir().unwrap();
         let token = Token::create_or_read(&dir.path().join("token")).unwrap();
         let address = "tcp://127.0.0.1:0".parse().unwrap();
-        let mut listener = Listener::bind(&address, Some(&token)).unwrap();
+        let mut listener = Listener::bind(&address, Some(&Keys::from(&token))).unwrap();
         let Ok(Socket::Tcp(there)) = dial_blocking(listener.address(), Some(&token)) else {
             panic!("no TCP");
         };

@@ -2,9 +2,9 @@
 //! process, so that everything behind it is the same as for any other connection.
 
 use crate::auth::{self, Refusal};
+use crate::keys::Keys;
 use crate::outbox::LINGER;
 use crate::stream::{Stream, pair};
-use crate::token::Token;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt as _, copy, split};
@@ -20,14 +20,14 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) async fn admit(
     stream: TcpStream,
     tls: TlsAcceptor,
-    token: &Token,
+    keys: &Keys,
 ) -> Result<Stream, Refusal> {
     let stream = match timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(source)) => return Err(Refusal::Handshake { source }),
         Err(_) => return Err(Refusal::Late),
     };
-    let (stream, early) = auth::admit(stream, token).await?;
+    let (stream, early) = auth::admit(stream, keys).await?;
     let inside = || -> io::Result<(Stream, UnixStream)> {
         let (ours, theirs) = pair()?;
         theirs.set_nonblocking(true)?;

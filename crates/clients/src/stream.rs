@@ -32,6 +32,16 @@ pub(crate) enum Carrier {
 }
 
 impl Stream {
+    /// Says the first line on a fresh connection, which has room for it; tokio does not know that yet.
+    pub(crate) fn begin(&self, line: &[u8]) -> io::Result<()> {
+        let written = match &self.carrier {
+            Carrier::Unix(stream) => rustix::io::write(stream, line),
+            Carrier::Tcp(stream) => rustix::io::write(stream, line),
+            Carrier::Pipes(_, write) => rustix::io::write(write, line),
+        };
+        if written? == line.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
     pub(crate) fn split(self) -> (ReadHalf, WriteHalf, Bytes) {
         let (read, write) = match self.carrier {
             Carrier::Unix(stream) => {

@@ -80,7 +80,8 @@ impl Token {
         Token::from_hex(text).ok_or_else(|| TokenError::NoToken { path: path.to_owned() })
     }
 
-    fn random() -> Result<Token, TokenError> {
+    /// One that nobody knows, and that is kept nowhere.
+    pub fn random() -> Result<Token, TokenError> {
         let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(|error| TokenError::NoRandomness {
             source: io::Error::other(error.to_string()),

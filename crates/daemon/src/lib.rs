@@ -5,7 +5,7 @@
 //! their way to the journal), `roster` (agents by name), [`rulebook`] (what they may do), `served`
 //! (files and terminals that no client serves), `notify` (telling people), `observe` (log lines),
 //! `recorder` (the last inputs, for the day an
-//! assertion fails), `web` (the thread that speaks HTTP), `fleet` (this daemon as one of many).
+//! assertion fails), `tenants` (who else may come in), `web` (the thread that speaks HTTP), `fleet` (this daemon as one of many).
 //!
 //! - **Invariant:** one thread owns the hub and all its sockets and pipes; the journal's threads talk to
 //!   it by mailbox, and the web front by the hub's own socket.
@@ -32,13 +32,16 @@ mod roster;
 pub mod rulebook;
 mod serve;
 mod served;
+mod tenants;
 mod web;
 
 pub use config::Settings;
 pub use fleet::{Care, Fleet, FleetError, Role};
+pub use jackfield_core::{Tenant, is_tenant_name};
 pub use metrics::Metrics;
 pub use observe::{LogTarget, start as start_log};
 pub use paths::Paths;
 pub use roster::catalogue;
 pub use serve::{BootError, Isolated, JournalChoice, Options, Ready, isolated, serve};
+pub use tenants::{Tenants, TenantsError, token_hash};
 pub use web::{Front, Routes};

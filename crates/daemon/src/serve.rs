@@ -16,15 +16,16 @@ use crate::{
     roster::{self, Roster},
     rulebook::{Rulebook, RulesError},
     served::Served,
+    tenants::{Tenants, TenantsError},
     web::{self, Routes},
 };
 use jackfield_agents::{GuardCommand, Ledger};
-use jackfield_clients::{Address, BindError, Listener, Stream, Token, TokenError, pair};
+use jackfield_clients::{Address, BindError, Keys, Listener, Stream, Token, TokenError, pair};
 use jackfield_core::{Config, Hub, Patience};
 use jackfield_fleet::HostName;
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
 use jackfield_wire::chain;
-use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, time::Duration};
+use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -45,6 +46,8 @@ pub struct Options {
     pub journal: JournalChoice,
     /// The journal is that of a fleet, and so are the sessions.
     pub fleet: Option<Fleet>,
+    /// Who else may come in over TCP and HTTP.
+    pub tenants: Option<PathBuf>,
     /// What is served over HTTP beside the protocol itself.
     pub routes: Option<Routes>,
 }
@@ -91,6 +94,8 @@ pub enum BootError {
     },
     #[error("cannot use the token file")]
     Token(#[source] TokenError),
+    #[error("cannot use the tenants file")]
+    Tenants(#[source] TenantsError),
     #[error("cannot join the fleet")]
     Fleet(#[source] FleetError),
     #[error("cannot use the rules about what agents may do")]
@@ -123,13 +128,16 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         addresses.push(Address::Unix(options.paths.socket()));
         let mut bound = Vec::new();
         let token = Token::create_or_read(&options.paths.token()).map_err(BootError::Token)?;
+        let tenants = options.tenants.as_deref().map(Tenants::open).transpose();
+        let tenants = tenants.map_err(BootError::Tenants)?.map(Arc::new);
+        let keys = Keys::new(token, tenants.as_ref().map(Tenants::vouch));
         let (on_the_web, addresses): (Vec<_>, Vec<_>) =
             addresses.into_iter().partition(Address::is_web);
         let (metrics, scrapes) = metrics::channel();
-        let web = web::start(&on_the_web, &options, &token, metrics)?;
+        let web = web::start(&on_the_web, &options, &keys, tenants.as_ref(), metrics)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
         for address in addresses {
-            let listener = Listener::bind(&address, Some(&token))
+            let listener = Listener::bind(&address, Some(&keys))
                 .map_err(|source| BootError::Listen { address: address.clone(), source })?;
             bound.push(listener.address().clone());
             tokio::spawn(admit(listener, accepted.clone()));

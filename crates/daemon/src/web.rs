@@ -4,11 +4,13 @@
 use crate::{
     metrics::Metrics,
     serve::{BootError, Options},
+    tenants::Tenants,
 };
 use jackfield_clients::{
-    Address, Token,
+    Address, Dialer, Keys,
     web::{self, Door, Porter, Router},
 };
+use jackfield_core::Tenant;
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 use tokio::sync::oneshot;
 
@@ -16,8 +18,11 @@ use tokio::sync::oneshot;
 #[derive(Debug, Clone)]
 pub struct Front {
     /// The hub, to be dialled.
-    pub hub: Address,
-    pub metrics: Metrics,
+    pub hub: Dialer,
+    /// Not for tenants: it is about everybody.
+    pub metrics: Option<Metrics>,
+    /// Whose routes these are.
+    pub tenant: Option<Arc<Tenant>>,
 }
 
 /// Makes the routes that are served beside the protocol itself.
@@ -60,7 +65,8 @@ impl Web {
 pub(crate) fn start(
     addresses: &[Address],
     options: &Options,
-    token: &Token,
+    keys: &Keys,
+    tenants: Option<&Arc<Tenants>>,
     metrics: Metrics,
 ) -> Result<Option<Web>, BootError> {
     if addresses.is_empty() {
@@ -73,11 +79,20 @@ pub(crate) fn start(
     };
     let doors: Vec<Door> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
     let addresses = doors.iter().map(|it| it.address().clone()).collect();
-    let front = Front { hub: Address::Unix(options.paths.socket()), metrics };
-    let protocol = web::acp(&front.hub);
-    let routes = options.routes.as_ref().map_or_else(Router::new, |it| (it.0)(front));
-    let routes = protocol.merge(routes);
-    let porter = Porter { token: token.clone(), hosts: http.hosts(), origins: http.origins() };
+    let hub = Address::Unix(options.paths.socket());
+    let more = options.routes.clone();
+    let routes = move |front: Front| {
+        let protocol = web::acp(&front.hub);
+        protocol.merge(more.as_ref().map_or_else(Router::new, |it| (it.0)(front)))
+    };
+    let own = Front { hub: hub.clone().into(), metrics: Some(metrics), tenant: None };
+    let tenants = tenants.cloned();
+    let routes = web::Routes::new(routes(own), move |guest| {
+        let tenant = tenants.as_ref().and_then(|it| it.tenant(&guest.name));
+        let hub = Dialer::new(hub.clone(), Some(guest.clone()));
+        routes(Front { hub, metrics: None, tenant })
+    });
+    let porter = Porter { keys: keys.clone(), hosts: http.hosts(), origins: http.origins() };
     let system = |what| move |source: io::Error| BootError::System { what, source };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

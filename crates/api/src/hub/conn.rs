@@ -2,7 +2,7 @@
 
 use super::{Fact, Trouble};
 use bytes::Bytes;
-use jackfield_clients::{Address, Hearing, Speaking, dial};
+use jackfield_clients::{Dialer, Hearing, Speaking};
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -30,8 +30,8 @@ pub(crate) enum Heard {
 }
 
 impl Conn {
-    pub(super) async fn dial(hub: &Address) -> Result<Conn, Trouble> {
-        let (hearing, speaking) = dial(hub, None).await?.talk(LINE_BYTES_MAX);
+    pub(super) async fn dial(hub: &Dialer) -> Result<Conn, Trouble> {
+        let (hearing, speaking) = hub.dial().await?.talk(LINE_BYTES_MAX);
         Ok(Conn { hearing, speaking, next_id: 0, backlog: VecDeque::new() })
     }
 

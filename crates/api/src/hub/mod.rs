@@ -12,7 +12,7 @@ pub(crate) use fact::Fact;
 pub(crate) use log::{Entry, Log};
 pub(crate) use trouble::Trouble;
 
-use jackfield_clients::Address;
+use jackfield_clients::Dialer;
 use serde_json::Value;
 use shared::Shared;
 use std::time::Duration;
@@ -24,18 +24,18 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Where the hub is, and the connection that everyone shares.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    address: Address,
+    dialer: Dialer,
     shared: Mutex<Option<Shared>>,
 }
 
 impl Hub {
-    pub(crate) fn new(address: Address) -> Hub {
-        Hub { address, shared: Mutex::new(None) }
+    pub(crate) fn new(dialer: Dialer) -> Hub {
+        Hub { dialer, shared: Mutex::new(None) }
     }
 
     /// A connection of its own, on which nothing has been said.
     pub(crate) async fn dial(&self) -> Result<Conn, Trouble> {
-        Conn::dial(&self.address).await
+        Conn::dial(&self.dialer).await
     }
 
     /// The same, introduced, and without an agent: the hub answers by itself.
@@ -80,6 +80,7 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jackfield_clients::Address;
     use serde_json::json;
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::os::unix::net::UnixListener;
@@ -104,7 +105,7 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         // The first is `initialize`. The thread ends with the test's process.
         std::thread::spawn(move || hub(&listener, 4));
-        let shared = Hub::new(Address::Unix(path));
+        let shared = Hub::new(Address::Unix(path).into());
         let params = json!({});
         let both = tokio::join!(shared.call("a", &params), shared.call("b", &params));
         assert_eq!((both.0.unwrap(), both.1.unwrap()), (json!(0), json!(0)));
@@ -122,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn a_hub_that_is_not_there_is_said_so() {
         let dir = tempfile::tempdir().unwrap();
-        let hub = Hub::new(Address::Unix(dir.path().join("hub.sock")));
+        let hub = Hub::new(Address::Unix(dir.path().join("hub.sock")).into());
         assert!(matches!(hub.call("a", &json!({})).await, Err(Trouble::Unreachable(_))));
     }
 }

@@ -26,5 +26,6 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod tenants;
 pub(crate) mod token;
 pub(crate) mod trust;

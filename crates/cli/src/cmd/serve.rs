@@ -11,8 +11,8 @@ use crate::{
 };
 use clap::Args;
 use jackfield_agents::{find::Places, probe::Survey};
-use jackfield_api::Dirs;
-use jackfield_daemon::{BootError, LogTarget, Options, Paths, Routes, environment};
+use jackfield_api::{Dirs, Metrics};
+use jackfield_daemon::{BootError, LogTarget, Options, Paths, Routes, Tenant, environment};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
@@ -24,6 +24,7 @@ use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::D
   $ jackfield serve
   $ jackfield serve --listen tcp://127.0.0.1:7777 --idle-after never
   $ jackfield serve --listen http://127.0.0.1:7456
+  $ jackfield serve --listen http://127.0.0.1:7456 --tenants tenants.toml
   $ jackfield serve --fleet nats://10.0.0.1:4222 --role host --label zone=a
   $ jackfield serve --log daemon.log -v")]
 pub(crate) struct Serve {
@@ -35,6 +36,10 @@ pub(crate) struct Serve {
     /// End after so many seconds with nothing alive [default: never in the foreground]
     #[arg(long, env = env::IDLE_AFTER, hide_env_values = true, value_name = "SECS|never")]
     idle_after: Option<IdleAfter>,
+
+    /// Let the tenants of this file in, too, each to its own sessions
+    #[arg(long, env = env::TENANTS, hide_env_values = true, value_name = "FILE")]
+    tenants: Option<PathBuf>,
 
     #[command(flatten)]
     fleet: FleetArgs,
@@ -89,6 +94,7 @@ impl Serve {
         let options = Options {
             fleet: self.fleet.fleet(),
             listen: self.listen,
+            tenants: self.tenants,
             idle_after,
             log: self.log.map_or(LogTarget::Stderr, LogTarget::File),
             log_level: log_level.to_owned(),
@@ -130,13 +136,22 @@ fn routes(options: &Options) -> Routes {
             hub: front.hub,
             survey: Arc::new(move || survey(&paths)),
             commands: commands.clone(),
-            dirs: dirs.clone(),
-            metrics: Arc::new(move || {
-                let metrics = metrics.clone();
-                Box::pin(async move { metrics.page().await })
+            dirs: front.tenant.map_or_else(|| dirs.clone(), |it| dirs_of(&it, &dirs)),
+            metrics: metrics.map(|metrics| -> Metrics {
+                Arc::new(move || {
+                    let metrics = metrics.clone();
+                    Box::pin(async move { metrics.page().await })
+                })
             }),
         })
     })
+}
+
+/// A tenant has nothing but its roots: the first is where its projects and pictures are.
+fn dirs_of(tenant: &Tenant, all: &Dirs) -> Dirs {
+    let nowhere = || all.projects.join(&*tenant.name);
+    let first = tenant.roots.first().cloned().unwrap_or_else(nowhere);
+    Dirs { projects: first.clone(), uploads: first, roots: tenant.roots.clone() }
 }
 
 fn survey(paths: &Paths) -> Survey {

@@ -40,6 +40,7 @@ pub(crate) fn options(paths: &Paths) -> Result<Options, Failure> {
         guard: guard()?,
         settings,
         journal: JournalChoice::Sqlite,
+        tenants: None,
         routes: None,
     })
 }
@@ -50,6 +51,7 @@ pub(crate) fn not_booted(error: BootError, exit: Exit) -> Failure {
         BootError::AlreadyRuns { .. } => {
             "`jackfield daemon status` shows it, `jackfield daemon stop` ends it"
         }
+        BootError::Tenants(_) => "`jackfield tenants check FILE` shows how it is understood",
         BootError::Listen { .. } => "choose another address with `--listen`",
         _ => "`jackfield doctor` says what is wrong",
     };

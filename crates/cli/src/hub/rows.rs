@@ -97,14 +97,16 @@ pub(crate) fn sessions(conn: &mut Conn) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The session meant by an id, by a prefix of one (`s-` may be left out), or by a title.
+/// The session meant by an id, by a prefix of one (its tenant and `s-` may be left out), or by a title.
 pub(crate) fn find(rows: &[Row], named: &str) -> Result<Row, Failure> {
     if let Some(row) = rows.iter().find(|it| it.session_id == named) {
         return Ok(row.clone());
     }
     let prefixes = |it: &&Row| {
         let id = it.session_id.as_str();
-        id.starts_with(named) || id.strip_prefix("s-").is_some_and(|id| id.starts_with(named))
+        let plain = id.rsplit_once('.').map_or(id, |(_, plain)| plain);
+        let bare = plain.strip_prefix("s-").unwrap_or(plain);
+        [id, plain, bare].into_iter().any(|it| it.starts_with(named))
     };
     let mut matches: Vec<&Row> = rows.iter().filter(prefixes).collect();
     if named.is_empty() || matches.is_empty() {
@@ -132,7 +134,9 @@ pub(crate) fn unique_chars(rows: &[Row]) -> usize {
     let shared = |pair: &[&str]| {
         pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1
     };
-    ids.windows(2).map(shared).max().unwrap_or(0).max(CHARS_MIN)
+    let least = |id: &&str| id.find('.').map_or(0, |dot| dot + 1) + CHARS_MIN;
+    let least = ids.iter().map(least).max().unwrap_or(CHARS_MIN);
+    ids.windows(2).map(shared).max().unwrap_or(0).max(least)
 }
 
 #[cfg(test)]

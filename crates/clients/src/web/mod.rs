@@ -3,7 +3,7 @@
 //! Read in this order: [`limits`] holds every bound. [`Door`] is an address that is open (`tls` is
 //! its certificate). [`Porter`] says who is let in: `host` are the names we answer to, `origin` the
 //! pages that may talk to us, `refused` what the others hear. [`serve`] takes connections (`conn`),
-//! for which there is `room`, and lets a [`Router`] answer their requests (`body`). [`acp()`] makes
+//! for which there is `room`, and lets [`Routes`] answer their requests (`body`). [`acp()`] makes
 //! the routes of the protocol itself; everything else that is served comes from outside, as a
 //! router.
 //!
@@ -25,6 +25,7 @@ mod origin;
 mod porter;
 mod refused;
 mod room;
+mod routes;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -36,5 +37,6 @@ pub use door::Door;
 pub use host::{Host, NoHost};
 pub use origin::{NoOrigin, Origin};
 pub use porter::Porter;
+pub use routes::Routes;
 pub use serve::serve;
 pub use tls::{Certificate, CertificateError};

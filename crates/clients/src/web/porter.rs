@@ -5,7 +5,7 @@ use super::host::{self, Host, Named};
 use super::limits::ACP_BODY_BYTES_MAX;
 use super::origin::{self, Origin, Page};
 use super::refused::Refused;
-use crate::token::Token;
+use crate::keys::{Guest, Keys, Who};
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, SEC_WEBSOCKET_PROTOCOL};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method};
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 /// What every request is held against.
 #[derive(Debug, Clone)]
 pub struct Porter {
-    pub token: Token,
+    pub keys: Keys,
     /// Beside this machine's own names.
     pub hosts: Vec<Host>,
     /// Beside our own pages.
@@ -37,14 +37,25 @@ pub(super) struct Verdict {
     pub(super) entry: Result<Entry, Refused>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Entry {
     /// It has shown the token.
     Known,
+    /// It has shown a token of somebody else.
+    Guest(Guest),
     /// It asks for nothing that is kept from anybody.
     Open,
     /// A browser asks what a page may do.
     Preflight,
+}
+
+/// What a request shows to be let in.
+#[derive(Debug, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    /// A token that is nobody's, or two that are not of the same.
+    Wrong,
+    Of(Who),
 }
 
 /// Whoever watches over a daemon need not be able to use it.
@@ -85,19 +96,23 @@ impl Porter {
         let shown = self.take_token(&mut head.headers);
         let reads = matches!(head.method, Method::GET | Method::HEAD);
         match shown {
-            None if reads && OPEN.contains(&head.uri.path()) => Ok(Entry::Open),
-            None => Err(Refused::NoToken),
-            Some(false) => Err(Refused::WrongToken),
-            Some(true) if is_too_long(&head.headers) => Err(Refused::TooLong),
-            Some(true) => Ok(Entry::Known),
+            Shown::Nothing if reads && OPEN.contains(&head.uri.path()) => Ok(Entry::Open),
+            Shown::Nothing => Err(Refused::NoToken),
+            Shown::Wrong => Err(Refused::WrongToken),
+            Shown::Of(_) if is_too_long(&head.headers) => Err(Refused::TooLong),
+            Shown::Of(Who::Operator) => Ok(Entry::Known),
+            Shown::Of(Who::Guest(guest)) => Ok(Entry::Guest(guest)),
         }
     }
 
-    /// Whether the right token was shown; nothing if there was none.
-    fn take_token(&self, headers: &mut HeaderMap) -> Option<bool> {
-        let mut shown = None;
-        let mut show =
-            |token: &str| shown = Some(shown != Some(false) && self.token.matches(token));
+    /// Whose token was shown. If several were, all must be of the same.
+    fn take_token(&self, headers: &mut HeaderMap) -> Shown {
+        let mut shown = Shown::Nothing;
+        let mut show = |token: &str| {
+            let now = self.keys.who(token).map_or(Shown::Wrong, Shown::Of);
+            shown =
+                if matches!(shown, Shown::Nothing) || shown == now { now } else { Shown::Wrong };
+        };
         for value in headers.get_all(AUTHORIZATION) {
             show(bearer(value).unwrap_or_default());
         }
@@ -133,12 +148,18 @@ fn is_too_long(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::Token;
     use axum::http::Request;
+    use bytes::Bytes;
     use std::net::Ipv4Addr;
+    use std::sync::Arc;
+
+    const LODGER: &str = "a token of somebody else";
 
     struct Bench {
         _dir: tempfile::TempDir,
         porter: Porter,
+        token: Token,
     }
 
     impl Bench {
@@ -147,11 +168,19 @@ mod tests {
             let token = Token::create_or_read(&dir.path().join("token")).unwrap();
             let hosts = vec!["build.example.org".parse().unwrap()];
             let origins = vec!["https://console.example.org".parse().unwrap()];
-            Bench { _dir: dir, porter: Porter { token, hosts, origins } }
+            let keys = Keys::new(
+                token.clone(),
+                Some(Arc::new(|shown| (shown == LODGER).then(Bench::lodger))),
+            );
+            Bench { _dir: dir, porter: Porter { keys, hosts, origins }, token }
+        }
+
+        fn lodger() -> Guest {
+            Guest { name: "lodger".into(), binding: Bytes::from_static(b"{}") }
         }
 
         fn token(&self) -> &str {
-            self.porter.token.reveal()
+            self.token.reveal()
         }
 
         /// A request with these headers, and what is left of it.
@@ -187,6 +216,21 @@ mod tests {
             assert_eq!(verdict.entry, Ok(Entry::Known));
             assert!(!head.headers.contains_key("authorization"));
         }
+    }
+
+    #[test]
+    fn a_guest_is_let_in_as_itself_and_never_as_two() {
+        let bench = Bench::new();
+        let own = format!("Bearer {}", bench.token());
+        let theirs = format!("Bearer {LODGER}");
+        let entry = |shown: &[&str]| {
+            let headers: Vec<_> = shown.iter().map(|it| ("authorization", *it)).collect();
+            bench.entry("GET", "/api/x", &[&[("host", "localhost")], &headers[..]].concat())
+        };
+        assert_eq!(entry(&[&theirs]), Ok(Entry::Guest(Bench::lodger())));
+        assert_eq!(entry(&[&theirs, &theirs]), Ok(Entry::Guest(Bench::lodger())));
+        assert_eq!(entry(&[&theirs, &own]), Err(Refused::WrongToken));
+        assert_eq!(entry(&[&own, &theirs, &own]), Err(Refused::WrongToken));
     }
 
     #[test]
@@ -226,10 +270,10 @@ mod tests {
             let left = head.headers.get("sec-websocket-protocol").cloned();
             (verdict.entry, left.map(|it| it.to_str().unwrap().to_owned()))
         };
-        let known = Ok(Entry::Known);
-        assert_eq!(left(&format!("acp, {secret}")), (known, Some("acp".into())));
-        assert_eq!(left(&format!("{secret},acp,more")), (known, Some("acp, more".into())));
-        assert_eq!(left(&secret), (known, None));
+        let known = || Ok(Entry::Known);
+        assert_eq!(left(&format!("acp, {secret}")), (known(), Some("acp".into())));
+        assert_eq!(left(&format!("{secret},acp,more")), (known(), Some("acp, more".into())));
+        assert_eq!(left(&secret), (known(), None));
         assert_eq!(
             left(&format!("acp, {secret}0")),
             (Err(Refused::WrongToken), Some("acp".into()))

@@ -8,9 +8,8 @@ use super::origin;
 use super::porter::{Arrival, Entry, Porter};
 use super::refused::Refused;
 use super::room::{Pass, Room};
+use super::routes::Routes;
 use crate::listen::{EXHAUSTED_PAUSE, is_exhausted};
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::Request;
@@ -18,7 +17,6 @@ use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,15 +33,14 @@ use tokio_rustls::TlsAcceptor;
 pub async fn serve(
     doors: Vec<Door>,
     porter: Porter,
-    routes: Router,
+    routes: impl Into<Routes>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let routes = routes.layer(DefaultBodyLimit::max(limits::API_BODY_BYTES_MAX));
     let (stopping, told) = watch::channel(());
     let room = Room::new(Capacity::of_this_process());
     let front = Arc::new(Front {
         porter,
-        routes: TowerToHyperService::new(routes),
+        routes: routes.into(),
         room: Arc::clone(&room),
         http: http(),
         stopping: told,
@@ -64,7 +61,7 @@ pub async fn serve(
 /// What all connections share.
 struct Front {
     porter: Porter,
-    routes: TowerToHyperService<Router>,
+    routes: Routes,
     room: Arc<Room>,
     http: auto::Builder<TokioExecutor>,
     /// Closed when all of it ends.
@@ -163,7 +160,7 @@ impl Front {
         let is_chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
         let verdict = self.porter.check(visit.arrival, &mut head);
         let entry = match verdict.entry {
-            Ok(Entry::Known) if !visit.pass.recognize() => Err(Refused::Full),
+            Ok(Entry::Known | Entry::Guest(_)) if !visit.pass.recognize() => Err(Refused::Full),
             entry => entry,
         };
         let mut response = match entry {
@@ -172,8 +169,10 @@ impl Front {
                 origin::permit(response.headers_mut());
                 response
             }
-            Ok(Entry::Known | Entry::Open) => {
-                self.routes.call(Request::from_parts(head, timed(body))).await?
+            Ok(entry) => {
+                let guest = if let Entry::Guest(guest) = &entry { Some(guest) } else { None };
+                let routes = self.routes.of(guest);
+                routes.call(Request::from_parts(head, timed(body))).await?
             }
             Err(why) => {
                 tracing::debug!(peer = %visit.peer, method = %head.method, ?why, "request refused");

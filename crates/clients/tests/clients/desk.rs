@@ -1,7 +1,7 @@
 //! Where the daemon's loop would sit: the receiving end of the channel, with patience but bounds.
 
 use bytes::Bytes;
-use jackfield_clients::{Address, ClientEvent, ConnHandle, Listener, Stream, Token, open};
+use jackfield_clients::{Address, ClientEvent, ConnHandle, Keys, Listener, Stream, Token, open};
 use jackfield_wire::Frame;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt as _;
@@ -154,6 +154,7 @@ impl Home {
     }
 
     pub(crate) fn tcp(&self) -> Listener {
-        Listener::bind(&"tcp://127.0.0.1:0".parse().unwrap(), Some(&self.token())).unwrap()
+        Listener::bind(&"tcp://127.0.0.1:0".parse().unwrap(), Some(&Keys::from(&self.token())))
+            .unwrap()
     }
 }

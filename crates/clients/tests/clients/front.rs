@@ -18,7 +18,7 @@ impl Front {
     pub(crate) async fn open() -> Front {
         let home = Home::new();
         let hub = UnixListener::bind(home.path()).unwrap();
-        let routes = acp(&home.address());
+        let routes = acp(&home.address().into());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let at = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, routes).await });

@@ -2,7 +2,7 @@
 
 use crate::desk::{Desk, Home, beside, within};
 use jackfield_clients::{
-    AcceptError, Address, BindError, DialError, Listener, Refusal, dial, dial_blocking,
+    AcceptError, Address, BindError, DialError, Keys, Listener, Refusal, dial, dial_blocking,
 };
 use std::fs::{self, Permissions};
 use std::io::Write as _;
@@ -138,13 +138,13 @@ async fn a_missing_folder_and_a_long_path_are_refused_with_a_way_out() {
 async fn only_loopback_may_be_listened_on_and_only_with_a_token() {
     let home = Home::new();
     let bind =
-        |text: &str, token| Listener::bind(&text.parse().unwrap(), token).unwrap_err().to_string();
-    let token = home.token();
-    assert!(bind("tcp://0.0.0.0:0", Some(&token)).contains("without TLS"));
+        |text: &str, keys| Listener::bind(&text.parse().unwrap(), keys).unwrap_err().to_string();
+    let keys = Keys::from(&home.token());
+    assert!(bind("tcp://0.0.0.0:0", Some(&keys)).contains("without TLS"));
     assert!(bind("tcp://127.0.0.1:0", None).contains("needs a token"));
     let listener = home.tcp();
     assert!(!listener.address().to_string().ends_with(":0"), "the port that was chosen is known");
-    let error = bind(&listener.address().to_string(), Some(&token));
+    let error = bind(&listener.address().to_string(), Some(&keys));
     assert!(error.contains("cannot listen on"), "{error}");
 }
 

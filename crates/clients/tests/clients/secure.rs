@@ -2,7 +2,7 @@
 
 use crate::desk::{Desk, Home, frame, lines, within};
 use jackfield_clients::web::Certificate;
-use jackfield_clients::{AcceptError, Address, ClientEvent, Listener, Refusal};
+use jackfield_clients::{AcceptError, Address, ClientEvent, Keys, Listener, Refusal};
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -32,7 +32,7 @@ impl Place {
         fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
         let at = "0.0.0.0:0".parse().unwrap();
         let certificate = Certificate { chain, key };
-        let listener = Listener::bind_tls(at, &certificate, &home.token()).unwrap();
+        let listener = Listener::bind_tls(at, &certificate, &Keys::from(&home.token())).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(made.cert.der().clone()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

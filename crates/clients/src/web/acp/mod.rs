@@ -27,8 +27,7 @@ mod ws;
 
 use self::limits::WS_READ_BYTES;
 use super::limits::ACP_BODY_BYTES_MAX;
-use crate::address::Address;
-use crate::dial::{DialError, dial};
+use crate::dial::{DialError, Dialer};
 use axum::Router;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{State, WebSocketUpgrade};
@@ -44,12 +43,12 @@ const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 /// What all requests share.
 #[derive(Debug)]
 struct Shared {
-    hub: Address,
+    hub: Dialer,
     connections: Connections,
 }
 
 /// The protocol itself; each connection dials the hub.
-pub fn acp(hub: &Address) -> Router {
+pub fn acp(hub: &Dialer) -> Router {
     let shared = Arc::new(Shared { hub: hub.clone(), connections: Connections::default() });
     let methods = get(on_get).post(post::on_post).delete(get::on_delete);
     Router::new().route("/acp", methods).with_state(shared)
@@ -72,7 +71,7 @@ async fn on_get(
 }
 
 async fn upgrade(shared: &Shared, upgrade: WebSocketUpgrade) -> Response {
-    let hub = match dial(&shared.hub, None).await {
+    let hub = match shared.hub.dial().await {
         Ok(hub) => hub,
         Err(error) => return unreachable_hub(&error),
     };

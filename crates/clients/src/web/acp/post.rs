@@ -3,7 +3,6 @@
 use super::connection::Connection;
 use super::{CONNECTION_ID, SESSION_ID, Shared, message, random_id};
 use super::{refuse, unknown_connection, unreachable_hub};
-use crate::dial::dial;
 use crate::web::limits::ACP_BODY_BYTES_MAX;
 use axum::body::Body;
 use axum::extract::State;
@@ -69,7 +68,7 @@ async fn open(shared: &Arc<Shared>, hello: Frame) -> Response {
     if !shared.connections.has_room() {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open; end some");
     }
-    let hub = match dial(&shared.hub, None).await {
+    let hub = match shared.hub.dial().await {
         Ok(hub) => hub,
         Err(error) => return unreachable_hub(&error),
     };

@@ -5,8 +5,8 @@ mod lets_in;
 mod secure;
 
 use super::{Certificate, Door, Porter, Router, serve};
-use crate::Token;
 use crate::address::Address;
+use crate::{Keys, Token};
 use axum::body::{Body, Bytes};
 use axum::extract::ws::{Message, WebSocket};
 use axum::extract::{State, WebSocketUpgrade};
@@ -51,7 +51,7 @@ impl Bench {
         let (Address::Http(at) | Address::Https(at)) = *door.address() else { panic!() };
         let shown = token.reveal().to_owned();
         let origins = vec!["https://console.example.org".parse().unwrap()];
-        let porter = Porter { token, hosts: Vec::new(), origins };
+        let porter = Porter { keys: Keys::from(&token), hosts: Vec::new(), origins };
         let (hub, is_over) = watch::channel(());
         let (stop, stopped) = oneshot::channel();
         let front = tokio::spawn(async move {

@@ -1,0 +1,179 @@
+//! What a tenants file says. A mistake is reported with its line and column.
+
+use super::Hash;
+use jackfield_core::{Tenant, is_tenant_name};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+pub(super) type Entries = BTreeMap<Name, Entry>;
+
+pub(super) fn parse(text: &str) -> Result<Entries, String> {
+    toml::from_str(text).map_err(|error| error.to_string())
+}
+
+/// The name of a tenant, which sessions are called after.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name(pub(super) String);
+
+/// `[NAME]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    /// Whoever shows one of these comes in its name.
+    #[serde(default)]
+    tokens: Vec<Token>,
+    #[serde(default)]
+    sessions: Option<usize>,
+    #[serde(default)]
+    agents: Option<usize>,
+    #[serde(default)]
+    events_per_second: Option<std::num::NonZeroU32>,
+    #[serde(default)]
+    commands: bool,
+    #[serde(default)]
+    roots: Vec<Root>,
+}
+
+impl Entry {
+    pub(super) fn into_parts(self, name: String) -> (Tenant, Vec<Token>) {
+        let tenant = Tenant {
+            name: name.into(),
+            sessions: self.sessions,
+            agents: self.agents,
+            events_per_second: self.events_per_second.map(Into::into),
+            commands: self.commands,
+            roots: self.roots.into_iter().map(|it| it.0).collect(),
+        };
+        (tenant, self.tokens)
+    }
+}
+
+/// `"sha256:HEX"`, or `{ name = "…", sha256 = "HEX" }`.
+#[derive(Debug)]
+pub(super) struct Token {
+    pub(super) name: Option<String>,
+    pub(super) hash: Hash,
+}
+
+/// A directory that sessions may work in.
+#[derive(Debug)]
+struct Root(PathBuf);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
+        let name = String::deserialize(from)?;
+        if is_tenant_name(&name) {
+            return Ok(Name(name));
+        }
+        let why = "a tenant is called by 1 to 32 of `a` to `z`, digits and `-`";
+        Err(D::Error::custom(format!("`{}`: {why}", name.escape_debug())))
+    }
+}
+
+impl<'de> Deserialize<'de> for Root {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Root, D::Error> {
+        let path = PathBuf::deserialize(from)?;
+        let up = path.components().any(|it| it == std::path::Component::ParentDir);
+        if path.is_absolute() && !up {
+            return Ok(Root(path));
+        }
+        Err(D::Error::custom("a root is an absolute path without `..`"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Token {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Token, D::Error> {
+        from.deserialize_any(TokenVisitor)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+    sha256: String,
+}
+
+struct TokenVisitor;
+
+impl<'de> Visitor<'de> for TokenVisitor {
+    type Value = Token;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"sha256:HEX\" or { name = \"…\", sha256 = \"HEX\" }")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Token, E> {
+        let hex = text.strip_prefix("sha256:").ok_or_else(|| {
+            let why = "only the hash of a token belongs here, as `sha256:HEX`; `jackfield tenants token` \
+                       makes both";
+            E::custom(why)
+        })?;
+        Ok(Token { name: None, hash: hash(hex)? })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Token, A::Error> {
+        let Named { name, sha256 } = Named::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Token { hash: hash(&sha256)?, name: Some(name) })
+    }
+}
+
+fn hash<E: Error>(hex: &str) -> Result<Hash, E> {
+    let wrong = || E::custom("a SHA-256 hash has 64 hex digits");
+    let mut hash = Hash::default();
+    if hex.len() != 2 * hash.len() || !hex.bytes().all(|it| it.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
+    }
+    Ok(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_is_what_the_file_says() {
+        let hex = "0f".repeat(32);
+        let text = format!(
+            "[acme]\ntokens = [\"sha256:{hex}\", {{ name = \"ci\", sha256 = \"{hex}\" }}]\nsessions = 100\n\
+             agents = 20\nevents_per_second = 5000\nroots = [\"/srv/acme\"]\n[b]\n"
+        );
+        let mut entries = parse(&text).unwrap().into_iter();
+        let (name, entry) = entries.next().unwrap();
+        let (tenant, tokens) = entry.into_parts(name.0);
+        assert_eq!((tenant.sessions, tenant.agents), (Some(100), Some(20)));
+        assert_eq!((tenant.events_per_second, tenant.commands), (Some(5000), false));
+        assert_eq!(tenant.roots, [PathBuf::from("/srv/acme")]);
+        assert_eq!(tokens.len(), 2);
+        assert_eq!((tokens[1].name.as_deref(), tokens[1].hash), (Some("ci"), [0x0f; 32]));
+        let (name, entry) = entries.next().unwrap();
+        let (tenant, tokens) = entry.into_parts(name.0);
+        assert!(tokens.is_empty() && tenant.roots.is_empty() && tenant.sessions.is_none());
+    }
+
+    #[test]
+    fn a_mistake_is_reported_with_its_place() {
+        for (text, place, why) in [
+            ("[acme]\nagnets = 1\n", "line 2, column 1", "agnets"),
+            ("[acme]\n\n[Acme Inc]\n", "line 3", "unclosed table"),
+            ("[acme]\n[\"Acme\"]\n", "line 2, column 2", "`Acme`: a tenant is called by"),
+            ("[acme]\ntokens = [\"secret\"]\n", "line 2, column 11", "only the hash"),
+            ("[acme]\ntokens = [\"sha256:abc\"]\n", "line 2, column 11", "64 hex digits"),
+            ("[acme]\ntokens = [{ name = \"x\" }]\n", "line 2, column 11", "sha256"),
+            ("[acme]\nsessions = -1\n", "line 2, column 12", "-1"),
+            ("[acme]\nevents_per_second = 0\n", "line 2, column 21", "0"),
+            ("[acme]\nroots = [\"srv\"]\n", "line 2, column 10", "absolute"),
+            ("[acme]\nroots = [\"/srv/../etc\"]\n", "line 2, column 10", "`..`"),
+        ] {
+            let reason = parse(text).unwrap_err();
+            assert!(reason.contains(place) && reason.contains(why), "{text}: {reason}");
+        }
+    }
+}
