@@ -43,6 +43,7 @@ mod secrets;
 mod served;
 mod sleep;
 mod slow_client;
+mod tenants;
 mod traffic;
 mod transports;
 mod typescript;

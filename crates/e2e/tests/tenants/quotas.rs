@@ -1,0 +1,73 @@
+//! How much a tenant may have of one daemon, exactly.
+
+use super::{Town, Way, code};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_quota_is_met_exactly_and_says_the_way_out() {
+    let town = Town::with("sessions = 3\nagents = 2\n");
+    let new = json!({ "cwd": town.home.path(), "mcpServers": [] });
+    let mut client = town.client("acme", Way::Tcp);
+    let first = client.open(town.home.path());
+    let mut web = town.client("acme", Way::WebSocket);
+    web.open(town.home.path());
+    let answer = client.ask("session/new", &new);
+    assert_eq!(code(&answer), "quota");
+    let told = answer["error"]["message"].as_str().unwrap();
+    let expected = "quota reached: tenant `acme` has 2 agents that are alive, and may have 2: close a session, \
+                    or wait until one sleeps";
+    assert_eq!(told, expected);
+    let mut theirs = town.client("other", Way::Tcp);
+    for _ in 0..3 {
+        theirs.open(town.home.path());
+    }
+    // The way out is one.
+    client.result("session/close", &json!({ "sessionId": first }));
+    let second = client.open(town.home.path());
+    // To wake the first would be one too many, and it says so.
+    let prompt = json!({ "sessionId": first, "prompt": [{ "type": "text", "text": "hello" }] });
+    assert_eq!(code(&client.ask("session/prompt", &prompt)), "quota");
+    client.result("session/close", &json!({ "sessionId": second }));
+    assert_eq!(client.prompt(&first, "hello"), "end_turn");
+    drop((client, web, theirs));
+    town.finish();
+}
+
+#[test]
+fn the_api_says_a_quota_as_too_many_requests() {
+    let town = Town::with("sessions = 0\n");
+    let body = json!({ "agentId": "fake", "message": "hello", "cwd": town.home.path() });
+    let reply = town.web_of("acme").post("/api/runs", &body);
+    let said = reply.text();
+    assert!(
+        said.contains("has 0 sessions that are awake, and may have 0"),
+        "{}: {said}",
+        reply.status
+    );
+    town.finish();
+}
+
+#[test]
+fn agents_of_a_tenant_are_read_at_its_rate_and_lose_nothing() {
+    const EVENTS: usize = 400;
+    let town = Town::with("events_per_second = 100\n");
+    // Long ones, so that few are read beyond what may be.
+    let burst = format!("burst {EVENTS} 1000");
+    let turn = |tenant: &str| {
+        let mut client = town.client(tenant, Way::Tcp);
+        let session = client.open(town.home.path());
+        let begun = Instant::now();
+        assert_eq!(client.prompt(&session, &burst), "end_turn");
+        let updates = client.heard.iter().filter(|it| it["method"] == "session/update").count();
+        (begun.elapsed(), updates)
+    };
+    let (theirs, told) = turn("other");
+    assert!(EVENTS <= told && theirs < Duration::from_secs(2), "{theirs:?} for {told}");
+    // A second's worth was saved up, and what was read last is paid for afterwards.
+    let (ours, told) = turn("acme");
+    assert!(EVENTS <= told, "{told} of {EVENTS}");
+    let within = Duration::from_millis(2200)..Duration::from_secs(8);
+    assert!(within.contains(&ours), "{ours:?} for {told} events at 100 a second");
+    town.finish();
+}

@@ -1,0 +1,77 @@
+//! Tenants by the API: the same walls, and nothing that the front keeps is shared.
+
+use super::{Town, names};
+use jackfield_e2e::http::Web;
+use serde_json::json;
+
+/// Makes a run; returns its name and its session's.
+fn run(town: &Town, web: &Web) -> (String, String) {
+    let body = json!({ "agentId": "fake", "message": "hello", "cwd": town.home.path() });
+    let made = web.post("/api/runs", &body);
+    assert_eq!(made.status, 202, "{}", made.text());
+    let made = made.json();
+    let name = |it: &str| made[it].as_str().unwrap().to_owned();
+    (name("runId"), name("sessionId"))
+}
+
+#[test]
+fn the_api_shows_a_tenant_its_own() {
+    let town = Town::new();
+    let (acme, other) = (town.web_of("acme"), town.web_of("other"));
+    let mut operator = town.operator();
+    let theirs = {
+        let mut client = town.client("other", super::Way::Http);
+        let session = client.open(town.home.path());
+        assert_eq!(client.prompt(&session, "remember 17"), "end_turn");
+        session
+    };
+    assert_eq!(names(&other.get("/api/sessions").good()), [&*theirs]);
+    assert!(names(&acme.get("/api/sessions").good()).is_empty());
+    assert_eq!(names(&town.web.get("/api/sessions").good()), [&*theirs]);
+    let paths = ["", "/events", "/export"].map(|it| format!("/api/sessions/{theirs}{it}"));
+    for path in &paths {
+        let (here, missing) = (acme.get(path), acme.get(&path.replace(&theirs, "acme.s-none")));
+        assert_eq!((here.status, missing.status), (404, 404), "{path}: {}", here.text());
+        let text = |it: &str, name: &str| it.replace(name, "NAME");
+        assert_eq!(text(&here.text(), &theirs), text(&missing.text(), "acme.s-none"), "{path}");
+        assert!(!here.text().contains("remember 17"));
+    }
+    assert_eq!(acme.delete(&paths[0]).status, 404);
+    assert_eq!(acme.get("/metrics").status, 403);
+    assert_eq!(town.web.get("/metrics").status, 200);
+    assert_eq!(names(&operator.result("session/list", &json!({}))), [&*theirs]);
+    drop(operator);
+    town.finish();
+}
+
+#[test]
+fn a_connection_over_http_is_its_tenants() {
+    let town = Town::new();
+    let hello = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": 1 },
+    });
+    let opened = town.web_of("other").ask("POST", "/acp", &[], Some(&hello));
+    let connection = format!("Acp-Connection-Id: {}", opened.header("acp-connection-id"));
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "session/list", "params": {} });
+    let ask = |web: &Web| web.ask("POST", "/acp", &[&connection], Some(&list)).status;
+    assert_eq!(ask(&town.web_of("other")), 202);
+    assert_eq!(ask(&town.web_of("acme")), 404, "who knows its id is not let in by it");
+    assert_eq!(ask(&town.web), 404);
+    let hang_up = |web: &Web| web.ask("DELETE", "/acp", &[&connection], None).status;
+    assert_eq!(hang_up(&town.web_of("acme")), 404);
+    assert_eq!(hang_up(&town.web_of("other")), 202);
+    let nobody = Web { token: "0".repeat(64), ..town.web.clone() };
+    assert_eq!(nobody.get("/api/sessions").status, 401);
+    town.finish();
+}
+
+#[test]
+fn a_run_is_its_tenants() {
+    let town = Town::new();
+    let (acme, other) = (town.web_of("acme"), town.web_of("other"));
+    let (run, session) = run(&town, &other);
+    assert!(session.starts_with("other.s-"), "{session}");
+    assert_eq!(other.get(&format!("/api/runs/{run}")).status, 200);
+    assert_eq!(acme.get(&format!("/api/runs/{run}")).status, 404);
+    town.finish();
+}
