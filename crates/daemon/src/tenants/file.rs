@@ -169,8 +169,8 @@ mod tests {
             ("[acme]\ntokens = [{ name = \"x\" }]\n", "line 2, column 11", "sha256"),
             ("[acme]\nsessions = -1\n", "line 2, column 12", "-1"),
             ("[acme]\nevents_per_second = 0\n", "line 2, column 21", "0"),
-            ("[acme]\nroots = [\"srv\"]\n", "line 2, column 10", "absolute"),
-            ("[acme]\nroots = [\"/srv/../etc\"]\n", "line 2, column 10", "`..`"),
+            ("[acme]\nroots = [\"srv\"]\n", "line 2, column 9", "absolute"),
+            ("[acme]\nroots = [\"/srv/../etc\"]\n", "line 2, column 9", "`..`"),
         ] {
             let reason = parse(text).unwrap_err();
             assert!(reason.contains(place) && reason.contains(why), "{text}: {reason}");
