@@ -2,7 +2,7 @@
 
 use crate::bench::figures::cpu_us;
 use anyhow::{Context as _, Result};
-use std::{fs, ops::Sub};
+use std::{fs, ops::Sub, time::Duration};
 
 /// Microseconds of processor time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,8 +24,8 @@ impl Usage {
         gateway: u32,
     ) -> Result<Usage> {
         let servers = servers.map(cpu_us).sum::<Result<f64>>()?;
-        let (host, gateway, ours) = (cpu_us(host)?, cpu_us(gateway)?, cpu_us(std::process::id())?);
-        Ok(Usage { servers, host, gateway, ours, machine: machine()? })
+        let (host, gateway) = (cpu_us(host)?, cpu_us(gateway)?);
+        Ok(Usage { servers, host, gateway, ours: ours(), machine: machine()? })
     }
 
     /// For each of so many.
@@ -52,6 +52,12 @@ impl Sub for Usage {
             machine: self.machine - before.machine,
         }
     }
+}
+
+/// With the threads that have ended.
+fn ours() -> f64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default().as_secs_f64() * 1e6
 }
 
 /// What all processors together were busy for.
