@@ -27,7 +27,8 @@ fn facts(gateway: &Member, session: &str) -> Vec<Value> {
 fn segments(dir: &Path, session: &str) -> Vec<String> {
     let files = fs::read_dir(dir.join("jackfield").join(session)).into_iter().flatten().flatten();
     let mut names: Vec<_> = files.map(|it| it.file_name().into_string().unwrap()).collect();
-    names.retain(|it| it.ends_with(".zst"));
+    // What is only being written has another ending.
+    names.retain(|it| it.strip_suffix(".zst").is_some());
     names.sort();
     names
 }
