@@ -72,6 +72,7 @@ pub(crate) const STDIO: &str = "JACKFIELD_STDIO";
 pub(crate) const STEER: &str = "JACKFIELD_STEER";
 pub(crate) const SWEEP_EVERY: &str = "JACKFIELD_SWEEP_EVERY";
 pub(crate) const TCP: &str = "JACKFIELD_TCP";
+pub(crate) const TENANT: &str = "JACKFIELD_TENANT";
 pub(crate) const TENANTS: &str = "JACKFIELD_TENANTS";
 pub(crate) const TIMEOUT: &str = "JACKFIELD_TIMEOUT";
 pub(crate) const TLS_CERT: &str = "JACKFIELD_TLS_CERT";

@@ -34,6 +34,9 @@ pub struct Word {
     pub gateway: String,
     /// What was done: a method, or `lost` for words that could not be kept.
     pub what: String,
+    /// In whose name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// One connection of a client.
@@ -58,6 +61,7 @@ impl Word {
             at: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             gateway: gateway.to_owned(),
             what: what.into(),
+            tenant: None,
             client: None,
             conn: None,
             session: None,

@@ -88,10 +88,10 @@ impl Effects {
     }
 
     fn tell(&mut self, deed: Deed) {
-        let Deed { conn, client, method, session, answer, refused } = deed;
+        let Deed { conn, tenant, client, method, session, answer, refused } = deed;
         let (conn, session) = (Some(conn.to_string()), session.map(|it| it.to_string()));
         let word = Word::new(self.trail.gateway(), method);
-        self.trail.say(Word { client, conn, session, answer, refused, ..word });
+        self.trail.say(Word { tenant, client, conn, session, answer, refused, ..word });
     }
 
     /// What is said on it before the host has taken it waits in the socket.

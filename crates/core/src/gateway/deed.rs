@@ -9,6 +9,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deed {
     pub conn: ConnId,
+    /// In whose name it came in.
+    pub tenant: Option<String>,
     /// What the client calls itself.
     pub client: Option<String>,
     pub method: String,
@@ -44,6 +46,7 @@ impl Gateway {
         let named = request.session_id().map(|it| SessionId::from(&*it));
         let deed = Deed {
             conn,
+            tenant: self.tenant_name(conn).map(str::to_owned),
             client: self.clients.get(&conn).and_then(called),
             method: method.into_owned(),
             session: opened().or(named),
@@ -68,6 +71,7 @@ impl Gateway {
         });
         let deed = Deed {
             conn,
+            tenant: self.tenant_name(conn).map(str::to_owned),
             client: self.clients.get(&conn).and_then(called),
             method: method.to_owned(),
             session,

@@ -82,6 +82,7 @@ mod tests {
             live: 2,
             draining: true,
             gone: false,
+            tenants: BTreeMap::new(),
         };
         let hosts = Some(Arc::new(vec![entry]));
         let page = page::write(&Snapshot { hub: None, gateway, hosts });

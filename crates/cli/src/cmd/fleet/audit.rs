@@ -30,6 +30,10 @@ pub(super) struct Audit {
     #[arg(long, env = env::SINCE, hide_env_values = true, value_name = "TIME")]
     since: Option<Age>,
 
+    /// Only what was done in the name of this tenant
+    #[arg(long, env = env::TENANT, hide_env_values = true, value_name = "NAME")]
+    tenant: Option<String>,
+
     /// Only what was done to this session
     #[arg(long, env = env::SESSION, hide_env_values = true, value_name = "ID")]
     session: Option<String>,
@@ -48,7 +52,9 @@ impl Audit {
         let since = self.since.map(|it| SystemTime::now() - it.duration());
         let mut printed = Ok(());
         let print = |word: Word| {
-            if self.session.is_none() || self.session == word.session {
+            let is_wanted =
+                |wish: &Option<String>, has: &Option<String>| wish.is_none() || wish == has;
+            if is_wanted(&self.session, &word.session) && is_wanted(&self.tenant, &word.tenant) {
                 printed = self.print(desk, &word);
             }
             printed.is_ok()
@@ -74,7 +80,8 @@ impl Audit {
 /// `2026-11-15T08:30:00.123Z in: zed session/prompt s-7f3abcdefghi`, and what came of it.
 fn line(word: &Word) -> String {
     let by = word.client.as_deref().unwrap_or("a client");
-    let mut line = format!("{} {}: {by} {}", rfc3339(word.at), word.gateway, word.what);
+    let of = word.tenant.as_deref().map(|it| format!(" of {it}")).unwrap_or_default();
+    let mut line = format!("{} {}: {by}{of} {}", rfc3339(word.at), word.gateway, word.what);
     let mut add = |text: std::fmt::Arguments<'_>| {
         line.write_fmt(text).expect("a string takes everything");
     };

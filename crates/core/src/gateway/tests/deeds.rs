@@ -4,7 +4,8 @@ use super::*;
 
 fn deed(method: &str, session: &str) -> Deed {
     let (client, session) = (Some("emacs".to_owned()), Some(session.into()));
-    Deed { conn: A, client, method: method.to_owned(), session, answer: None, refused: None }
+    let (tenant, answer, refused) = Default::default();
+    Deed { conn: A, tenant, client, method: method.to_owned(), session, answer, refused }
 }
 
 #[test]
