@@ -50,9 +50,9 @@ fn the_api_says_a_quota_as_too_many_requests() {
 
 #[test]
 fn agents_of_a_tenant_are_read_at_its_rate_and_lose_nothing() {
-    const EVENTS: usize = 400;
-    let town = Town::with("events_per_second = 100\n");
-    // Long ones, so that few are read beyond what may be.
+    const EVENTS: usize = 3000;
+    let town = Town::with("events_per_second = 500\n");
+    // Long ones: half a megabyte of them may be on its way from an agent when it is paused.
     let burst = format!("burst {EVENTS} 1000");
     let turn = |tenant: &str| {
         let mut client = town.client(tenant, Way::Tcp);
@@ -67,7 +67,7 @@ fn agents_of_a_tenant_are_read_at_its_rate_and_lose_nothing() {
     // A second's worth was saved up, and what was read last is paid for afterwards.
     let (ours, told) = turn("acme");
     assert!(EVENTS <= told, "{told} of {EVENTS}");
-    let within = Duration::from_millis(2200)..Duration::from_secs(8);
-    assert!(within.contains(&ours), "{ours:?} for {told} events at 100 a second");
+    let within = Duration::from_millis(2500)..Duration::from_secs(15);
+    assert!(within.contains(&ours), "{ours:?} for {told} events at 500 a second");
     town.finish();
 }
