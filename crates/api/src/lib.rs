@@ -25,6 +25,7 @@ mod sessions;
 mod sse;
 mod stream;
 
+pub use agents::Hosted;
 pub use check::Dirs;
 pub use openapi::document;
 
@@ -54,6 +55,8 @@ pub struct Front {
     pub survey: Arc<dyn Fn() -> Survey + Send + Sync>,
     /// Agents that are commands of the configuration, by name.
     pub commands: BTreeMap<String, Vec<String>>,
+    /// If sessions are placed on the hosts of a fleet: which agents these have.
+    pub hosted: Option<Hosted>,
     /// Where agents may be put to work.
     pub dirs: Dirs,
     /// None for those who are not to see how others fare.
@@ -87,7 +90,7 @@ impl Api {
 pub fn routes(front: &Front) -> Router {
     let api = Arc::new(Api {
         hub: Hub::new(front.hub.clone()),
-        agents: Agents::new(front.survey.clone(), front.commands.clone()),
+        agents: Agents::new(front.survey.clone(), front.commands.clone(), front.hosted.clone()),
         runs: Runs::default(),
         dirs: front.dirs.clone(),
         sight: Mutex::default(),

@@ -43,4 +43,4 @@ pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
 pub use patience::Patience;
 pub use session::{AskRule, Liveness, Sleep, Unanswered, rfc3339};
-pub use tenant::{Tenant, Usage, is_tenant_name, tenant_of};
+pub use tenant::{TENANT_NAME_RULE, Tenant, Usage, is_tenant_name, tenant_of};

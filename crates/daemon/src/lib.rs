@@ -37,7 +37,7 @@ mod web;
 
 pub use config::Settings;
 pub use fleet::{Care, Fleet, FleetError, Role};
-pub use jackfield_core::{Tenant, is_tenant_name};
+pub use jackfield_core::{TENANT_NAME_RULE, Tenant, is_tenant_name};
 pub use metrics::Metrics;
 pub use observe::{LogTarget, start as start_log};
 pub use paths::Paths;

@@ -134,7 +134,12 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let (on_the_web, addresses): (Vec<_>, Vec<_>) =
             addresses.into_iter().partition(Address::is_web);
         let (metrics, scrapes) = metrics::channel();
-        let web = web::start(&on_the_web, &options, &keys, tenants.as_ref(), metrics)?;
+        let reached = match place {
+            Some(place) => Some(fleet::reach(place).await?),
+            None => None,
+        };
+        let hosts = reached.as_ref().and_then(fleet::Reached::hosts);
+        let web = web::start(&on_the_web, &options, &keys, tenants.as_ref(), metrics, hosts)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
         for address in addresses {
             let listener = Listener::bind(&address, Some(&keys))
@@ -145,8 +150,8 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let (signals, signalled) = mpsc::channel(4);
         watch_signals(&signals)?;
         let mut calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet: nothing() };
-        let fleet = match place {
-            Some(place) => Some(fleet::enter(place, &journal, &options, &mut calls).await?),
+        let fleet = match reached {
+            Some(reached) => Some(reached.enter(&journal, &options, &mut calls).await?),
             None => None,
         };
         if fleet.as_ref().is_none_or(fleet::Entered::is_host) {

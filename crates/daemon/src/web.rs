@@ -11,8 +11,9 @@ use jackfield_clients::{
     web::{self, Door, Porter, Router},
 };
 use jackfield_core::Tenant;
+use jackfield_fleet::Entry;
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// What the routes of the API are made from.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct Front {
     pub metrics: Option<Metrics>,
     /// Whose routes these are.
     pub tenant: Option<Arc<Tenant>>,
+    /// If sessions are placed on the hosts of a fleet: these.
+    pub hosts: Option<watch::Receiver<Arc<Vec<Entry>>>>,
 }
 
 /// Makes the routes that are served beside the protocol itself.
@@ -68,6 +71,7 @@ pub(crate) fn start(
     keys: &Keys,
     tenants: Option<&Arc<Tenants>>,
     metrics: Metrics,
+    hosts: Option<watch::Receiver<Arc<Vec<Entry>>>>,
 ) -> Result<Option<Web>, BootError> {
     if addresses.is_empty() {
         return Ok(None);
@@ -85,12 +89,13 @@ pub(crate) fn start(
         let protocol = web::acp(&front.hub);
         protocol.merge(more.as_ref().map_or_else(Router::new, |it| (it.0)(front)))
     };
-    let own = Front { hub: hub.clone().into(), metrics: Some(metrics), tenant: None };
+    let (dialer, metrics) = (hub.clone().into(), Some(metrics));
+    let own = Front { hub: dialer, metrics, tenant: None, hosts: hosts.clone() };
     let tenants = tenants.cloned();
     let routes = web::Routes::new(routes(own), move |guest| {
         let tenant = tenants.as_ref().and_then(|it| it.tenant(&guest.name));
         let hub = Dialer::new(hub.clone(), Some(guest.clone()));
-        routes(Front { hub, metrics: None, tenant })
+        routes(Front { hub, metrics: None, tenant, hosts: hosts.clone() })
     });
     let porter = Porter { keys: keys.clone(), hosts: http.hosts(), origins: http.origins() };
     let system = |what| move |source: io::Error| BootError::System { what, source };

@@ -18,12 +18,12 @@ pub struct Health {
     /// What they hold, once for all replicas.
     pub messages: u64,
     pub bytes: u64,
-    pub servers: BTreeMap<String, Server>,
+    pub servers: BTreeMap<String, Standing>,
 }
 
-/// What the leaders say of a server.
+/// How a server stands, by what the leaders say of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Server {
+pub struct Standing {
     /// Streams that it leads.
     pub leads: usize,
     /// Streams of which it is a replica that cannot be reached.

@@ -24,7 +24,7 @@ use tokio::{
 const WINDOW: usize = 1 << 20;
 /// Bytes of one message, at most.
 const PIECE: usize = 64 << 10;
-/// Taken bytes that are worth a word.
+/// Taken bytes that are worth a word. What is not worth one leaves the writer more than a piece of room.
 const WORTH_A_WORD: u64 = WINDOW as u64 / 4;
 const PING: Duration = Duration::from_secs(3);
 const SILENCE_MAX: Duration = Duration::from_secs(12);
@@ -206,7 +206,7 @@ async fn write(mut to: unix::OwnedWriteHalf, mut taken: mpsc::Receiver<Bytes>, v
             return;
         }
         written += piece.len() as u64;
-        if WORTH_A_WORD <= written - told || (taken.is_empty() && told < written) {
+        if WORTH_A_WORD <= written - told {
             told = written;
             if !voice.say(Word::Taken, written, &[]).await {
                 return;

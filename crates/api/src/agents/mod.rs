@@ -10,7 +10,7 @@ pub(crate) use row::{Agent, PLAIN};
 use jackfield_agents::probe::{Prober, Survey};
 use jackfield_catalogue::Spec;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -22,11 +22,16 @@ use tokio::sync::{Mutex, mpsc};
 /// How long programs are asked, all together: a person waits for the list.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
 
+/// Names the agents that the hosts of a fleet can start.
+pub type Hosted = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
+
 /// Everything that can be named as agent.
 #[derive(Clone)]
 pub(crate) struct Agents {
     look: Arc<dyn Fn() -> Survey + Send + Sync>,
     commands: Arc<BTreeMap<String, Vec<String>>>,
+    /// Where sessions are placed on hosts, this machine does not matter.
+    hosted: Option<Hosted>,
     probing: Arc<Probing>,
 }
 
@@ -42,8 +47,9 @@ impl Agents {
     pub(crate) fn new(
         look: Arc<dyn Fn() -> Survey + Send + Sync>,
         commands: BTreeMap<String, Vec<String>>,
+        hosted: Option<Hosted>,
     ) -> Agents {
-        Agents { look, commands: Arc::new(commands), probing: Arc::default() }
+        Agents { look, commands: Arc::new(commands), hosted, probing: Arc::default() }
     }
 
     /// What is known now; nothing is started.
@@ -53,15 +59,26 @@ impl Agents {
         tokio::task::spawn_blocking(move || look()).await.expect("looking does not panic")
     }
 
-    /// An agent that is a command of the configuration.
-    pub(crate) fn command(&self, name: &str) -> Option<&[String]> {
-        self.commands.get(name).map(Vec::as_slice)
+    /// The agent of this name as clients are shown it, and its spec if the catalogue has it.
+    pub(crate) fn find(&self, name: &str, survey: &Survey) -> Option<(Agent, Option<Spec>)> {
+        let spec = survey.catalogue.get(name).filter(|it| self.is_free(it));
+        let here = match (self.commands.get(name), spec) {
+            (Some(command), _) => Some(Agent::of_command(name, command, &survey.places)),
+            (None, spec) => spec.map(|it| Agent::of_spec(it, &survey.standing(it))),
+        };
+        let Some(hosted) = &self.hosted else { return Some((here?, spec.cloned())) };
+        let is_hosted = hosted().contains(name);
+        let known = here.or_else(|| is_hosted.then(|| Agent::of_session(name, &[])))?;
+        Some((known.in_fleet(is_hosted), spec.cloned()))
     }
 
     /// Tells every agent as soon as all is known of it; `anew` asks those again that have told.
     pub(crate) async fn tell(&self, anew: bool) -> mpsc::Receiver<Agent> {
         let rounds = self.probing.rounds.load(Ordering::SeqCst);
         let survey = self.survey().await;
+        if let Some(hosted) = &self.hosted {
+            return self.tell_hosted(&hosted(), &survey);
+        }
         let specs: Vec<Spec> =
             survey.catalogue.iter().filter(|it| self.is_free(it)).cloned().collect();
         // There is room for all, so that nobody who asks programs waits for a reader.
@@ -79,6 +96,17 @@ impl Agents {
         if !unknown.is_empty() {
             let agents = self.clone();
             tokio::spawn(async move { agents.ask(unknown, rounds, &found).await });
+        }
+        told
+    }
+
+    /// No program is asked: those of this machine are not the ones that will be started.
+    fn tell_hosted(&self, hosted: &BTreeSet<String>, survey: &Survey) -> mpsc::Receiver<Agent> {
+        let here = survey.catalogue.iter().map(|it| &it.id).chain(self.commands.keys());
+        let names: BTreeSet<&String> = here.chain(hosted).collect();
+        let (found, told) = mpsc::channel(names.len().max(1));
+        for (agent, _) in names.into_iter().filter_map(|it| self.find(it, survey)) {
+            let _left = found.try_send(agent);
         }
         told
     }

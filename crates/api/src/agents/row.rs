@@ -28,7 +28,7 @@ pub(crate) struct Agent {
     pub(crate) name: String,
     /// The program it is known by.
     pub(crate) bin: String,
-    /// It is on this machine, and nothing is known to keep it from working.
+    /// It is on this machine, or on a host of the fleet, and nothing is known to keep it from working.
     pub(crate) available: bool,
     /// Where its program is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +121,17 @@ impl Agent {
             docs_url: None,
             diagnostics: Vec::new(),
         }
+    }
+
+    /// The same where sessions are placed on hosts: it matters whether one of them has it.
+    pub(crate) fn in_fleet(self, is_hosted: bool) -> Agent {
+        let nobody = json!({
+            "reason": "on-no-host", "severity": "error", "message": "no host of the fleet has it",
+            "fix": "install it on a host; `jackfield fleet hosts` shows what each has",
+        });
+        let diagnostics = if is_hosted { Vec::new() } else { vec![nobody] };
+        let auth_state = "unknown".to_owned();
+        Agent { available: is_hosted, path: None, version: None, auth_state, diagnostics, ..self }
     }
 }
 

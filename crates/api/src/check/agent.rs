@@ -20,16 +20,14 @@ pub(super) struct Chosen {
 /// The agent of this id.
 pub(super) async fn find(api: &Api, id: &str) -> Result<Chosen, ApiError> {
     let survey = api.agents.survey().await;
-    if let Some(command) = api.agents.command(id) {
-        let shown = Agent::of_command(id, command, &survey.places);
-        return Ok(Chosen { shown, spec: None });
-    }
-    let Some(spec) = survey.catalogue.get(id) else {
+    let Some((shown, spec)) = api.agents.find(id, &survey) else {
         return Err(ApiError::bad(format!("unknown agent: {id}")));
     };
-    let standing = survey.standing(spec);
-    let shown = Agent::of_spec(spec, &standing);
-    Ok(Chosen { shown, spec: Some((spec.clone(), standing.models.models)) })
+    let spec = spec.map(|it| {
+        let models = survey.standing(&it).models.models;
+        (it, models)
+    });
+    Ok(Chosen { shown, spec })
 }
 
 /// The agent of a session that was opened with a command of somebody's.

@@ -11,7 +11,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_agents::{find::Places, probe::Survey};
-use jackfield_api::{Dirs, Metrics};
+use jackfield_api::{Dirs, Hosted, Metrics};
 use jackfield_daemon::{BootError, LogTarget, Options, Paths, Routes, Tenant, environment};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
@@ -136,6 +136,9 @@ fn routes(options: &Options) -> Routes {
             hub: front.hub,
             survey: Arc::new(move || survey(&paths)),
             commands: commands.clone(),
+            hosted: front.hosts.map(|hosts| -> Hosted {
+                Arc::new(move || hosts.borrow().iter().flat_map(|it| it.agents.clone()).collect())
+            }),
             dirs: front.tenant.map_or_else(|| dirs.clone(), |it| dirs_of(&it, &dirs)),
             metrics: metrics.map(|metrics| -> Metrics {
                 Arc::new(move || {

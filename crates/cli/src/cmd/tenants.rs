@@ -9,7 +9,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use jackfield_clients::Token as Secret;
-use jackfield_daemon::{Tenant, Tenants as File, is_tenant_name, token_hash};
+use jackfield_daemon::{TENANT_NAME_RULE, Tenant, Tenants as File, is_tenant_name, token_hash};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -150,5 +150,5 @@ fn tenant_name(name: &str) -> Result<String, String> {
     if is_tenant_name(name) {
         return Ok(name.to_owned());
     }
-    Err("a tenant is called by 1 to 32 of `a` to `z`, digits and `-`".to_owned())
+    Err(TENANT_NAME_RULE.to_owned())
 }

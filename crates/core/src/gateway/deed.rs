@@ -1,6 +1,6 @@
 //! What clients do that somebody may want to know of later: who changed, opened, read or ended what.
 
-use super::{Gateway, GatewayOutput, client::Client, opening::Opening};
+use super::{Gateway, GatewayOutput, client::Client, leg::fault_name, opening::Opening};
 use crate::{ConnId, SessionId};
 use jackfield_wire::Frame;
 use serde_json::Value;
@@ -39,21 +39,9 @@ impl Gateway {
         if LOOKING.contains(&&*method) {
             return;
         }
-        let opened = || {
-            let result: Value = serde_json::from_str(answer.result()?).ok()?;
-            Some(SessionId::from(result["sessionId"].as_str()?))
-        };
-        let named = request.session_id().map(|it| SessionId::from(&*it));
-        let deed = Deed {
-            conn,
-            tenant: self.tenant_name(conn).map(str::to_owned),
-            client: self.clients.get(&conn).and_then(called),
-            method: method.into_owned(),
-            session: opened().or(named),
-            answer: None,
-            refused: answer.error().map(refusal),
-        };
-        self.outputs.push_back(GatewayOutput::Deed(deed));
+        // What was opened has its name in the answer.
+        let session = answer.session_id().or_else(|| request.session_id());
+        self.tell_deed(conn, &method, session.map(|it| SessionId::from(&*it)), None, answer);
     }
 
     /// A client has answered what an agent asked of whoever is there.
@@ -69,6 +57,17 @@ impl Gateway {
             let option = it.pointer("/outcome/optionId").or_else(|| it.pointer("/outcome/outcome"));
             option.or_else(|| it.get("action"))?.as_str().map(str::to_owned)
         });
+        self.tell_deed(conn, method, session, chosen, answer);
+    }
+
+    fn tell_deed(
+        &mut self,
+        conn: ConnId,
+        method: &str,
+        session: Option<SessionId>,
+        chosen: Option<String>,
+        answer: &Frame,
+    ) {
         let deed = Deed {
             conn,
             tenant: self.tenant_name(conn).map(str::to_owned),
@@ -76,7 +75,7 @@ impl Gateway {
             method: method.to_owned(),
             session,
             answer: chosen,
-            refused: answer.error().map(refusal),
+            refused: answer.error().map(|error| fault_name(answer).unwrap_or_else(|| code(error))),
         };
         self.outputs.push_back(GatewayOutput::Deed(deed));
     }
@@ -88,9 +87,8 @@ fn called(client: &Client) -> Option<String> {
     params.pointer("/clientInfo/name")?.as_str().map(str::to_owned)
 }
 
-/// Our name for an error, or its number.
-fn refusal(error: &str) -> String {
+/// The number of an error that has no name of ours.
+fn code(error: &str) -> String {
     let error: Value = serde_json::from_str(error).unwrap_or_default();
-    let ours = error.pointer("/data/jackfield/code").and_then(Value::as_str);
-    ours.map_or_else(|| error["code"].to_string(), str::to_owned)
+    error["code"].to_string()
 }

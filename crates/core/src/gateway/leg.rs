@@ -291,7 +291,7 @@ impl Gateway {
 }
 
 /// Our name for an error, if the answer is one of ours.
-fn fault_name(answer: &Frame) -> Option<String> {
+pub(super) fn fault_name(answer: &Frame) -> Option<String> {
     let error: serde_json::Value = serde_json::from_str(answer.error()?).ok()?;
     error.pointer("/data/jackfield/code")?.as_str().map(str::to_owned)
 }

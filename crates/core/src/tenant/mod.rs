@@ -78,7 +78,10 @@ impl Tenant {
     }
 }
 
-/// Whether a tenant may be called this: 1 to 32 of `a` to `z`, digits and `-`.
+/// What is said to whoever calls one otherwise.
+pub const TENANT_NAME_RULE: &str = "a tenant is called by 1 to 32 of `a` to `z`, digits and `-`";
+
+/// Whether a tenant may be called this.
 pub fn is_tenant_name(name: &str) -> bool {
     let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(fits)

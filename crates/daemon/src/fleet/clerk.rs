@@ -2,6 +2,7 @@
 
 use crate::metrics::{Scrape, Snapshot};
 use jackfield_fleet::Entry;
+use jackfield_journal::Curator;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -10,6 +11,8 @@ pub(super) struct Clerk {
     pub(super) hub: Option<mpsc::Sender<Scrape>>,
     pub(super) gateway: Option<mpsc::Sender<jackfield_gateway::Scrape>>,
     pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    /// Who fills the archive, if there is one.
+    pub(super) curator: Option<Curator>,
 }
 
 impl Clerk {
@@ -20,7 +23,8 @@ impl Clerk {
             let hub = ask(self.hub.as_ref()).await.unwrap_or_default();
             let gateway = ask(self.gateway.as_ref()).await;
             let hosts = Some(self.hosts.borrow().clone());
-            let _unheard = scrape.send(Snapshot { gateway, hosts, ..hub });
+            let archive = self.curator.as_ref().map(Curator::gauges);
+            let _unheard = scrape.send(Snapshot { gateway, hosts, archive, ..hub });
         }
     }
 }

@@ -7,11 +7,14 @@ use crate::{
     serve::{BootError, Calls, Options, nothing, seed},
 };
 use jackfield_core::gateway::Config;
-use jackfield_fleet::{Directory, HostName, Trail};
+use jackfield_fleet::{Directory, Entry, HostName, Link, Trail};
 use jackfield_gateway::Front;
 use jackfield_journal::Journal;
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
 
 /// How long the clients of a gateway have to hear that it ends, and a host to give its place back.
 const END_MAX: Duration = Duration::from_secs(5);
@@ -40,57 +43,100 @@ impl Entered {
     }
 }
 
-/// Joins the fleet. A gateway takes all clients from then on, and the loop gets legs.
-pub(crate) async fn enter(
-    (fleet, host): (Fleet, HostName),
-    journal: &Journal,
-    options: &Options,
-    calls: &mut Calls,
-) -> Result<Entered, BootError> {
-    let failed = |error: FleetError| BootError::Fleet(error);
-    let link = fleet.link().await.map_err(|it| failed(it.into()))?;
+/// A fleet that this daemon knows, and has no part in yet.
+pub(crate) struct Reached {
+    fleet: Fleet,
+    host: HostName,
+    link: Link,
+    directory: Directory,
+}
+
+pub(crate) async fn reach((fleet, host): (Fleet, HostName)) -> Result<Reached, BootError> {
+    let link = fleet.link().await.map_err(|it| BootError::Fleet(it.into()))?;
     let directory = Directory::open(link.clone()).await;
-    let (mut gateway, mut seat) = (None, None);
-    let mut clerk = Clerk {
-        asked: std::mem::replace(&mut calls.scrapes, nothing()),
-        hub: None,
-        gateway: None,
-        hosts: directory.hosts(),
-    };
-    if fleet.role.is_gateway() {
+    Ok(Reached { fleet, host, link, directory })
+}
+
+impl Reached {
+    /// Those on which sessions are placed, if that is what this daemon does.
+    pub(crate) fn hosts(&self) -> Option<watch::Receiver<Arc<Vec<Entry>>>> {
+        self.fleet.role.is_gateway().then(|| self.directory.hosts())
+    }
+
+    /// Joins the fleet. A gateway takes all clients from then on, and the loop gets legs.
+    pub(crate) async fn enter(
+        self,
+        journal: &Journal,
+        options: &Options,
+        calls: &mut Calls,
+    ) -> Result<Entered, BootError> {
+        let mut clerk = Clerk {
+            asked: std::mem::replace(&mut calls.scrapes, nothing()),
+            hub: None,
+            gateway: None,
+            hosts: self.directory.hosts(),
+            curator: None,
+        };
+        let (mut gateway, mut host) = (None, None);
+        if self.fleet.role.is_gateway() {
+            gateway = Some(self.open_gateway(journal, options, calls, &mut clerk)?);
+        }
+        if self.fleet.role.is_host() {
+            let joined = self.join(journal, options, calls, &mut clerk).await;
+            host = Some(joined.map_err(BootError::Fleet)?);
+        }
+        tokio::spawn(clerk.run());
+        Ok(Entered { gateway, host, _directory: self.directory })
+    }
+
+    fn open_gateway(
+        &self,
+        journal: &Journal,
+        options: &Options,
+        calls: &mut Calls,
+        clerk: &mut Clerk,
+    ) -> Result<(mpsc::Sender<()>, JoinHandle<()>), BootError> {
         let (ask, stop) = mpsc::channel(1);
         let (scrape, scrapes) = mpsc::channel(4);
         clerk.gateway = Some(scrape);
         let agent = options.settings.default_agent.as_deref().map(Into::into);
         let front = Front {
             config: Config { seed: seed()?, agent, ..Config::default() },
-            link: link.clone(),
+            link: self.link.clone(),
             owners: journal.owners().expect("a fleet shares its journal"),
-            hosts: directory.hosts(),
-            trail: Trail::open(link.clone(), &fleet.name),
+            hosts: self.directory.hosts(),
+            trail: Trail::open(self.link.clone(), &self.fleet.name),
             accepted: std::mem::replace(&mut calls.accepted, nothing()),
             scrapes,
             stop,
         };
-        gateway = Some((ask, tokio::spawn(front.run())));
+        Ok((ask, tokio::spawn(front.run())))
     }
-    if fleet.role.is_host() {
+
+    async fn join(
+        &self,
+        journal: &Journal,
+        options: &Options,
+        calls: &mut Calls,
+        clerk: &mut Clerk,
+    ) -> Result<JoinHandle<()>, FleetError> {
         let (asking, asked) = mpsc::channel(64);
         calls.fleet = asked;
         let (scrape, scrapes) = mpsc::channel(4);
         (clerk.hub, calls.scrapes) = (Some(scrape), scrapes);
         let caretaker = Caretaker {
-            host: host.clone(),
-            hosts: directory.hosts(),
+            host: self.host.clone(),
+            hosts: self.directory.hosts(),
             curator: journal.curator().expect("a fleet shares its journal"),
-            care: fleet.care.clone(),
+            care: self.fleet.care.clone(),
         };
-        let joined = join(&fleet, host, link, &directory, journal, known(options), asking).await;
-        seat = Some(joined.map_err(failed)?);
+        clerk.curator = caretaker.care.archive.is_some().then(|| caretaker.curator.clone());
+        let (host, link) = (self.host.clone(), self.link.clone());
+        let known = known(options);
+        let seat = join(&self.fleet, host, link, &self.directory, journal, known, asking).await?;
         tokio::spawn(caretaker.run());
+        Ok(seat)
     }
-    tokio::spawn(clerk.run());
-    Ok(Entered { gateway, host: seat, _directory: directory })
 }
 
 /// Says which agents could be started here, each time as the machine is then.

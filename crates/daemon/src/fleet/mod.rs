@@ -15,7 +15,7 @@ mod office;
 use adopt::Adopter;
 pub use care::Care;
 use care::Caretaker;
-pub(crate) use enter::{Entered, enter};
+pub(crate) use enter::{Entered, Reached, reach};
 use jackfield_clients::Stream;
 use jackfield_core::{SessionId, Usage, log::State};
 use jackfield_fleet::{

@@ -3,6 +3,7 @@
 use super::page::{number, register_counters, register_gauges};
 use jackfield_core::gateway::Gauges;
 use jackfield_fleet::Entry;
+use jackfield_journal::ArchiveGauges;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{family::Family, gauge::Gauge},
@@ -61,12 +62,29 @@ pub(super) fn hosts(registry: &mut Registry, hosts: &[Entry]) {
     registry.register("fleet_draining", "1 for a host that takes nothing new", draining);
 }
 
+/// What this host has moved, and what waits: an archive that is away shows in the last two.
+pub(super) fn archive(registry: &mut Registry, it: &ArchiveGauges) {
+    let counters = [
+        ("archive_segments", "Segments that were put into the archive", it.segments),
+        ("archive_raw_bytes", "Bytes of events in them", it.raw_bytes),
+        ("archive_stored_bytes", "Bytes of the segments themselves", it.stored_bytes),
+    ];
+    register_counters(registry, counters);
+    let oldest = it.oldest.map_or(0, |it| usize::try_from(it.as_secs()).unwrap_or(usize::MAX));
+    let gauges = [
+        ("archive_waiting", "Sessions with events that are only in the log", it.hot_streams),
+        ("archive_waiting_seconds", "How long the first of these has had some", oldest),
+    ];
+    register_gauges(registry, gauges);
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Snapshot, page};
     use jackfield_core::gateway::{Counters, Gauges};
     use jackfield_fleet::{Entry, HostName};
-    use std::{collections::BTreeMap, sync::Arc};
+    use jackfield_journal::ArchiveGauges;
+    use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
     #[test]
     fn a_gateway_without_agents_has_a_page_of_its_own_and_of_the_fleet() {
@@ -85,7 +103,11 @@ mod tests {
             tenants: BTreeMap::new(),
         };
         let hosts = Some(Arc::new(vec![entry]));
-        let page = page::write(&Snapshot { hub: None, gateway, hosts });
+        let oldest = Some(Duration::from_secs(90));
+        let archive =
+            ArchiveGauges { segments: 5, hot_streams: 6, oldest, ..ArchiveGauges::default() };
+        let archive = Some(archive);
+        let page = page::write(&Snapshot { hub: None, gateway, hosts, archive });
         let lines = [
             "jackfield_gateway_clients 3",
             "jackfield_gateway_resent_total 4",
@@ -93,6 +115,9 @@ mod tests {
             "jackfield_fleet_sessions{host=\"one\"} 7",
             "jackfield_fleet_agents{host=\"one\"} 2",
             "jackfield_fleet_draining{host=\"one\"} 1",
+            "jackfield_archive_segments_total 5",
+            "jackfield_archive_waiting 6",
+            "jackfield_archive_waiting_seconds 90",
         ];
         for line in lines {
             assert!(page.lines().any(|it| it == line), "no `{line}` in\n{page}");

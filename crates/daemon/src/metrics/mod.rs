@@ -7,6 +7,7 @@ mod page;
 
 use jackfield_core::{AgentId, Gauges, Note, gateway};
 use jackfield_fleet::Entry;
+use jackfield_journal::ArchiveGauges;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -84,6 +85,8 @@ pub(crate) struct Snapshot {
     pub(crate) gateway: Option<gateway::Gauges>,
     /// In a fleet: the hosts that live.
     pub(crate) hosts: Option<Arc<Vec<Entry>>>,
+    /// On a host that has an archive.
+    pub(crate) archive: Option<ArchiveGauges>,
 }
 
 impl Snapshot {

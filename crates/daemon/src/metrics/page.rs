@@ -41,6 +41,9 @@ pub(super) fn write(snapshot: &Snapshot) -> String {
     if let Some(it) = &snapshot.hosts {
         fleet::hosts(&mut registry, it);
     }
+    if let Some(it) = &snapshot.archive {
+        fleet::archive(&mut registry, it);
+    }
     let ours: Gauge = Gauge::default();
     // Without our children: each agent has a row of its own.
     ours.set(i64::try_from(resident_bytes(std::process::id())).unwrap_or(i64::MAX));

@@ -1,7 +1,7 @@
 //! What a tenants file says. A mistake is reported with its line and column.
 
 use super::Hash;
-use jackfield_core::{Tenant, is_tenant_name};
+use jackfield_core::{TENANT_NAME_RULE, Tenant, is_tenant_name};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
@@ -68,8 +68,7 @@ impl<'de> Deserialize<'de> for Name {
         if is_tenant_name(&name) {
             return Ok(Name(name));
         }
-        let why = "a tenant is called by 1 to 32 of `a` to `z`, digits and `-`";
-        Err(D::Error::custom(format!("`{}`: {why}", name.escape_debug())))
+        Err(D::Error::custom(format!("`{}`: {TENANT_NAME_RULE}", name.escape_debug())))
     }
 }
 

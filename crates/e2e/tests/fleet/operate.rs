@@ -99,3 +99,36 @@ fn what_clients_did_is_told_after_the_session_is_gone() {
     gateway.stop();
     host.stop();
 }
+
+#[test]
+fn the_api_of_a_gateway_offers_the_agents_of_the_hosts_and_no_others() {
+    let cluster = Cluster::start(1);
+    let listen = ["--listen", "http://127.0.0.1:0"];
+    let serve = |home: &Home, args: &[&str]| home.serve(&[args, &listen].concat());
+    let mut gateway = Member::launch(&cluster, "gateway", "in", serve);
+    let command: Vec<String> = agent(&gateway.home, &gateway.home.path().join("memory"));
+    let config = format!("[agents.crew]\ncommand = {}\n", json!(command));
+    let mut host = Member::start_with(&cluster, "one", &config, &[]);
+
+    let web = Web::of(&gateway.home);
+    let agents = wait_for("the host's agents to be offered", SOON, || {
+        let agents = web.get("/api/agents").good()["agents"].as_array().unwrap().clone();
+        agents.iter().any(|it| it["id"] == "crew").then_some(agents)
+    });
+    let of = |id: &str| agents.iter().find(|it| it["id"] == id).unwrap();
+    assert_eq!(of("crew")["available"], true, "{agents:?}");
+    let nowhere = of("codex");
+    assert_eq!(nowhere["available"], false, "{nowhere}");
+    assert_eq!(nowhere["diagnostics"][0]["reason"], "on-no-host", "{nowhere}");
+
+    let refused = web.post("/api/runs", &json!({ "agentId": "codex", "message": "x" }));
+    let why = refused.json()["error"].clone();
+    assert_eq!((refused.status, &why["code"]), (424, &json!("AGENT_UNAVAILABLE")), "{why}");
+    assert!(why["message"].as_str().unwrap().contains("install it on a host"), "{why}");
+    let body = json!({ "agentId": "crew", "message": "hello" });
+    let told = web.stream("POST", "/api/chat", &[], Some(&body)).rest();
+    let end = told.last().unwrap().json();
+    assert_eq!(end["status"], "succeeded", "{told:?}");
+    gateway.stop();
+    host.stop();
+}

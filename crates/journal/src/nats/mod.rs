@@ -35,6 +35,7 @@ use crate::{
 };
 use async_nats::{ConnectOptions, jetstream::stream::Config};
 pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
+use futures_util::{StreamExt as _, stream};
 pub use layout::Cell;
 use log::{Patience, Tail};
 pub use owner::{AdoptError, Adopted, Owners};
@@ -60,6 +61,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const PING: Duration = Duration::from_secs(2);
 /// Between two tries to connect again, at most.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+/// JetStream streams that are made at the same time.
+const MADE_AT_ONCE: usize = 16;
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -212,9 +215,12 @@ async fn connect(address: Address) -> Result<Store, OpenError> {
         .reconnect_delay_callback(|tries| if tries < 2 { Duration::ZERO } else { RECONNECT_PAUSE });
     let client = options.connect(servers.clone()).await.map_err(|it| failed(Arc::new(it)))?;
     let servers = Servers::new(client);
-    for config in cell.streams() {
-        ensure(&servers, config).await.map_err(|it| failed(Arc::new(it)))?;
+    let ensured = stream::iter(cell.streams()).map(|it| ensure(&servers, it));
+    let mut ensured = ensured.buffer_unordered(MADE_AT_ONCE);
+    while let Some(ensured) = ensured.next().await {
+        ensured.map_err(|it| failed(Arc::new(it)))?;
     }
+    drop(ensured);
     let (tails, hints, summaries) = Default::default();
     let (archive, care) = Default::default();
     Ok(Store { cell, servers, owner, tails, hints, summaries, archive, care })

@@ -5,7 +5,7 @@ use super::{
     Cell, Store,
     log::{POISONED, Patience},
     message::{Heading, Kind},
-    servers::{Stored, Trouble},
+    servers::{BATCH, BATCH_BYTES, Stored, Trouble},
 };
 use crate::{
     error::{Damage, ReadError},
@@ -13,10 +13,6 @@ use crate::{
 };
 use bytes::Bytes;
 use std::sync::Arc;
-
-/// Messages asked for at once. A server answers with up to 1,024.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 4 << 20;
 
 /// A read of so many logs may begin where the last one ended; beyond that it begins at the start.
 const HINTS_MAX: usize = 10_000;

@@ -13,10 +13,6 @@ use super::{
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Summaries asked for at once.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 4 << 20;
-
 /// How long and how much. Neither: everything is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
@@ -57,11 +53,9 @@ impl Store {
             Some(_) => Some(self.stock().await?),
             None => None,
         };
-        let all = format!("{}.sum.>", self.cell.name);
         let mut place = 0;
         'list: loop {
-            let log = self.cell.summaries();
-            let found = self.servers.batch(&log, &all, place + 1, BATCH, BATCH_BYTES).await?;
+            let found = self.summaries_from(place + 1).await?;
             if found.is_empty() {
                 break;
             }

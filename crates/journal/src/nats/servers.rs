@@ -19,6 +19,10 @@ use std::time::{Duration, SystemTime};
 /// How long one request may take. Longer than a busy cluster needs, shorter than an election.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Messages of logs asked for at once. A server answers with up to 1,024.
+pub(super) const BATCH: usize = 256;
+pub(super) const BATCH_BYTES: usize = 4 << 20;
+
 const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
 
 /// Why a request was not done, or is not known to be.

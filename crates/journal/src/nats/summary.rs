@@ -24,6 +24,8 @@ const UPTO: &str = "S";
 /// Summaries asked for at once.
 pub(super) const BATCH: usize = 1024;
 const BATCH_BYTES: usize = 4 << 20;
+/// What a server need not count: with any other pattern it goes over all subjects for each batch.
+const EVERY_SUBJECT: &str = ">";
 /// Logs whose ends are asked for at once.
 const LOOKS: usize = 128;
 
@@ -115,6 +117,12 @@ impl Store {
         self.servers.purge(&self.cell.summaries(), &self.cell.summary_subject(stream), 0).await
     }
 
+    /// Some of the summaries from a place on, those that were written first before the others.
+    pub(super) async fn summaries_from(&self, place: u64) -> Result<Vec<Stored>, Trouble> {
+        let log = self.cell.summaries();
+        self.servers.batch(&log, EVERY_SUBJECT, place, BATCH, BATCH_BYTES).await
+    }
+
     pub(super) async fn page(&self, before: Option<u64>, count: usize) -> Result<Page, ReadError> {
         let page = || self.try_page(before, count);
         Patience::new().keep_trying(page).await.map_err(not_listed)
@@ -123,7 +131,7 @@ impl Store {
     /// Only the last summary of each stream is kept, so places are missing between those that are there:
     /// what is looked at grows until enough were found.
     async fn try_page(&self, before: Option<u64>, count: usize) -> Result<Page, Trouble> {
-        let (log, all) = (self.cell.summaries(), format!("{}.sum.>", self.cell.name));
+        let log = self.cell.summaries();
         let end = match before {
             Some(before) => before,
             None => self.servers.extent(&log).await?.last + 1,
@@ -134,7 +142,7 @@ impl Store {
             let until = from;
             from = from.saturating_sub(width).max(1);
             width = (width * 4).min(BATCH as u64);
-            let part = self.servers.batch(&log, &all, from, BATCH, BATCH_BYTES).await?;
+            let part = self.summaries_from(from).await?;
             for stored in part.into_iter().rev().filter(|it| it.at < until) {
                 found.push_front(stored);
             }
@@ -168,13 +176,11 @@ impl Store {
 
     /// The list as it was at some moment after it was asked for: no server may leave out the latest.
     async fn try_list(&self) -> Result<BTreeMap<String, (Kept, Bytes)>, Trouble> {
-        let log = self.cell.summaries();
-        let wanted = self.servers.extent(&log).await?;
+        let wanted = self.servers.extent(&self.cell.summaries()).await?;
         let mut listed = BTreeMap::new();
         let mut place = 0;
         loop {
-            let all = format!("{}.sum.>", self.cell.name);
-            let found = self.servers.batch(&log, &all, place + 1, BATCH, BATCH_BYTES).await?;
+            let found = self.summaries_from(place + 1).await?;
             let Some(last) = found.last() else { break };
             place = last.at;
             for stored in found {

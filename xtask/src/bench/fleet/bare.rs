@@ -3,11 +3,13 @@
 use super::world::SHARDS;
 use anyhow::{Context as _, Result, bail};
 use async_nats::{Client, HeaderMap, Request, jetstream};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// As a host has it.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+const TRIES: usize = 20;
 
 /// A cell on these servers.
 pub(crate) struct Bare {
@@ -46,14 +48,14 @@ impl Bare {
         self.with(extent)
     }
 
-    /// What a message of ours must say so that the servers count so many bytes for it. `round` makes the
-    /// names new.
+    /// What a message must say so that the servers count so many bytes for it: what ours have said, because
+    /// servers pack what they send each other. `round` makes the names new.
     pub(crate) fn body(&self, bytes: u64, round: usize) -> Result<Bytes> {
         self.with(async move |client| {
             let before = extent(client.clone()).await?.bytes;
             publish(&client, &format!("jackfield.log.0.probe-{round}"), Bytes::new(), 1).await?;
-            let overhead = extent(client).await?.bytes - before;
-            Ok(Bytes::from(vec![b'x'; usize::try_from(bytes.saturating_sub(overhead))?]))
+            let overhead = extent(client.clone()).await?.bytes - before;
+            said(client, usize::try_from(bytes.saturating_sub(overhead))?).await
         })
     }
 
@@ -91,18 +93,57 @@ async fn extent(client: Client) -> Result<Extent> {
     Ok(extent)
 }
 
+/// So many bytes of the events that are in the logs.
+async fn said(client: Client, bytes: usize) -> Result<Bytes> {
+    let context = jetstream::new(client);
+    let mut said = BytesMut::new();
+    for shard in 1..SHARDS {
+        let stream = context.get_stream(format!("jackfield-log-{shard}")).await?;
+        let state = stream.cached_info().state.clone();
+        for place in state.first_sequence..=state.last_sequence {
+            if bytes <= said.len() {
+                return Ok(said.split_to(bytes).freeze());
+            }
+            said.extend_from_slice(&stream.get_raw_message(place).await?.payload);
+        }
+    }
+    bail!("the logs have only {} bytes", said.len())
+}
+
 /// So many messages to one subject, one after the other.
 async fn publish(client: &Client, subject: &str, body: Bytes, messages: u64) -> Result<()> {
     let mut last = 0;
     for number in 1..=messages {
-        let request = Request::new().headers(headers(number, last)).payload(body.clone());
-        let request = request.timeout(Some(REQUEST_TIMEOUT));
-        let answer = client.send_request(subject.to_owned(), request).await?;
-        let answer: serde_json::Value = serde_json::from_slice(&answer.payload)?;
-        let Some(place) = answer["seq"].as_u64() else { bail!("not stored: {answer}") };
-        last = place;
+        last = store(client, subject, &body, number, last).await?;
     }
     Ok(())
+}
+
+/// Stores one message after that one. Without an answer it may have been stored: it is tried again until the
+/// servers say so.
+async fn store(
+    client: &Client,
+    subject: &str,
+    body: &Bytes,
+    number: u64,
+    last: u64,
+) -> Result<u64> {
+    for _ in 0..TRIES {
+        let request = Request::new().headers(headers(number, last)).payload(body.clone());
+        let request = request.timeout(Some(REQUEST_TIMEOUT));
+        let Ok(answer) = client.send_request(subject.to_owned(), request).await else { continue };
+        let answer: serde_json::Value = serde_json::from_slice(&answer.payload)?;
+        if let Some(place) = answer["seq"].as_u64() {
+            return Ok(place);
+        }
+        // `wrong last sequence: N`: the message before this one was stored after all, and is the last.
+        let why = answer["error"]["description"].as_str().unwrap_or_default();
+        match why.rsplit(' ').next().and_then(|it| it.parse().ok()) {
+            Some(place) if last < place => return Ok(place),
+            _ => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    bail!("not stored after {TRIES} tries")
 }
 
 /// What a message of ours has.

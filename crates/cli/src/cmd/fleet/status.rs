@@ -54,7 +54,8 @@ impl Look {
 fn servers(health: &Health) -> Vec<String> {
     let streams = count(health.streams, "stream");
     let size = health.bytes.div_ceil(1 << 20);
-    let mut lines = vec![format!("{streams} with {} messages, {size} MiB", health.messages)];
+    let messages = count(usize::try_from(health.messages).unwrap_or(usize::MAX), "message");
+    let mut lines = vec![format!("{streams} with {messages}, {size} MiB")];
     for (name, it) in &health.servers {
         let mut line = format!("  {name} leads {}", it.leads);
         let troubles = [(it.offline, "is away for"), (it.behind, "is behind in")];

@@ -11,7 +11,7 @@ use super::{
     Cell, Store,
     curator::Moved,
     message::{Heading, Kind},
-    servers::{Stored, Trouble},
+    servers::{BATCH, BATCH_BYTES, Stored, Trouble},
 };
 use crate::{
     archive::{Archive, Sheaf},
@@ -19,10 +19,6 @@ use crate::{
 };
 use bytes::Bytes;
 use std::{sync::Arc, time::Duration};
-
-/// Messages asked for at once.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 4 << 20;
 
 /// A log on its way to the archive.
 struct Move<'a> {
