@@ -377,7 +377,7 @@ export interface components {
         Agent: {
             /** @description `ok`, `missing` or `unknown`. */
             authState: string;
-            /** @description It is on this machine, and nothing is known to keep it from working. */
+            /** @description It is on this machine, or on a host of the fleet, and nothing is known to keep it from working. */
             available: boolean;
             /** @description The program it is known by. */
             bin: string;

@@ -99,6 +99,11 @@ impl Lease {
         }
     }
 
+    /// Whether we take nothing new.
+    pub fn is_draining(&self) -> bool {
+        self.entry.borrow().draining
+    }
+
     /// Says something new, at once.
     pub fn update(&self, change: impl FnOnce(&mut Entry)) {
         self.entry.send_if_modified(|entry| {

@@ -25,4 +25,6 @@ pub enum Answer {
     Missing,
     /// It could not be done, for a reason in words; it may be tried again, or elsewhere.
     Refused(String),
+    /// It drains: it takes nothing, and lets go of what it has.
+    Draining,
 }

@@ -19,6 +19,9 @@ use tokio::{
 /// How long a host may take to adopt a session: it claims the log and may have to read much of it.
 const ADOPT_TIMEOUT: Duration = Duration::from_secs(10);
 const LEG_TIMEOUT: Duration = Duration::from_secs(5);
+/// For a host that drains to write the last word of a session.
+const LETTING_GO_PAUSE: Duration = Duration::from_millis(100);
+const LETTING_GO_TRIES: usize = 50;
 /// Sessions on a page.
 const PAGE: usize = 50;
 
@@ -78,8 +81,24 @@ impl Seeker {
         });
     }
 
-    /// The owner, if it lives and says so itself; otherwise whoever adopts the session.
+    /// Who owns the session now. An owner that drains lets go of it in a moment, and then others can have it.
     async fn owner(&self, session: &SessionId, avoid: Option<&str>) -> Result<Name, Fault> {
+        for _ in 0..LETTING_GO_TRIES {
+            match self.try_owner(session, avoid).await? {
+                Some(owner) => return Ok(owner),
+                None => tokio::time::sleep(LETTING_GO_PAUSE).await,
+            }
+        }
+        Err(lost("its host drains, and has not let go of it yet".to_owned()))
+    }
+
+    /// The owner, if it lives and says so itself; otherwise whoever adopts the session. Nobody, if the owner
+    /// is about to let go.
+    async fn try_owner(
+        &self,
+        session: &SessionId,
+        avoid: Option<&str>,
+    ) -> Result<Option<Name>, Fault> {
         let (owners, name) = (self.owners.clone(), session.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let owner = owners.owner_of(&name)?;
@@ -97,17 +116,16 @@ impl Seeker {
         let owner = owner.as_deref().and_then(HostName::parse);
         if let Some(owner) = owner.filter(|it| self.living(&it.name).as_ref() == Some(it)) {
             return match self.adopt(&owner, session).await? {
-                Answer::Owned(by) => Ok(name_of(&by)),
-                answer => taken(&owner, session, answer),
+                Answer::Draining => Ok(None),
+                answer => taken(&owner, session, answer).map(Some),
             };
         }
         let mut why = "there is no host".to_owned();
         for host in self.candidates(state.as_ref(), avoid) {
             match self.adopt(&host, session).await {
-                Ok(Answer::Owned(by)) => return Ok(name_of(&by)),
                 Ok(answer) => match taken(&host, session, answer) {
                     Err(Fault::NoHost { why: refused }) => why = refused,
-                    other => return other,
+                    other => return other.map(Some),
                 },
                 Err(Fault::HostLost { why: away }) => why = away,
                 Err(other) => return Err(other),
@@ -194,6 +212,7 @@ fn taken(host: &HostName, session: &SessionId, answer: Answer) -> Result<Name, F
         Answer::Missing => Err(Fault::SessionNotFound { session: session.to_string() }),
         Answer::Owned(by) => Ok(name_of(&by)),
         Answer::Refused(why) => Err(Fault::NoHost { why: format!("`{}`: {why}", host.name) }),
+        Answer::Draining => Err(Fault::NoHost { why: format!("`{}` drains", host.name) }),
         Answer::Left(_) => Err(lost(format!("`{}` answers something else", host.name))),
     }
 }

@@ -40,23 +40,31 @@ impl Adopter {
         &self.owners
     }
 
-    /// Makes the session ours, unless somebody living has it.
-    pub(super) async fn adopt(&self, session: SessionId) -> Answer {
+    /// Makes the session ours, unless somebody living has it. If we are `draining`, only what is ours stays
+    /// so: what we let go of must not come back, although the list of hosts may not tell everybody yet.
+    pub(super) async fn adopt(&self, session: SessionId, draining: bool) -> Answer {
         if !self.busy.lock().expect(POISONED).insert(session.clone()) {
             return Answer::Refused("it is being adopted here already".to_owned());
         }
-        let answer = self.try_adopt(&session).await;
+        let answer = self.try_adopt(&session, draining).await;
         self.busy.lock().expect(POISONED).remove(&session);
         answer.unwrap_or_else(|_| Answer::Refused("this host is about to end".to_owned()))
     }
 
     /// Fails only if the loop is gone.
-    async fn try_adopt(&self, session: &SessionId) -> Result<Answer, oneshot::error::RecvError> {
+    async fn try_adopt(
+        &self,
+        session: &SessionId,
+        draining: bool,
+    ) -> Result<Answer, oneshot::error::RecvError> {
         let (tell, has) = oneshot::channel();
         // If nobody listens, `tell` is dropped and the answer is an error.
         let _ended = self.calls.send(Call::Has(session.clone(), tell)).await;
         if has.await? {
             return Ok(Answer::Done);
+        }
+        if draining {
+            return Ok(Answer::Draining);
         }
         let (this, name) = (self.clone(), session.clone());
         let taken = tokio::task::spawn_blocking(move || this.take(&name)).await;

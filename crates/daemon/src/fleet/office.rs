@@ -92,9 +92,11 @@ impl Office {
                 asked.answer(&answer).await;
             }
             Question::Adopt(session) => {
-                let (adopter, session): (_, SessionId) =
-                    (self.adopter.clone(), session.as_str().into());
-                tokio::spawn(async move { asked.answer(&adopter.adopt(session).await).await });
+                let (adopter, draining) = (self.adopter.clone(), self.lease.is_draining());
+                let session: SessionId = session.as_str().into();
+                tokio::spawn(async move {
+                    asked.answer(&adopter.adopt(session, draining).await).await;
+                });
             }
             Question::Drain(drain) => {
                 self.lease.update(|it| it.draining = *drain);
@@ -168,7 +170,7 @@ impl Office {
                 let place = places.clone().acquire_owned().await;
                 let adopter = adopter.clone();
                 tokio::spawn(async move {
-                    let answer = adopter.adopt(session.clone()).await;
+                    let answer = adopter.adopt(session.clone(), false).await;
                     if let Answer::Refused(why) = answer {
                         tracing::warn!(%session, why, "a session was not adopted");
                     }

@@ -103,12 +103,13 @@ fn what_clients_did_is_told_after_the_session_is_gone() {
 #[test]
 fn the_api_of_a_gateway_offers_the_agents_of_the_hosts_and_no_others() {
     let cluster = Cluster::start(1);
+    let shared = Home::new();
+    let command: Vec<String> = agent(&shared, &shared.path().join("memory"));
+    let config = format!("[agents.crew]\ncommand = {}\n", json!(command));
+    let mut host = Member::start_with(&cluster, "one", &config, &[]);
     let listen = ["--listen", "http://127.0.0.1:0"];
     let serve = |home: &Home, args: &[&str]| home.serve(&[args, &listen].concat());
     let mut gateway = Member::launch(&cluster, "gateway", "in", serve);
-    let command: Vec<String> = agent(&gateway.home, &gateway.home.path().join("memory"));
-    let config = format!("[agents.crew]\ncommand = {}\n", json!(command));
-    let mut host = Member::start_with(&cluster, "one", &config, &[]);
 
     let web = Web::of(&gateway.home);
     let agents = wait_for("the host's agents to be offered", SOON, || {
