@@ -11,7 +11,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -26,6 +26,8 @@ const WINDOW: usize = 1 << 20;
 const PIECE: usize = 64 << 10;
 /// Taken bytes that are worth a word. What is not worth one leaves the writer more than a piece of room.
 const WORTH_A_WORD: u64 = WINDOW as u64 / 4;
+/// Who only listens never falls silent enough to ping, and must be heard all the same.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 const PING: Duration = Duration::from_secs(3);
 const SILENCE_MAX: Duration = Duration::from_secs(12);
 /// Until both sides have heard each other: a server may not know yet that somebody listens.
@@ -200,14 +202,14 @@ fn parse(message: &Bytes) -> Option<(Word, u64, Bytes)> {
 
 /// From the leg to our side; says how much was taken.
 async fn write(mut to: unix::OwnedWriteHalf, mut taken: mpsc::Receiver<Bytes>, voice: Voice) {
-    let (mut written, mut told) = (0, 0);
+    let (mut written, mut told, mut told_at) = (0, 0, Instant::now());
     while let Some(piece) = taken.recv().await {
         if to.write_all(&piece).await.is_err() {
             return;
         }
         written += piece.len() as u64;
-        if WORTH_A_WORD <= written - told {
-            told = written;
+        if WORTH_A_WORD <= written - told || SIGN_OF_LIFE <= told_at.elapsed() {
+            (told, told_at) = (written, Instant::now());
             if !voice.say(Word::Taken, written, &[]).await {
                 return;
             }

@@ -191,3 +191,20 @@ async fn a_leg_carries_both_ways_and_a_slow_reader_slows_the_writer() {
     drop(near);
     soon("end", from.read(&mut [0; 1])).await.unwrap();
 }
+
+/// Longer than a leg bears that nobody is heard.
+const LONG: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+async fn a_leg_on_which_only_one_side_speaks_lives_on() {
+    let cluster = Cluster::start(1);
+    let (mut near, mut far) = leg(&cluster).await;
+    let mut word = [0; 4];
+    let begin = Instant::now();
+    // Often enough that whoever listens never has reason to ask whether anybody is there.
+    while begin.elapsed() < LONG {
+        far.write_all(b"word").await.unwrap();
+        soon("word", near.read_exact(&mut word)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
