@@ -197,7 +197,7 @@ const LONG: Duration = Duration::from_secs(15);
 
 #[tokio::test]
 async fn a_leg_on_which_only_one_side_speaks_lives_on() {
-    let cluster = Cluster::start(1);
+    let cluster = Cluster::start(3);
     let (mut near, mut far) = leg(&cluster).await;
     let mut word = [0; 4];
     let begin = Instant::now();
