@@ -20,6 +20,14 @@ pub struct Flood {
     carried: AtomicU64,
 }
 
+/// One that was answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Ping {
+    pub took: Duration,
+    /// Messages of the flood that came through meanwhile.
+    pub passed: u64,
+}
+
 impl Flood {
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -68,21 +76,21 @@ impl Flood {
         })
     }
 
+    /// So many pings of somebody beside it.
+    pub fn pings(&self, client: &mut LineClient, to: &To, count: u64) -> io::Result<Vec<Ping>> {
+        let mut pings = Vec::new();
+        for id in 0..count {
+            let (asked, before) = (Instant::now(), self.carried());
+            client.send(to.request(id, "bench/ping", "").as_bytes())?;
+            client.answer()?;
+            pings.push(Ping { took: asked.elapsed(), passed: self.carried() - before });
+            thread::sleep(PAUSE);
+        }
+        Ok(pings)
+    }
+
     fn count(&self, lines: u64) -> u64 {
         self.carried.fetch_add(lines, Ordering::Relaxed);
         lines
     }
-}
-
-/// How long each of so many pings took.
-pub fn pings(client: &mut LineClient, to: &To, count: u64) -> io::Result<Vec<Duration>> {
-    let mut times = Vec::new();
-    for id in 0..count {
-        let asked = Instant::now();
-        client.send(to.request(id, "bench/ping", "").as_bytes())?;
-        client.answer()?;
-        times.push(asked.elapsed());
-        thread::sleep(PAUSE);
-    }
-    Ok(times)
 }

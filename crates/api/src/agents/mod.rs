@@ -8,7 +8,7 @@ pub(crate) use routes::*;
 pub(crate) use row::{Agent, PLAIN};
 
 use jackfield_agents::probe::{Prober, Survey};
-use jackfield_catalogue::Spec;
+use jackfield_catalogue::{Model, Spec};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -35,6 +35,14 @@ pub(crate) struct Agents {
     probing: Arc<Probing>,
 }
 
+/// An agent that can be named.
+pub(crate) struct Found {
+    pub(crate) shown: Agent,
+    /// What the catalogue says of it, and its models. Nothing if it is a command of the configuration, or
+    /// only hosts know it: then only its sessions tell.
+    pub(crate) spec: Option<(Spec, Vec<Model>)>,
+}
+
 #[derive(Debug, Default)]
 struct Probing {
     /// Held by whoever asks programs.
@@ -59,17 +67,32 @@ impl Agents {
         tokio::task::spawn_blocking(move || look()).await.expect("looking does not panic")
     }
 
-    /// The agent of this name as clients are shown it, and its spec if the catalogue has it.
-    pub(crate) fn find(&self, name: &str, survey: &Survey) -> Option<(Agent, Option<Spec>)> {
-        let spec = survey.catalogue.get(name).filter(|it| self.is_free(it));
-        let here = match (self.commands.get(name), spec) {
-            (Some(command), _) => Some(Agent::of_command(name, command, &survey.places)),
-            (None, spec) => spec.map(|it| Agent::of_spec(it, &survey.standing(it))),
+    /// The agent of this name, if it can be named.
+    pub(crate) fn find(&self, name: &str, survey: &Survey) -> Option<Found> {
+        let hosted = self.hosted.as_ref().map(|it| it());
+        self.find_among(hosted.as_ref(), name, survey)
+    }
+
+    fn find_among(
+        &self,
+        hosted: Option<&BTreeSet<String>>,
+        name: &str,
+        survey: &Survey,
+    ) -> Option<Found> {
+        let here = if let Some(command) = self.commands.get(name) {
+            Some(Found { shown: Agent::of_command(name, command, &survey.places), spec: None })
+        } else {
+            survey.catalogue.get(name).map(|spec| {
+                let standing = survey.standing(spec);
+                let shown = Agent::of_spec(spec, &standing);
+                Found { shown, spec: Some((spec.clone(), standing.models.models)) }
+            })
         };
-        let Some(hosted) = &self.hosted else { return Some((here?, spec.cloned())) };
-        let is_hosted = hosted().contains(name);
-        let known = here.or_else(|| is_hosted.then(|| Agent::of_session(name, &[])))?;
-        Some((known.in_fleet(is_hosted), spec.cloned()))
+        let Some(hosted) = hosted else { return here };
+        let is_hosted = hosted.contains(name);
+        let unknown = || Found { shown: Agent::of_session(name, &[]), spec: None };
+        let Found { shown, spec } = here.or_else(|| is_hosted.then(unknown))?;
+        Some(Found { shown: shown.in_fleet(is_hosted), spec })
     }
 
     /// Tells every agent as soon as all is known of it; `anew` asks those again that have told.
@@ -105,8 +128,10 @@ impl Agents {
         let here = survey.catalogue.iter().map(|it| &it.id).chain(self.commands.keys());
         let names: BTreeSet<&String> = here.chain(hosted).collect();
         let (found, told) = mpsc::channel(names.len().max(1));
-        for (agent, _) in names.into_iter().filter_map(|it| self.find(it, survey)) {
-            let _left = found.try_send(agent);
+        for name in names {
+            if let Some(agent) = self.find_among(Some(hosted), name, survey) {
+                let _left = found.try_send(agent.shown);
+            }
         }
         told
     }

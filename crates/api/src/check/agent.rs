@@ -3,39 +3,25 @@
 use super::RunBody;
 use crate::{
     Api,
-    agents::Agent,
+    agents::{Agent, Found},
     error::{ApiError, Code},
     runs::{Choices, Start},
     sessions::Row,
 };
-use jackfield_catalogue::{DEFAULT, Model, Spec, check_model};
-
-/// An agent that can be named.
-pub(super) struct Chosen {
-    shown: Agent,
-    /// Nothing if it is a command of the configuration: then only its sessions tell.
-    spec: Option<(Spec, Vec<Model>)>,
-}
+use jackfield_catalogue::{DEFAULT, check_model};
 
 /// The agent of this id.
-pub(super) async fn find(api: &Api, id: &str) -> Result<Chosen, ApiError> {
+pub(super) async fn find(api: &Api, id: &str) -> Result<Found, ApiError> {
     let survey = api.agents.survey().await;
-    let Some((shown, spec)) = api.agents.find(id, &survey) else {
-        return Err(ApiError::bad(format!("unknown agent: {id}")));
-    };
-    let spec = spec.map(|it| {
-        let models = survey.standing(&it).models.models;
-        (it, models)
-    });
-    Ok(Chosen { shown, spec })
+    api.agents.find(id, &survey).ok_or_else(|| ApiError::bad(format!("unknown agent: {id}")))
 }
 
 /// The agent of a session that was opened with a command of somebody's.
-pub(super) fn unknown(row: &Row) -> Chosen {
-    Chosen { shown: Agent::of_session(&row.agent, &row.argv), spec: None }
+pub(super) fn unknown(row: &Row) -> Found {
+    Found { shown: Agent::of_session(&row.agent, &row.argv), spec: None }
 }
 
-impl Chosen {
+impl Found {
     pub(super) fn start(&self) -> Start {
         Start {
             agent_id: self.shown.id.clone(),
@@ -115,13 +101,13 @@ mod tests {
     use jackfield_agents::{find::Places, probe::Standing};
     use jackfield_catalogue::Catalogue;
 
-    fn codex() -> Chosen {
+    fn codex() -> Found {
         let catalogue = Catalogue::builtin();
         let spec = catalogue.get("codex").unwrap();
         let places = Places::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
         let standing = Standing::new(spec, &places, None);
         let known = standing.models.models.clone();
-        Chosen { shown: Agent::of_spec(spec, &standing), spec: Some((spec.clone(), known)) }
+        Found { shown: Agent::of_spec(spec, &standing), spec: Some((spec.clone(), known)) }
     }
 
     fn body(model: &str, reasoning: &str) -> RunBody {

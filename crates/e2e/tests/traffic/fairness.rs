@@ -2,13 +2,16 @@
 
 use super::bus::Bus;
 use jackfield_testkit::{
-    flood::{Flood, pings},
+    flood::Flood,
     line_client::{LineClient, To},
 };
-use std::{io, thread, time::Duration};
+use std::{io, thread};
 
-/// What the slowest of a hundred pings may take beside a flood.
-const P99_MAX: Duration = Duration::from_millis(5);
+/// Messages of a flood that may come through while a ping waits. How long it waits is the machine's
+/// affair, and the bench's; whose turn it is does not depend on the machine.
+const PASSED_MAX: u64 = 1_500;
+/// Fewer are no flood.
+const CARRIED_MIN: u64 = 100_000;
 /// A machine that has other work spoils one of them, not all.
 const WINDOWS: usize = 12;
 const PINGS: u64 = 200;
@@ -19,35 +22,36 @@ fn a_flood_does_not_slow_down_another_session() {
     let limits = serde_json::json!({});
     let bus = Bus::of_pools(&[("quiet", 1), ("loud", 2)], &limits);
     let mut quiet = bus.dial();
-    let alone = best(&mut quiet).unwrap();
     let flood = Flood::default();
     let (one, other) = (bus.dial(), bus.dial());
-    let beside = thread::scope(|scope| {
+    let passed = thread::scope(|scope| {
         let worker = scope.spawn(|| flood.by_worker(one, &To::in_pool("loud", "a")).unwrap());
         let client = scope.spawn(|| flood.by_client(other, &To::in_pool("loud", "b")).unwrap());
-        let beside = best(&mut quiet);
+        let passed = best(&flood, &mut quiet);
         // Whatever came of it: nobody joins a flood that goes on.
         flood.stop();
         worker.join().unwrap();
         client.join().unwrap();
-        beside.unwrap()
+        passed.unwrap()
     });
-    println!("p99 alone {alone:?}, beside {} messages {beside:?}", flood.carried());
-    assert!(100_000 < flood.carried(), "that was no flood: {}", flood.carried());
-    assert!(beside <= P99_MAX, "p99 is {beside:?} beside a flood, and {alone:?} without");
+    println!("{passed} of {} messages came through beside a ping", flood.carried());
+    assert!(CARRIED_MIN < flood.carried(), "that was no flood: {}", flood.carried());
+    assert!(passed <= PASSED_MAX, "a ping waits for {passed} messages of a flood");
     drop(quiet);
     bus.stop();
 }
 
-/// The best p99 of some windows; one that is good enough is enough.
-fn best(client: &mut LineClient) -> io::Result<Duration> {
+/// What came through beside all but one in a hundred pings, in the best of some windows; one that is
+/// good enough is enough.
+fn best(flood: &Flood, client: &mut LineClient) -> io::Result<u64> {
     let to = To::in_pool("quiet", "q");
-    let mut best = Duration::MAX;
+    let mut best = u64::MAX;
     for _ in 0..WINDOWS {
-        let mut times = pings(client, &to, PINGS)?;
-        times.sort_unstable();
-        best = best.min(times[(times.len() - 1) * 99 / 100]);
-        if best <= P99_MAX {
+        let pings = flood.pings(client, &to, PINGS)?;
+        let mut passed: Vec<_> = pings.iter().map(|it| it.passed).collect();
+        passed.sort_unstable();
+        best = best.min(passed[(passed.len() - 1) * 99 / 100]);
+        if best <= PASSED_MAX && CARRIED_MIN < flood.carried() {
             break;
         }
     }

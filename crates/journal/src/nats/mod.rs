@@ -35,7 +35,7 @@ use crate::{
 };
 use async_nats::{ConnectOptions, jetstream::stream::Config};
 pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 pub use layout::Cell;
 use log::{Patience, Tail};
 pub use owner::{AdoptError, Adopted, Owners};
@@ -215,12 +215,9 @@ async fn connect(address: Address) -> Result<Store, OpenError> {
         .reconnect_delay_callback(|tries| if tries < 2 { Duration::ZERO } else { RECONNECT_PAUSE });
     let client = options.connect(servers.clone()).await.map_err(|it| failed(Arc::new(it)))?;
     let servers = Servers::new(client);
-    let ensured = stream::iter(cell.streams()).map(|it| ensure(&servers, it));
-    let mut ensured = ensured.buffer_unordered(MADE_AT_ONCE);
-    while let Some(ensured) = ensured.next().await {
-        ensured.map_err(|it| failed(Arc::new(it)))?;
-    }
-    drop(ensured);
+    let streams = stream::iter(cell.streams()).map(Ok);
+    let made = streams.try_for_each_concurrent(MADE_AT_ONCE, |it| ensure(&servers, it)).await;
+    made.map_err(|it| failed(Arc::new(it)))?;
     let (tails, hints, summaries) = Default::default();
     let (archive, care) = Default::default();
     Ok(Store { cell, servers, owner, tails, hints, summaries, archive, care })

@@ -7,7 +7,7 @@ use super::{
     Store,
     log::{POISONED, Patience},
     message::number,
-    servers::{Stored, Trouble},
+    servers::{BATCH_BYTES, Stored, Trouble},
 };
 use crate::{error::ReadError, journal::Stream, record::Append};
 use async_nats::HeaderMap;
@@ -23,7 +23,6 @@ const UPTO: &str = "S";
 
 /// Summaries asked for at once.
 pub(super) const BATCH: usize = 1024;
-const BATCH_BYTES: usize = 4 << 20;
 /// What a server need not count: with any other pattern it goes over all subjects for each batch.
 const EVERY_SUBJECT: &str = ">";
 /// Logs whose ends are asked for at once.

@@ -4,7 +4,7 @@ use super::{Program, Running, Transport, World, trouble};
 use crate::bench::figures::{ms, percentile};
 use anyhow::Result;
 use jackfield_testkit::{
-    flood::{Flood, pings},
+    flood::Flood,
     line_client::{LineClient, To},
 };
 use std::{
@@ -61,7 +61,8 @@ fn row(name: &str, quiet: &mut LineClient, flood: &Flood) -> Result<()> {
     let mut best = (Duration::MAX, Duration::MAX);
     let (begin, before) = (Instant::now(), flood.carried());
     for _ in 0..WINDOWS {
-        let mut times = pings(quiet, &to, PINGS)?;
+        let pings = flood.pings(quiet, &to, PINGS)?;
+        let mut times: Vec<_> = pings.iter().map(|it| it.took).collect();
         best = best.min((percentile(&mut times, 99), percentile(&mut times, 50)));
     }
     let carried = u32::try_from(flood.carried() - before)?;
