@@ -65,6 +65,7 @@ pub(crate) const ROLE: &str = "JACKFIELD_ROLE";
 pub(crate) const RUN: &str = "JACKFIELD_RUN";
 pub(crate) const SESSION: &str = "JACKFIELD_SESSION";
 pub(crate) const SHARDS: &str = "JACKFIELD_SHARDS";
+pub(crate) const SHARED: &str = "JACKFIELD_SHARED";
 pub(crate) const SINCE: &str = "JACKFIELD_SINCE";
 pub(crate) const SOCKET: &str = "JACKFIELD_SOCKET";
 pub(crate) const START_TIMEOUT: &str = "JACKFIELD_START_TIMEOUT";

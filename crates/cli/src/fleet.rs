@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use jackfield_daemon::{Care, Fleet, Role};
 use jackfield_fleet::{Directory, Link};
 use jackfield_journal::{Cell, Retention};
-use std::str::FromStr;
+use std::{path::PathBuf, str::FromStr};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Fleet")]
@@ -29,6 +29,10 @@ pub(crate) struct FleetArgs {
     /// A label by which sessions can ask for this host
     #[arg(long, env = env::LABEL, hide_env_values = true, value_name = "KEY=VALUE", value_delimiter = ',', requires = "fleet")]
     label: Vec<Label>,
+
+    /// A directory that is the same on all hosts that name it; sessions elsewhere stay on their host
+    #[arg(long, env = env::SHARED, hide_env_values = true, value_name = "DIR", value_delimiter = ',', requires = "fleet", value_parser = absolute)]
+    shared: Vec<PathBuf>,
 
     /// The part of the NATS servers' streams that is ours
     #[arg(long, env = env::CELL, hide_env_values = true, value_name = "NAME", default_value = "jackfield", requires = "fleet", value_parser = cell_name)]
@@ -142,6 +146,7 @@ impl FleetArgs {
                 },
                 every: self.sweep_every.duration(),
             },
+            shared: self.shared,
             labels: self.label.into_iter().map(|Label(key, value)| (key, value)).collect(),
         })
     }
@@ -159,6 +164,15 @@ fn host_name(name: &str) -> Result<String, String> {
         return Err("a host's name has 1 to 63 letters, digits, `-` and `_`".to_owned());
     }
     Ok(name.to_owned())
+}
+
+fn absolute(dir: &str) -> Result<PathBuf, String> {
+    let dir = PathBuf::from(dir);
+    if dir.is_absolute() {
+        Ok(dir)
+    } else {
+        Err("write the whole path of the directory".to_owned())
+    }
 }
 
 fn cell_name(name: &str) -> Result<String, String> {

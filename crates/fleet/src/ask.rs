@@ -1,12 +1,12 @@
 //! A question to one start of one host, and its answer.
 
 use crate::{
-    entry::HostName,
-    link::{Link, LinkError},
+    entry::{Entry, HostName},
+    link::{Link, LinkError, REQUEST_TIMEOUT},
     words::{Answer, Question},
 };
 use async_nats::Subscriber;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, future::join_all};
 use std::time::Duration;
 
 /// A question that waits for its answer.
@@ -44,6 +44,16 @@ impl Link {
         let subject = self.questions(&host.name, &host.incarnation);
         let answer = self.request(subject, body.into(), timeout).await?;
         serde_json::from_slice(&answer).map_err(|it| LinkError::Away(it.to_string()))
+    }
+
+    /// Which of these hosts answer now. For who does not watch the list: for a while it has the dead, too.
+    pub async fn roll_call(&self, hosts: &[Entry]) -> Vec<bool> {
+        join_all(
+            hosts
+                .iter()
+                .map(async |it| self.ask(&it.host, &Question::Here, REQUEST_TIMEOUT).await.is_ok()),
+        )
+        .await
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a host says of itself.
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 /// The name of a host, and of one start of it: a host that was started again is another one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Entry {
     pub version: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Directories that it shares with all who say the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<PathBuf>,
     /// The agents it knows by name.
     pub agents: Vec<String>,
     /// Processes that it may still start; without a number there is no bound.

@@ -159,6 +159,8 @@ impl Keeper {
                     let name = entry.host.name.to_string();
                     match tokio::time::timeout(LAST_TRY, holder(&self.link, &name)).await {
                         Ok(Ok(Some((at, theirs)))) if theirs.host == entry.host => self.last = at,
+                        // We were away for so long that our entry is no more kept.
+                        Ok(Ok(None)) => self.last = 0,
                         _ if self.is_late() => self.tell(true).await,
                         _ => {}
                     }
@@ -265,7 +267,8 @@ async fn renew_by_any(link: &Link, entry: &Entry, last: u64) -> Result<u64, Fail
                         Ok(Some((at, theirs))) if theirs.host == entry.host => {
                             answer = renew_by(&client, LAST_ANSWER, &link, &entry, at).await;
                         }
-                        Ok(_) => {}
+                        Ok(None) => answer = renew_by(&client, LAST_ANSWER, &link, &entry, 0).await,
+                        Ok(Some(_)) => {}
                         Err(why) => answer = Err(Failure::Away(why)),
                     }
                 }

@@ -69,8 +69,8 @@ impl Link {
         Ok(Link { client, context, cell, servers, replicas: 1 })
     }
 
-    /// Makes the list of hosts and the audit trail if there are none, so that so many servers have them. For members of the fleet;
-    /// who only looks makes nothing.
+    /// Makes the list of hosts and the audit trail if there are none, so that so many servers have them. For
+    /// members of the fleet; who only looks makes nothing.
     pub async fn prepare(&mut self, replicas: usize) -> Result<(), LinkError> {
         self.replicas = replicas;
         let no_jetstream = |why| LinkError::NoJetStream { server: self.server().name, why };
@@ -87,8 +87,9 @@ impl Link {
             max_messages_per_subject: 1,
             max_age: ENTRIES_MAX_AGE,
             num_replicas: replicas,
-            // All of them are said again every few seconds.
-            storage: StorageType::Memory,
+            // Places in the list must go on counting when all servers were away at once: that is how a
+            // word is known to be the latest.
+            storage: StorageType::File,
             discard: DiscardPolicy::Old,
             allow_direct: true,
             ..Config::default()

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Question {
+    /// Say that you are there.
+    Here,
     /// Take a client's connection, carried by the leg of this name.
     Leg(String),
     /// Own this session, if nobody living does. Asked of the owner, it asks whether that is true.

@@ -31,6 +31,7 @@ fn entry(name: &str, incarnation: &str) -> Entry {
     Entry {
         host: HostName { name: name.into(), incarnation: incarnation.into() },
         version: "0".into(),
+        shared: Vec::new(),
         labels: BTreeMap::new(),
         agents: vec!["fake".into()],
         free: None,
@@ -104,6 +105,27 @@ async fn a_host_that_is_cut_off_knows_it_before_its_lease_is_over() {
     }
     cluster.wait_until_well();
     assert_eq!(soon("word", heard.recv()).await, Some(LeaseEvent::Back));
+}
+
+#[tokio::test]
+async fn a_host_is_heard_again_when_all_servers_were_away_at_once() {
+    let mut cluster = Cluster::start(3);
+    let (events, mut heard) = mpsc::channel(8);
+    let lease = Lease::take(link(&cluster).await, entry("one", "a"), events).await.unwrap();
+    let directory = Directory::open(link(&cluster).await).await;
+    let mut hosts = directory.hosts();
+    // It has been said so often that a list that begins anew would be taken for an old one.
+    for number in 1..=10 {
+        lease.update(|it| it.sessions = number);
+        soon("host", hosts.wait_for(|it| it.len() == 1 && it[0].sessions == number)).await.unwrap();
+    }
+    (0..3).for_each(|it| cluster.kill_9(it));
+    assert_eq!(soon("word", heard.recv()).await, Some(LeaseEvent::CutOff));
+    (0..3).for_each(|it| cluster.restart(it));
+    cluster.wait_until_well();
+    assert_eq!(soon("word", heard.recv()).await, Some(LeaseEvent::Back));
+    lease.update(|it| it.sessions = 99);
+    soon("list", hosts.wait_for(|it| it.len() == 1 && it[0].sessions == 99)).await.unwrap();
 }
 
 /// An election may take longer than a lease.

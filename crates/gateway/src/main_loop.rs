@@ -187,7 +187,7 @@ impl Loop {
     }
 
     fn tell_hosts(&mut self, entries: &[Entry]) {
-        self.feed(GatewayInput::Hosts(entries.iter().map(host).collect()));
+        self.feed(GatewayInput::Hosts(entries.iter().map(host_of).collect()));
     }
 
     fn feed(&mut self, input: GatewayInput) {
@@ -211,13 +211,14 @@ impl Loop {
     }
 }
 
-/// A host as the gateway wants to know it.
-fn host(entry: &Entry) -> Host {
+/// A host as the core wants to know it.
+pub fn host_of(entry: &Entry) -> Host {
     let places = entry.free.map_or(PLACES, |it| it as usize);
     Host {
         name: entry.host.name.clone(),
         incarnation: u64::from_str_radix(&entry.host.incarnation, 16).unwrap_or(0),
         labels: entry.labels.iter().map(|(key, value)| format!("{key}={value}").into()).collect(),
+        shared: entry.shared.clone(),
         agents: entry.agents.iter().map(|it| (it.as_str().into(), places)).collect(),
         load: (entry.live + entry.sessions) as usize,
         draining: entry.draining,

@@ -1,9 +1,10 @@
 //! Looking things up for the gateway: who owns a session, who could, which sessions there are; and opening
 //! legs. Each is a task whose outcome is sent to the loop.
 
+use crate::heirs::{heirs, nowhere};
 use jackfield_core::{
     SessionId, Time,
-    gateway::{GatewayInput, HostName as Name, LegId, Listed, Page},
+    gateway::{GatewayInput, HostName as Name, LegId, Listed, Needs, Page},
     log::State,
     tenant_of,
 };
@@ -101,11 +102,11 @@ impl Seeker {
     ) -> Result<Option<Name>, Fault> {
         let (owners, name) = (self.owners.clone(), session.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let owner = owners.owner_of(&name)?;
+            let writer = owners.last_writer(&name)?;
             let summary = owners.summary(&name).unwrap_or_default();
-            Ok::<_, AdoptError>((owner, State::from_summary(&summary).ok()))
+            Ok::<_, AdoptError>((writer, State::from_summary(&summary).ok()))
         });
-        let (owner, state) = match looked.await {
+        let (writer, state) = match looked.await {
             Ok(Ok(found)) => found,
             Ok(Err(AdoptError::Missing { .. })) => {
                 return Err(Fault::SessionNotFound { session: session.to_string() });
@@ -113,15 +114,20 @@ impl Seeker {
             Ok(Err(error)) => return Err(lost(chain(&error))),
             Err(error) => return Err(lost(error.to_string())),
         };
-        let owner = owner.as_deref().and_then(HostName::parse);
+        let owner = writer.owner().and_then(HostName::parse);
         if let Some(owner) = owner.filter(|it| self.living(&it.name).as_ref() == Some(it)) {
             return match self.adopt(&owner, session).await? {
                 Answer::Draining => Ok(None),
                 answer => taken(&owner, session, answer).map(Some),
             };
         }
-        let mut why = "there is no host".to_owned();
-        for host in self.candidates(state.as_ref(), avoid) {
+        let was_on = writer.name.as_deref().and_then(HostName::parse).map(|it| it.name);
+        let needs = Needs::of(state.as_ref(), was_on);
+        let (heirs, mut why) = {
+            let hosts = self.hosts.borrow();
+            (heirs(&hosts, state.as_ref(), &needs, avoid), nowhere(&hosts, &needs))
+        };
+        for host in heirs {
             match self.adopt(&host, session).await {
                 Ok(answer) => match taken(&host, session, answer) {
                     Err(Fault::NoHost { why: refused }) => why = refused,
@@ -138,21 +144,6 @@ impl Seeker {
         let question = Question::Adopt(session.to_string());
         let answer = self.link.ask(host, &question, ADOPT_TIMEOUT).await;
         answer.map_err(|error| lost(chain(&error)))
-    }
-
-    /// Those who may adopt a session, the best first: they know its agent, have places and little to do.
-    fn candidates(&self, state: Option<&State>, avoid: Option<&str>) -> Vec<HostName> {
-        let hosts = self.hosts.borrow();
-        let mut hosts: Vec<&Entry> = hosts.iter().filter(|it| !it.draining).collect();
-        let knows = |it: &Entry| {
-            state.is_none_or(|state| {
-                !state.argv.is_empty() || it.agents.iter().any(|agent| **agent == *state.agent)
-            })
-        };
-        hosts.sort_by_key(|it| {
-            (avoid == Some(&*it.host.name), !knows(it), it.free == Some(0), it.live, it.sessions)
-        });
-        hosts.into_iter().map(|it| it.host.clone()).collect()
     }
 
     pub(crate) fn list(&self, token: u64, cursor: Option<String>, wanted: Wanted) {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -25,6 +26,8 @@ pub struct Host {
     pub incarnation: u64,
     /// Each `key=value`. The gateway itself adds `host=NAME`.
     pub labels: BTreeSet<Arc<str>>,
+    /// Directories that are the same on every host that names them.
+    pub shared: Vec<PathBuf>,
     /// The agents it can start, and how many more of each.
     pub agents: BTreeMap<Arc<str>, usize>,
     /// What it has to do: new sessions go where it is least.

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`Config`], [`GatewayInput`], [`GatewayOutput`], then `client` (a client spoke),
 //! `opening` and `place` (what goes to a host that is chosen), `session` and `search` (what goes to
-//! the owner of a session, and who that is), `leg` (a host spoke), `heard` (what was said before is
+//! the owner of a session, and who that is), `home` (who may be), `leg` (a host spoke), `heard` (what was said before is
 //! not said again), `ask`, `merge` (what every host is asked), `tenant` (who knows of what), `deed` (what is
 //! told of clients), `flow`, `stop`.
 //!
@@ -22,6 +22,7 @@ mod deed;
 mod flow;
 mod gauges;
 mod heard;
+mod home;
 mod input;
 mod key;
 mod leg;
@@ -39,6 +40,7 @@ mod tests;
 pub use config::{Config, Host, HostName, Limits};
 pub use deed::Deed;
 pub use gauges::{Counters, Gauges};
+pub use home::Needs;
 pub use input::{GatewayInput, Listed, Page};
 pub use output::{GatewayNote, GatewayOutput};
 

@@ -208,11 +208,7 @@ impl Gateway {
 
 /// What a host does not have of what is wanted.
 fn lacks(host: &Host, wish: &Wish) -> Option<String> {
-    let has = |label: &str| match label.strip_prefix("host=") {
-        Some(name) => *name == *host.name,
-        None => host.labels.contains(label),
-    };
-    if let Some(label) = wish.labels.iter().find(|it| !has(it)) {
+    if let Some(label) = wish.labels.iter().find(|it| !host.has(it)) {
         return Some(format!("is not `{label}`"));
     }
     let agent = wish.agent.as_deref().filter(|it| !host.agents.contains_key(*it))?;

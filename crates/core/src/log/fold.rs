@@ -161,11 +161,21 @@ impl State {
 
     /// Where the session may look for files: its own directory, then the ones it was given besides.
     pub fn dirs(&self) -> Vec<PathBuf> {
+        let more = self.words("/additionalDirectories");
+        std::iter::once(self.cwd.clone()).chain(more).map(PathBuf::from).collect()
+    }
+
+    /// What its host must be, each as `key=value`.
+    pub fn labels(&self) -> Vec<String> {
+        self.words("/_meta/jackfield/labels")
+    }
+
+    /// A list in what it was opened with.
+    fn words(&self, place: &str) -> Vec<String> {
         let params: serde_json::Value =
             serde_json::from_str(self.params.as_str()).unwrap_or_default();
-        let more = params.get("additionalDirectories").and_then(|it| it.as_array());
-        let more = more.into_iter().flatten().filter_map(|it| it.as_str());
-        std::iter::once(self.cwd.as_str()).chain(more).map(PathBuf::from).collect()
+        let words = params.pointer(place).and_then(|it| it.as_array());
+        words.into_iter().flatten().filter_map(|it| it.as_str()).map(str::to_owned).collect()
     }
 
     /// Takes the next event in.

@@ -2,13 +2,18 @@
 
 use super::{Call, Taken};
 use crate::recover::state;
-use jackfield_core::{SessionId, log::State};
-use jackfield_fleet::{Answer, Directory, HostName};
+use jackfield_core::{
+    SessionId,
+    gateway::{Host, Needs},
+    log::State,
+};
+use jackfield_fleet::{Answer, Directory, Entry, HostName};
+use jackfield_gateway::host_of;
 use jackfield_journal::{AdoptError, Adopted, Journal, Owners, Stream};
 use jackfield_wire::chain;
 use std::{
     collections::BTreeSet,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -16,6 +21,8 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Clone)]
 pub(super) struct Adopter {
     host: HostName,
+    /// The same as gateways know it.
+    ours: Arc<Host>,
     is_alive: Arc<dyn Fn(&HostName) -> bool + Send + Sync>,
     journal: Journal,
     owners: Owners,
@@ -26,14 +33,15 @@ pub(super) struct Adopter {
 
 impl Adopter {
     pub(super) fn new(
-        host: HostName,
+        entry: &Entry,
         directory: &Directory,
         journal: Journal,
         calls: mpsc::Sender<Call>,
     ) -> Adopter {
         let owners = journal.owners().expect("a fleet shares its journal");
         let (is_alive, busy) = (Arc::new(directory.knows()), Arc::default());
-        Adopter { host, is_alive, journal, owners, calls, busy }
+        let (host, ours) = (entry.host.clone(), Arc::new(host_of(entry)));
+        Adopter { host, ours, is_alive, journal, owners, calls, busy }
     }
 
     pub(super) fn owners(&self) -> &Owners {
@@ -81,26 +89,30 @@ impl Adopter {
 
     /// Waits for the servers; never on the loop's thread.
     fn take(&self, session: &SessionId) -> Result<Taken, Answer> {
-        let refused = |why: String| Answer::Refused(why);
-        let summary = self.owners.summary(session).map_err(|it| refused(chain(&it)))?;
+        let refused = Answer::Refused;
         // Asked before it is claimed: what cannot be served here is left to those who can.
-        if let Ok(state) = State::from_summary(&summary)
-            && !Path::new(&state.cwd).is_dir()
-        {
-            let why = format!("its directory `{}` is not on this host", state.cwd);
-            return Err(refused(why));
-        }
+        self.may_take(session)?;
         let (ours, is_alive) = (self.host.clone(), self.is_alive.clone());
         // What was ours and is not known to the loop any more may be ours again.
         let lives = move |owner: &str| {
             HostName::parse(owner).is_some_and(|owner| owner != ours && is_alive(&owner))
         };
-        let adopted = self.owners.adopt(session, lives).map_err(|error| match error {
-            AdoptError::Owned { owner, .. } => Answer::Owned(owner),
-            AdoptError::Missing { .. } => Answer::Missing,
-            AdoptError::Claim(error) => refused(chain(&error)),
-        })?;
+        let adopted = self.owners.adopt(session, lives).map_err(not_adopted)?;
         self.read(session, adopted).map_err(refused)
+    }
+
+    /// Whether the session finds here what it needs.
+    fn may_take(&self, session: &SessionId) -> Result<(), Answer> {
+        let writer = self.owners.last_writer(session).map_err(not_adopted)?;
+        let summary = self.owners.summary(session).map_err(|it| Answer::Refused(chain(&it)))?;
+        let was_on = writer.name.as_deref().and_then(HostName::parse).map(|it| it.name);
+        let is_home = was_on.as_ref().is_none_or(|it| *it == self.host.name);
+        let needs = Needs::of(State::from_summary(&summary).ok().as_ref(), was_on);
+        let lacking = match self.ours.lacks(&needs) {
+            Some(lack) => Some(format!("this host {lack}")),
+            None => missing(&needs.dirs.unwrap_or_default(), &self.ours.shared, is_home),
+        };
+        lacking.map_or(Ok(()), |why| Err(Answer::Refused(why)))
     }
 
     fn read(&self, session: &SessionId, adopted: Adopted) -> Result<Taken, String> {
@@ -112,6 +124,28 @@ impl Adopter {
         let from = from.map(|it| HostName::parse(&it).map_or(it.as_str().into(), |it| it.name));
         Ok(Taken { session: session.clone(), epoch, state, from })
     }
+}
+
+fn not_adopted(error: AdoptError) -> Answer {
+    match error {
+        AdoptError::Owned { owner, .. } => Answer::Owned(owner),
+        AdoptError::Missing { .. } => Answer::Missing,
+        AdoptError::Claim(error) => Answer::Refused(chain(&error)),
+    }
+}
+
+/// What is wrong with the directories of a session on this machine. The first is the one that it works in.
+fn missing(dirs: &[PathBuf], shared: &[PathBuf], is_home: bool) -> Option<String> {
+    let cwd = dirs.first()?;
+    if !cwd.is_dir() {
+        return Some(format!("its directory `{}` is not on this host", cwd.display()));
+    }
+    let real = |it: &Path| it.canonicalize().ok();
+    let shared: Vec<PathBuf> = shared.iter().filter_map(|it| real(it)).collect();
+    let is_shared =
+        |it: &Path| real(it).is_none_or(|it| shared.iter().any(|dir| it.starts_with(dir)));
+    let strange = dirs.iter().find(|it| !is_home && !is_shared(it))?;
+    Some(format!("its directory `{}` leads out of what this host shares", strange.display()))
 }
 
 const POISONED: &str = "nothing panics while it holds the list";

@@ -23,7 +23,7 @@ use jackfield_fleet::{
 };
 use jackfield_journal::{Address, Cell, Journal, OpenError};
 use office::Office;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -42,6 +42,8 @@ pub struct Fleet {
     /// The name of this host. No two that live have the same.
     pub name: String,
     pub labels: BTreeMap<String, String>,
+    /// Directories that are the same on all hosts that name them.
+    pub shared: Vec<PathBuf>,
     pub care: Care,
 }
 
@@ -152,6 +154,7 @@ async fn join(
         host: host.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: fleet.labels.clone(),
+        shared: fleet.shared.clone(),
         agents: known(),
         free: None,
         sessions: 0,
@@ -162,8 +165,8 @@ async fn join(
     };
     let questions = link.questions_to(&host).await?;
     let (tell, leased) = mpsc::channel(4);
+    let adopter = Adopter::new(&entry, directory, journal.clone(), calls.clone());
     let lease = Lease::take(link.clone(), entry, tell).await?;
-    let adopter = Adopter::new(host.clone(), directory, journal.clone(), calls.clone());
     let hosts = directory.hosts();
     let (agents, news) = mpsc::channel(1);
     tokio::spawn(look_for_agents(known, agents));

@@ -52,6 +52,7 @@ impl Office {
     ) {
         let mut report = tokio::time::interval(REPORT);
         let mut known: BTreeSet<HostName> = BTreeSet::new();
+        self.take_back();
         loop {
             tokio::select! {
                 biased;
@@ -78,12 +79,16 @@ impl Office {
                 tracing::error!("cut off from the fleet: every agent is ended");
                 let _ended = self.calls.send(Call::CutOff).await;
             }
-            LeaseEvent::Back => tracing::info!("the fleet knows of this host again"),
+            LeaseEvent::Back => {
+                tracing::info!("the fleet knows of this host again");
+                self.take_back();
+            }
         }
     }
 
     async fn on_question(&self, asked: Asked) {
         match &asked.question {
+            Question::Here => asked.answer(&Answer::Done).await,
             Question::Leg(id) => {
                 let answer = match self.take_leg(id).await {
                     Ok(()) => Answer::Done,
@@ -142,29 +147,49 @@ impl Office {
         let _ended = self.calls.send(Call::Elsewhere(tenants)).await;
     }
 
-    /// Takes over what a dead host had, as far as it falls to us: all who live choose in the same way.
+    /// Takes back what was ours, in this life or an earlier one, and nobody else has taken.
+    fn take_back(&self) {
+        self.adopt_all(self.host.name.to_string(), |_| true);
+    }
+
+    /// Takes over what a dead host had, as far as it falls to us: all who live choose in the same way. If it
+    /// lives again, all of that is its own.
     fn inherit(&self, dead: &HostName) {
         let mut heirs: Vec<HostName> = {
             let hosts = self.hosts.borrow();
-            hosts.iter().filter(|it| !it.draining).map(|it| it.host.clone()).collect()
+            if hosts.iter().any(|it| it.host.name == dead.name) {
+                return;
+            }
+            let able = hosts.iter().filter(|it| !it.draining && !it.shared.is_empty());
+            able.map(|it| it.host.clone()).collect()
         };
         heirs.sort();
-        let (adopter, ours, dead) = (self.adopter.clone(), self.host.clone(), dead.clone());
+        let ours = self.host.clone();
+        self.adopt_all(dead.to_string(), move |it| heir(it, &heirs) == Some(&ours));
+    }
+
+    fn adopt_all(&self, of: String, is_ours: impl Fn(&str) -> bool + Send + 'static) {
+        let adopter = self.adopter.clone();
         tokio::spawn(async move {
-            let (owners, owner) = (adopter.owners().clone(), dead.to_string());
+            let (owners, owner) = (adopter.owners().clone(), of.clone());
             let left = tokio::task::spawn_blocking(move || owners.owned_by(&owner)).await;
             let left = match left {
                 Ok(Ok(left)) => left,
                 Ok(Err(error)) => {
                     let why = chain(&error);
-                    tracing::error!(host = %dead, why, "what a dead host has left is not known");
+                    tracing::error!(host = of, why, "what a dead host has left is not known");
                     return;
                 }
                 Err(_) => return,
             };
-            let mine: Vec<SessionId> =
-                left.into_iter().filter(|it| heir(it, &heirs) == Some(&ours)).collect();
-            tracing::warn!(host = %dead, sessions = mine.len(), "a host is dead; its sessions are adopted");
+            let mine: Vec<SessionId> = left.into_iter().filter(|it| is_ours(it)).collect();
+            if !mine.is_empty() {
+                tracing::warn!(
+                    host = of,
+                    sessions = mine.len(),
+                    "a host has died; its sessions are adopted"
+                );
+            }
             let places = Arc::new(Semaphore::new(ADOPTIONS));
             for session in mine {
                 let place = places.clone().acquire_owned().await;
@@ -172,7 +197,7 @@ impl Office {
                 tokio::spawn(async move {
                     let answer = adopter.adopt(session.clone(), false).await;
                     if let Answer::Refused(why) = answer {
-                        tracing::warn!(%session, why, "a session was not adopted");
+                        tracing::info!(%session, why, "a session was not adopted");
                     }
                     drop(place);
                 });

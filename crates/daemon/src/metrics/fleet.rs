@@ -94,6 +94,7 @@ mod tests {
             host: HostName { name: "one".into(), incarnation: "a".into() },
             version: String::new(),
             labels: BTreeMap::new(),
+            shared: Vec::new(),
             agents: Vec::new(),
             free: None,
             sessions: 7,

@@ -1,6 +1,6 @@
 //! What is cold is in an archive: nobody notices, and what is deleted is deleted there, too.
 
-use super::{Member, agent};
+use super::{Member, SHARED, agent};
 use jackfield_e2e::{Client, wait_for};
 use jackfield_journal::{Address, Cell, Damage, Journal, ReadError};
 use jackfield_testkit::{nats::Cluster, s3::S3};
@@ -122,7 +122,7 @@ fn a_session_in_the_archive_survives_its_host_and_is_deleted_there_too() {
 #[test]
 fn a_bucket_holds_what_is_cold_and_every_host_reads_it() {
     let (cluster, s3) = (Cluster::start(1), S3::start("sessions"));
-    let flags = [&["--archive", "s3://sessions/team-a"][..], &AT_ONCE].concat();
+    let flags = [&["--archive", "s3://sessions/team-a"][..], &AT_ONCE, &SHARED].concat();
     let start = |name: &str| {
         let environment = s3.environment();
         Member::launch(&cluster, "host", name, |home, args| {

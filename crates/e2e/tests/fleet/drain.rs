@@ -1,18 +1,12 @@
 //! A host is emptied: idle sessions move at once, busy ones when their turn is over, and nobody hears an
 //! error.
 
-use super::{Member, agent};
+use super::{Member, agent, host_of};
 use jackfield_testkit::nats::Cluster;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
-
-fn host_of(rows: &Value, id: &str) -> String {
-    let rows = rows["sessions"].as_array().expect("a list");
-    let row = rows.iter().find(|it| it["sessionId"] == *id).expect("it is listed");
-    row["host"].as_str().unwrap_or("nobody").to_owned()
-}
 
 #[test]
 fn a_drained_host_has_no_session_left_and_its_clients_notice_nothing() {

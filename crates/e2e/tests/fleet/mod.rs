@@ -4,6 +4,7 @@ mod archive;
 mod crowd;
 mod deploy;
 mod drain;
+mod home;
 mod loss;
 mod operate;
 mod partition;
@@ -13,8 +14,11 @@ mod shift;
 
 use jackfield_e2e::{Client, Daemon, Home, home::binary};
 use jackfield_testkit::{nats::Cluster, netns::Network};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
+
+/// Hosts on one machine share everything.
+const SHARED: [&str; 2] = ["--shared", "/"];
 
 /// One daemon of the fleet; each has a home of its own.
 struct Member {
@@ -24,7 +28,18 @@ struct Member {
 
 impl Member {
     fn start(cluster: &Cluster, role: &str, name: &str) -> Member {
-        Member::launch(cluster, role, name, Home::serve)
+        Member::launch(cluster, role, name, |home, args| home.serve(&[args, &SHARED].concat()))
+    }
+
+    /// A host with these flags, and nothing that it shares unless they say so.
+    fn start_alone(cluster: &Cluster, name: &str, flags: &[&str]) -> Member {
+        Member::launch(cluster, "host", name, |home, args| home.serve(&[args, flags].concat()))
+    }
+
+    /// The same once more, where it was.
+    fn start_again(&mut self, cluster: &Cluster, name: &str) {
+        let flags = flags(cluster, "host", name);
+        self.daemon = Some(self.home.serve(&flags.iter().map(String::as_str).collect::<Vec<_>>()));
     }
 
     /// A host whose configuration has this and whose command line that.
@@ -32,14 +47,16 @@ impl Member {
         Member::launch(cluster, "host", name, |home, args| {
             std::fs::create_dir_all(home.path().join("config")).unwrap();
             std::fs::write(home.path().join("config/config.toml"), config).unwrap();
-            home.serve(&[args, flags].concat())
+            home.serve(&[args, &SHARED, flags].concat())
         })
     }
 
     /// A host on a node of a network.
     fn start_on(network: &Network, node: usize, cluster: &Cluster, name: &str) -> Member {
         let launcher = network.command(node, binary("jackfield"));
-        Member::launch(cluster, "host", name, |home, args| home.serve_by(launcher, args))
+        Member::launch(cluster, "host", name, |home, args| {
+            home.serve_by(launcher, &[args, &SHARED].concat())
+        })
     }
 
     fn launch(
@@ -49,10 +66,8 @@ impl Member {
         serve: impl FnOnce(&Home, &[&str]) -> Daemon,
     ) -> Member {
         let home = Home::new();
-        let (servers, replicas) = (cluster.urls().join(","), cluster.servers().len().to_string());
-        let flags = ["--fleet", &servers, "--role", role, "--host-name", name];
-        let cell = ["--shards", "4", "--replicas", &replicas];
-        let daemon = serve(&home, &[&flags[..], &cell[..]].concat());
+        let flags = flags(cluster, role, name);
+        let daemon = serve(&home, &flags.iter().map(String::as_str).collect::<Vec<_>>());
         Member { home, daemon: Some(daemon) }
     }
 
@@ -72,6 +87,20 @@ impl Member {
         client.hello_aware();
         client
     }
+}
+
+fn flags(cluster: &Cluster, role: &str, name: &str) -> Vec<String> {
+    let (servers, replicas) = (cluster.urls().join(","), cluster.servers().len().to_string());
+    let flags = ["--fleet", &servers, "--role", role, "--host-name", name];
+    let cell = ["--shards", "4", "--replicas", &replicas];
+    [&flags[..], &cell[..]].concat().into_iter().map(str::to_owned).collect()
+}
+
+/// Where a session is, as a list tells it.
+fn host_of(rows: &Value, id: &str) -> String {
+    let rows = rows["sessions"].as_array().expect("a list");
+    let row = rows.iter().find(|it| it["sessionId"] == *id).expect("it is listed");
+    row["host"].as_str().unwrap_or("nobody").to_owned()
 }
 
 /// An agent that keeps what it was told where every host finds it.

@@ -15,7 +15,7 @@ fn start(cluster: &Cluster, role: &str, name: &str, more: impl Fn(&Home) -> Vec<
     let home = Home::new();
     configure(&home);
     let (servers, more) = (cluster.urls().join(","), more(&home));
-    let flags = ["--fleet", &servers, "--role", role, "--host-name", name];
+    let flags = ["--fleet", &servers, "--role", role, "--host-name", name, "--shared", "/"];
     let cell = ["--shards", "4", "--replicas", "1"];
     let more: Vec<&str> = more.iter().map(String::as_str).collect();
     let daemon = home.serve(&[&flags[..], &cell[..], &more[..]].concat());

@@ -54,12 +54,12 @@ impl Cell {
 
     /// The entry of a stream in the list of those that an owner has.
     pub(super) fn owned_subject(&self, owner: &str, stream: &str) -> String {
-        format!("{}.own.{}.{}", self.name, token(owner), token(stream))
+        format!("{}.own.{}.{}", self.name, family(owner), token(stream))
     }
 
-    /// All entries of an owner.
+    /// All entries of an owner, or of a family of them.
     pub(super) fn all_owned(&self, owner: &str) -> String {
-        format!("{}.own.{}.*", self.name, token(owner))
+        format!("{}.own.{}.>", self.name, family(owner))
     }
 
     pub(super) fn named_by_entry(subject: &str) -> Option<String> {
@@ -150,6 +150,11 @@ impl Cell {
             ..Config::default()
         }
     }
+}
+
+/// The name of an owner as tokens: its family comes first.
+fn family(owner: &str) -> String {
+    owner.split('/').map(token).collect::<Vec<_>>().join(".")
 }
 
 /// Any name as one token of a subject: what has a meaning there is written as `=` and two hex digits.

@@ -38,7 +38,7 @@ pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 pub use layout::Cell;
 use log::{Patience, Tail};
-pub use owner::{AdoptError, Adopted, Owners};
+pub use owner::{AdoptError, Adopted, Owners, Writer};
 pub use retain::{Expired, Retention};
 use servers::{Servers, Trouble};
 use std::{

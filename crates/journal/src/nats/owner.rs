@@ -45,10 +45,9 @@ impl Owners {
         self.0.wait(async move { store.release(&stream, epoch).await })
     }
 
-    /// Who wrote to a stream last and has not let go of it; nobody, if there is no such stream.
-    pub fn owner_of(&self, stream: &str) -> Result<Option<String>, AdoptError> {
+    pub fn last_writer(&self, stream: &str) -> Result<Writer, AdoptError> {
         let (store, stream): (_, Arc<str>) = (self.0.store.clone(), stream.into());
-        self.0.wait(async move { store.owner_of(&stream).await })
+        self.0.wait(async move { store.last_writer(&stream).await })
     }
 
     /// Summaries of all streams, those that were written last first: `count` of them, before a place.
@@ -66,10 +65,27 @@ impl Owners {
         })
     }
 
-    /// The streams that an owner has, and perhaps some that it had.
+    /// The streams that an owner has, and perhaps some that it had. Owners may have a family name, as in
+    /// `NAME/LIFE`; that alone asks for what all of them have.
     pub fn owned_by(&self, owner: &str) -> Result<Vec<Arc<str>>, ReadError> {
         let (store, owner) = (self.0.store.clone(), owner.to_owned());
         self.0.wait(async move { store.owned_by(&owner).await })
+    }
+}
+
+/// Who wrote to a stream last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Writer {
+    /// None, if it has no name.
+    pub name: Option<String>,
+    /// It has let go of the stream.
+    pub released: bool,
+}
+
+impl Writer {
+    /// Whoever has not let go.
+    pub fn owner(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| !self.released)
     }
 }
 
@@ -105,14 +121,14 @@ impl Store {
         Patience::new().keep_trying(adopted).await.map_err(|it| failed(stream, it))?
     }
 
-    async fn owner_of(&self, stream: &Arc<str>) -> Result<Option<String>, AdoptError> {
+    async fn last_writer(&self, stream: &Arc<str>) -> Result<Writer, AdoptError> {
         let looked = || self.look_closely(stream);
         let looked = Patience::new().keep_trying(looked).await;
-        let (tail, owner) = looked.map_err(|it| failed(stream, it))?;
+        let (tail, name) = looked.map_err(|it| failed(stream, it))?;
         if !tail.exists {
             return Err(AdoptError::Missing { stream: stream.clone() });
         }
-        Ok(owner.filter(|_| !tail.released))
+        Ok(Writer { name, released: tail.released })
     }
 
     async fn try_adopt(

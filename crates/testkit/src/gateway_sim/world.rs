@@ -221,6 +221,7 @@ impl World {
             name: name.clone(),
             incarnation: it.incarnation,
             labels: BTreeSet::new(),
+            shared: Vec::new(),
             agents: BTreeMap::new(),
             load: 0,
             draining: it.draining,

@@ -84,7 +84,7 @@ pub(crate) fn member(
     fs::write(folder.join("config.toml"), config)?;
     let (servers, replicas) = (cluster.urls().join(","), SERVERS.to_string());
     let name = format!("{role}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-    let flags = ["--fleet", &servers, "--role", role, "--host-name", &name];
+    let flags = ["--fleet", &servers, "--role", role, "--host-name", &name, "--shared", "/"];
     let begin = Instant::now();
     member.serve(&[&flags[..], &["--replicas", &replicas]].concat())?;
     member.hub_only()?.initialize()?;

@@ -13,8 +13,8 @@ use crate::{
 };
 use audit::Audit;
 use clap::{Args, Subcommand};
-use jackfield_fleet::Entry;
-use serde_json::json;
+use jackfield_fleet::{Directory, Entry, Link};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Look at a fleet: its servers, its hosts, its sessions, and who did what
@@ -79,32 +79,58 @@ impl Fleet {
 impl Look {
     fn hosts(self, desk: &Desk) -> Result<(), Failure> {
         let format = self.format;
-        let hosts = self.at.with(async |_, directory| Ok(directory.hosts().borrow().clone()))?;
+        let hosts = self.at.with(async |link, directory| Ok(called(link, directory).await))?;
         match format {
-            Format::Json => document(&desk.out, &json!({ "hosts": &*hosts })),
-            Format::Quiet => hosts.iter().try_for_each(|it| desk.out.line(&it.host.name)),
+            Format::Json => {
+                let told = |(entry, answers): &(Entry, bool)| {
+                    let mut told = json!(entry);
+                    told["answers"] = json!(answers);
+                    told
+                };
+                let hosts: Vec<Value> = hosts.iter().map(told).collect();
+                document(&desk.out, &json!({ "hosts": hosts }))
+            }
+            Format::Quiet => {
+                let mut here = hosts.iter().filter(|(_, answers)| *answers);
+                here.try_for_each(|(it, _)| desk.out.line(&it.host.name))
+            }
             Format::Text => table(desk, &hosts),
         }
     }
 }
 
-fn table(desk: &Desk, hosts: &[Entry]) -> Result<(), Failure> {
+/// The hosts that are listed, and whether they answer: one that has died is listed for a while.
+async fn called(link: &Link, directory: &Directory) -> Vec<(Entry, bool)> {
+    let hosts = directory.hosts().borrow().clone();
+    let answers = link.roll_call(&hosts).await;
+    hosts.iter().cloned().zip(answers).collect()
+}
+
+fn table(desk: &Desk, hosts: &[(Entry, bool)]) -> Result<(), Failure> {
     if hosts.is_empty() {
         desk.out.note("no host lives: start one with `jackfield serve --fleet … --role host`");
         return Ok(());
     }
-    let mut table =
-        Table::new(&["HOST", "STATE", "SESSIONS", "AGENTS", "VERSION", "LABELS", "KNOWS"]);
-    for host in hosts {
+    let mut table = Table::new(&[
+        "HOST", "STATE", "SESSIONS", "AGENTS", "VERSION", "LABELS", "SHARES", "KNOWS",
+    ]);
+    for (host, answers) in hosts {
+        let state = match (answers, host.draining) {
+            (false, _) => "away",
+            (true, true) => "draining",
+            (true, false) => "ready",
+        };
         let labels: Vec<_> =
             host.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let shared: Vec<_> = host.shared.iter().map(|it| it.display().to_string()).collect();
         table.row(vec![
             Cell::styled(host.host.name.to_string(), NAME),
-            Cell::new(if host.draining { "draining" } else { "ready" }.to_owned()),
+            Cell::new(state.to_owned()),
             Cell::new(host.sessions.to_string()),
             Cell::new(host.live.to_string()),
             Cell::new(host.version.clone()),
             Cell::styled(labels.join(","), DIM),
+            Cell::styled(shared.join(","), DIM),
             Cell::new(count(host.agents.len(), "agent")),
         ]);
     }

@@ -1,6 +1,6 @@
 //! `jackfield fleet status`: whether the servers are well, and how much there is to do.
 
-use super::Look;
+use super::{Look, called};
 use crate::{
     app::Desk,
     out::{Format, count, document},
@@ -16,8 +16,10 @@ impl Look {
         let (server, health, hosts) = self.at.with(async |link, directory| {
             let health = link.health().await;
             let health = health.map_err(|it| Failure::local("the servers cannot be asked", it))?;
-            Ok((link.server(), health, directory.hosts().borrow().clone()))
+            Ok((link.server(), health, called(link, directory).await))
         })?;
+        let (hosts, away): (Vec<_>, Vec<_>) = hosts.into_iter().partition(|(_, answers)| *answers);
+        let hosts: Vec<Entry> = hosts.into_iter().map(|(it, _)| it).collect();
         let sum = |each: fn(&Entry) -> u32| hosts.iter().map(each).sum::<u32>();
         let draining = hosts.iter().filter(|it| it.draining).count();
         let (sessions, live) = (sum(|it| it.sessions), sum(|it| it.live));
@@ -26,7 +28,7 @@ impl Look {
                 let status = json!({
                     "server": { "name": server.name, "version": server.version },
                     "healthy": health.is_good(), "cell": health,
-                    "hosts": hosts.len(), "draining": draining,
+                    "hosts": hosts.len(), "draining": draining, "away": away.len(),
                     "sessions": sessions, "agents": live,
                 });
                 document(&desk.out, &status)
@@ -40,8 +42,12 @@ impl Look {
                 let hosts = count(hosts.len(), "host");
                 let leaving =
                     if draining == 0 { String::new() } else { format!(", {draining} draining") };
+                let away = match away.len() {
+                    0 => String::new(),
+                    number => format!(", {number} away"),
+                };
                 desk.out.line(&format!(
-                    "{hosts}{leaving}; {} open, {} running",
+                    "{hosts}{leaving}{away}; {} open, {} running",
                     count(sessions as usize, "session"),
                     count(live as usize, "agent"),
                 ))

@@ -20,6 +20,7 @@ fn host(name: &str, load: usize) -> Host {
         name: name.into(),
         incarnation: 1,
         labels: BTreeSet::from(["os=linux".into()]),
+        shared: Vec::new(),
         agents: BTreeMap::from([("echo".into(), 2)]),
         load,
         draining: false,

@@ -1,0 +1,83 @@
+//! Where a session may be: on hosts that have its directory and its labels, and nowhere else.
+
+use super::{Member, SHARED, agent, host_of};
+use jackfield_testkit::nats::Cluster;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_session_whose_directory_is_not_shared_waits_for_its_host() {
+    let cluster = Cluster::start(1);
+    let servers = cluster.urls().join(",");
+    let mut one = Member::start_alone(&cluster, "one", &[]);
+    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let memory = gateway.home.path().join("memory");
+    let mut client = gateway.client(&agent(&gateway.home, &memory));
+    let id = client.open(gateway.home.path());
+    assert_eq!(client.prompt(&id, "remember 17"), "end_turn");
+    // It has a directory of the same name, and says nothing of sharing it.
+    let mut two = Member::start_alone(&cluster, "two", &[]);
+    let request = client.send_prompt(&id, "hang");
+    client.until("the turn", |it| it["params"]["is"] == "prompted");
+    one.kill_9();
+    // Answered when its lease is over.
+    let meta = json!({ "jackfield": { "labels": ["host=one"] } });
+    let wish = json!({ "cwd": gateway.home.path(), "mcpServers": [], "_meta": meta });
+    let answer = client.ask("session/new", &wish);
+    assert_eq!(answer["error"]["data"]["jackfield"]["code"], "no_host", "{answer}");
+    let look = ["fleet", "hosts", "--format", "quiet", "--fleet", &servers];
+    let hosts = gateway.home.run(&look, SOON).stdout;
+    assert_eq!(String::from_utf8(hosts).unwrap(), "two\n", "the other one does not answer");
+    // Who asks for the session waits, and nobody else takes it.
+    let history = client.send_prompt(&id, "history");
+    let rows = client.result("_jackfield/sessions", &json!({}));
+    assert_eq!(host_of(&rows, &id), "nobody", "{rows}");
+    one.start_again(&cluster, "one");
+    let answer = client.answer(request);
+    assert_eq!(answer["error"]["data"]["jackfield"]["code"], "interrupted", "{answer}");
+    let answer = client.answer(history);
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert!(client.text().contains("history: remember 17"), "{}", client.text());
+    let rows = client.result("_jackfield/sessions", &json!({}));
+    assert_eq!(host_of(&rows, &id), "one", "{rows}");
+    drop(client);
+    gateway.stop();
+    one.stop();
+    two.stop();
+}
+
+#[test]
+fn a_session_keeps_to_hosts_with_its_labels() {
+    let cluster = Cluster::start(1);
+    let servers = cluster.urls().join(",");
+    let start = |name: &str, zone: &str| {
+        Member::start_alone(&cluster, name, &[&SHARED[..], &["--label", zone]].concat())
+    };
+    let mut hosts = [start("one", "zone=a"), start("two", "zone=b"), start("three", "zone=a")];
+    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let memory = gateway.home.path().join("memory");
+    let mut client = gateway.client(&agent(&gateway.home, &memory));
+    let cwd = gateway.home.path();
+    let mut open = |label: &str| {
+        let meta = json!({ "jackfield": { "labels": [label] } });
+        let wish = json!({ "cwd": cwd, "mcpServers": [], "_meta": meta });
+        client.result("session/new", &wish)["sessionId"].as_str().unwrap().to_owned()
+    };
+    // So that the one with the other label has least to do.
+    for host in ["host=one", "host=three"] {
+        open(host);
+    }
+    let id = open("zone=a");
+    let at = |rows: &Value| host_of(rows, &id);
+    let owner = at(&client.result("_jackfield/sessions", &json!({})));
+    let drained = gateway.home.run(&["host", "drain", &owner, "--fleet", &servers], SOON);
+    assert!(drained.status.success(), "{drained:?}");
+    assert_eq!(client.prompt(&id, "hello"), "end_turn");
+    let other = if owner == "one" { "three" } else { "one" };
+    assert_eq!(at(&client.result("_jackfield/sessions", &json!({}))), other);
+    drop(client);
+    gateway.stop();
+    hosts.iter_mut().for_each(Member::stop);
+}

@@ -1,0 +1,111 @@
+//! Who may adopt a session that nobody has, and why nobody may.
+
+use crate::host_of;
+use jackfield_core::{gateway::Needs, log::State};
+use jackfield_fleet::{Entry, HostName};
+
+/// Hosts of which it is told why they may not.
+const REASONS: usize = 3;
+
+/// The best first: they know its agent, have places, had it last (its agent may have left something there),
+/// and have little to do.
+pub(crate) fn heirs(
+    hosts: &[Entry],
+    state: Option<&State>,
+    needs: &Needs,
+    avoid: Option<&str>,
+) -> Vec<HostName> {
+    let knows = |it: &Entry| {
+        state.is_none_or(|state| {
+            !state.argv.is_empty() || it.agents.iter().any(|agent| **agent == *state.agent)
+        })
+    };
+    let mut heirs: Vec<&Entry> =
+        hosts.iter().filter(|it| !it.draining && host_of(it).lacks(needs).is_none()).collect();
+    heirs.sort_by_key(|it| {
+        let unwanted = avoid == Some(&*it.host.name);
+        let had_it = needs.was_on.as_ref() == Some(&it.host.name);
+        (unwanted, !knows(it), it.free == Some(0), !had_it, it.live, it.sessions)
+    });
+    heirs.into_iter().map(|it| it.host.clone()).collect()
+}
+
+/// What to say if there are none.
+pub(crate) fn nowhere(hosts: &[Entry], needs: &Needs) -> String {
+    let was = needs.was_on.as_ref().and_then(|name| {
+        match hosts.iter().find(|it| it.host.name == *name) {
+            Some(it) if it.draining => Some(format!("`{name}`, where it was, drains")),
+            Some(_) => None,
+            None => Some(format!("`{name}`, where it was, is not there")),
+        }
+    });
+    let open = hosts.iter().filter(|it| !it.draining);
+    let lacking =
+        open.filter_map(|it| Some(format!("`{}` {}", it.host.name, host_of(it).lacks(needs)?)));
+    let why: Vec<_> = was.into_iter().chain(lacking.take(REASONS)).collect();
+    if why.is_empty() { "there is no host".to_owned() } else { why.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn host(name: &str, shared: &[&str], live: u32) -> Entry {
+        Entry {
+            host: HostName { name: name.into(), incarnation: "1".into() },
+            version: String::new(),
+            labels: BTreeMap::new(),
+            shared: shared.iter().map(Into::into).collect(),
+            agents: vec!["echo".to_owned()],
+            free: None,
+            sessions: 0,
+            live,
+            tenants: BTreeMap::new(),
+            draining: false,
+            gone: false,
+        }
+    }
+
+    fn names(hosts: &[Entry], state: &State, needs: &Needs, avoid: Option<&str>) -> String {
+        let heirs = heirs(hosts, Some(state), needs, avoid);
+        heirs.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" ")
+    }
+
+    fn session(agent: &str) -> (State, Needs) {
+        let state = State { cwd: "/srv/one".into(), agent: agent.into(), ..State::default() };
+        let needs = Needs::of(Some(&state), Some("a".into()));
+        (state, needs)
+    }
+
+    #[test]
+    fn a_session_goes_home_and_else_to_who_shares_its_directory_and_has_least_to_do() {
+        let (state, needs) = session("echo");
+        let mut hosts =
+            [host("a", &[], 9), host("b", &[], 0), host("c", &["/srv"], 5), host("d", &["/"], 2)];
+        assert_eq!(names(&hosts, &state, &needs, None), "a d c");
+        assert_eq!(names(&hosts, &state, &needs, Some("a")), "d c a");
+        hosts[3].free = Some(0);
+        assert_eq!(names(&hosts, &state, &needs, Some("a")), "c d a");
+        let (other, needs) = session("other");
+        hosts[2].agents.push("other".to_owned());
+        assert_eq!(names(&hosts, &other, &needs, None), "c a d");
+    }
+
+    #[test]
+    fn it_is_told_why_nobody_may_have_it() {
+        let (state, needs) = session("echo");
+        assert_eq!(nowhere(&[], &needs), "`a`, where it was, is not there");
+        assert_eq!(nowhere(&[], &Needs { was_on: None, ..needs.clone() }), "there is no host");
+        let mut hosts = vec![host("b", &["/data"], 0)];
+        assert_eq!(names(&hosts, &state, &needs, None), "");
+        let alone = "`a`, where it was, is not there, `b` does not share `/srv/one`";
+        assert_eq!(nowhere(&hosts, &needs), alone);
+        hosts.push(Entry { draining: true, ..host("a", &["/"], 0) });
+        let drains = "`a`, where it was, drains, `b` does not share `/srv/one`";
+        assert_eq!(
+            (names(&hosts, &state, &needs, None), nowhere(&hosts, &needs)),
+            (String::new(), drains.to_owned())
+        );
+    }
+}
