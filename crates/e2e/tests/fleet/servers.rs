@@ -1,8 +1,8 @@
 //! NATS servers die, restart and run out of disk while sessions work: nobody loses anything, and no client
-//! hears of it.
+//! hears of it, unless all of them are away at once.
 
 use super::{
-    Member,
+    Member, agent,
     crowd::{BOUND, Crowd},
     shift::Shift,
 };
@@ -91,5 +91,33 @@ fn while_sessions_work(cluster: &mut Cluster, what: impl FnOnce(&mut Cluster) + 
     eprintln!("{count} turns; the longest took {longest:?}, {usual:?} before");
     drop(crowd);
     gateways.iter_mut().for_each(Member::stop);
+    hosts.iter_mut().for_each(Member::stop);
+}
+
+#[test]
+fn all_servers_are_away_at_once_and_sessions_answer_when_they_are_back() {
+    let mut cluster = Cluster::start(3);
+    let mut hosts = ["one", "two"].map(|it| Member::start(&cluster, "host", it));
+    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let memory = gateway.home.path().join("memory");
+    let mut client = gateway.client(&agent(&gateway.home, &memory));
+    let id = client.open(gateway.home.path());
+    assert_eq!(client.prompt(&id, "remember 17"), "end_turn");
+    let turn = client.send_prompt(&id, "hang");
+    client.until("the turn", |it| it["params"]["is"] == "prompted");
+    (0..3).for_each(|it| cluster.kill_9(it));
+    for host in &hosts {
+        wait_for("the end of the agents", BOUND, || {
+            host.home.said().contains("cut off from the fleet").then_some(())
+        });
+    }
+    (0..3).for_each(|it| cluster.restart(it));
+    cluster.wait_until_well();
+    let answer = client.answer(turn);
+    assert_eq!(answer["error"]["data"]["jackfield"]["code"], "interrupted", "{answer}");
+    assert_eq!(client.prompt(&id, "history"), "end_turn");
+    assert!(client.text().contains("history: remember 17"), "{}", client.text());
+    drop(client);
+    gateway.stop();
     hosts.iter_mut().for_each(Member::stop);
 }
