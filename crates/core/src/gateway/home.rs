@@ -92,10 +92,10 @@ mod tests {
         assert_eq!(lack(&["/data", "/srv"], "/srv/one", json!({})), None);
         assert_eq!(lack(&["/"], "/srv/one", json!({})), None);
         assert!(lack(&["/srv"], "/srv2/one", json!({})).is_some());
-        assert!(lack(&["/srv"], "/srv/../home", json!({})).is_some());
+        assert!(lack(&["/srv"], "/srv/../data", json!({})).is_some());
         assert!(lack(&["/srv"], "srv/one", json!({})).is_some());
-        let more = json!({ "additionalDirectories": ["/srv/two", "/home/me"] });
-        assert_eq!(lack(&["/srv"], "/srv/one", more).unwrap(), "does not share `/home/me`");
+        let more = json!({ "additionalDirectories": ["/srv/two", "/data"] });
+        assert_eq!(lack(&["/srv"], "/srv/one", more).unwrap(), "does not share `/data`");
     }
 
     #[test]
