@@ -19,8 +19,8 @@ const USAGE: &str = "usage: cargo xtask <chore>
   tidy            check the rules that the compiler cannot check
   tools           install what `just ci` needs and this machine lacks
   fuzz [SECONDS]  run every fuzz target for so long (15)
-  sim [--seed N] [--steps N] [--trace]
-                  run the simulator: one seed, or SIM_SEEDS of them (2000)
+  sim [--world hub|bus|gateway] [--seed N] [--steps N] [--trace]
+                  run the simulated worlds: one seed, or SIM_SEEDS of them (2000)
   plant [NAME]... put known bugs into a copy of the hub and see the simulator find them
   chaos [--seed N] [--minutes N | --seconds N] [--sessions N]
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)

@@ -1,6 +1,9 @@
-//! `cargo xtask sim`: the simulator over many seeds, or one seed with an account of what happened.
+//! `cargo xtask sim`: the simulated worlds over many seeds, or one seed with an account of what happened.
 
-use jackfield_testkit::sim::{self, Failure, Tally};
+use jackfield_testkit::{
+    sim::Tally,
+    worlds::{Failure, WORLDS, World},
+};
 use std::{
     process::ExitCode,
     sync::{
@@ -19,8 +22,10 @@ const SEEDS: u64 = 2_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Options {
+    /// All of them, if none is named.
+    world: Option<World>,
     seed: Option<u64>,
-    steps: u32,
+    steps: Option<u32>,
     trace: bool,
 }
 
@@ -28,35 +33,39 @@ pub(crate) fn run(words: &[&str]) -> ExitCode {
     let Some(options) = parse(words) else { return crate::usage() };
     // What a broken invariant throws is caught and shown below.
     std::panic::set_hook(Box::new(|_| {}));
-    if let Some(seed) = options.seed {
-        return match sim::run_traced(seed, options.steps) {
-            Ok(tally) => {
-                show(&tally);
-                println!("seed {seed}: {} steps, everything holds", options.steps);
-                ExitCode::SUCCESS
-            }
-            Err(failure) => explain(&failure, options),
+    let chosen = options.world.map_or(WORLDS.to_vec(), |it| vec![it]);
+    let good = chosen.into_iter().all(|world| {
+        let steps = options.steps.unwrap_or(world.steps);
+        let outcome = match options.seed {
+            Some(seed) => one(world, seed, steps),
+            None => many(world, steps),
         };
-    }
+        outcome.map_err(|failure| explain(world, &failure, options.trace)).is_ok()
+    });
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn one(world: World, seed: u64, steps: u32) -> Result<(), Failure> {
+    show(&(world.run)(seed, steps)?);
+    println!("{}, seed {seed}: {steps} steps, everything holds\n", world.name);
+    Ok(())
+}
+
+fn many(world: World, steps: u32) -> Result<(), Failure> {
     let seeds = std::env::var("SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(SEEDS);
     let start = Instant::now();
-    let (tally, failure) = sweep(seeds, options.steps);
-    if let Some(failure) = failure {
-        let traced = sim::run_traced(failure.seed, failure.steps).err().unwrap_or(failure);
-        return explain(&traced, options);
-    }
-    show(&tally);
+    show(&sweep(world, seeds, steps)?);
     let seconds = start.elapsed().as_secs_f64();
     let rate = f64::from(u32::try_from(seeds).unwrap_or(u32::MAX)) / seconds;
     println!(
-        "{seeds} seeds of {} steps in {seconds:.1} s ({rate:.0}/s): everything holds",
-        options.steps
+        "{}: {seeds} seeds of {steps} steps in {seconds:.1} s ({rate:.0}/s): everything holds\n",
+        world.name
     );
-    ExitCode::SUCCESS
+    Ok(())
 }
 
 /// Runs seeds until one fails; the lowest that failed is reported.
-pub(crate) fn sweep(seeds: u64, steps: u32) -> (Tally, Option<Failure>) {
+fn sweep(world: World, seeds: u64, steps: u32) -> Result<Tally, Failure> {
     let next = AtomicU64::new(0);
     let found: Mutex<(Tally, Option<Failure>)> = Mutex::default();
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -69,7 +78,7 @@ pub(crate) fn sweep(seeds: u64, steps: u32) -> (Tally, Option<Failure>) {
                     if seeds <= seed {
                         break;
                     }
-                    match sim::run(seed, steps) {
+                    match (world.run)(seed, steps) {
                         Ok(counts) => tally.add(&counts),
                         Err(failure) => {
                             next.fetch_max(seeds, Ordering::Relaxed);
@@ -84,16 +93,21 @@ pub(crate) fn sweep(seeds: u64, steps: u32) -> (Tally, Option<Failure>) {
             });
         }
     });
-    found.into_inner().expect("nobody panics while holding it")
+    let (tally, failure) = found.into_inner().expect("nobody panics while holding it");
+    failure.map_or(Ok(tally), Err)
 }
 
 fn parse(words: &[&str]) -> Option<Options> {
-    let mut options = Options { seed: None, steps: sim::STEPS, trace: false };
+    let mut options = Options { world: None, seed: None, steps: None, trace: false };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
             "--seed" => options.seed = Some(words.next()?.parse().ok()?),
-            "--steps" => options.steps = words.next()?.parse().ok()?,
+            "--steps" => options.steps = Some(words.next()?.parse().ok()?),
+            "--world" => {
+                let name = words.next()?;
+                options.world = Some(*WORLDS.iter().find(|it| it.name == *name)?);
+            }
             "--trace" => options.trace = true,
             _ => return None,
         }
@@ -107,9 +121,9 @@ fn show(tally: &Tally) {
     }
 }
 
-fn explain(failure: &Failure, options: Options) -> ExitCode {
+fn explain(world: World, failure: &Failure, whole: bool) {
     let Failure { seed, steps, invariant, detail, trace } = failure;
-    let skipped = if options.trace { 0 } else { trace.len().saturating_sub(TRACE_LINES) };
+    let skipped = if whole { 0 } else { trace.len().saturating_sub(TRACE_LINES) };
     if 0 < skipped {
         println!("… {skipped} lines left out, see --trace");
     }
@@ -117,6 +131,6 @@ fn explain(failure: &Failure, options: Options) -> ExitCode {
         println!("{line}");
     }
     println!("\nseed {seed} breaks `{invariant}`:\n  {detail}\n");
-    println!("replay: cargo xtask sim --seed {seed} --steps {steps} --trace");
-    ExitCode::FAILURE
+    let name = world.name;
+    println!("replay: cargo xtask sim --world {name} --seed {seed} --steps {steps} --trace");
 }

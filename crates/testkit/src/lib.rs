@@ -18,3 +18,4 @@ pub mod sim;
 pub mod spec;
 mod sweeper;
 mod wait;
+pub mod worlds;

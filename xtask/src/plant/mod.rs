@@ -195,23 +195,17 @@ jackfield-testkit.workspace = true
 
 /// Runs seeds from 0 on until one fails.
 const SEEKER: &str = r#"//! Looks for a planted bug.
-use jackfield_testkit::{bus_sim, gateway_sim, sim};
+use jackfield_testkit::worlds::WORLDS;
 
 fn main() {
     let seeds: u64 = std::env::args().nth(1).and_then(|it| it.parse().ok()).expect("a number");
     std::panic::set_hook(Box::new(|_| {}));
     for seed in 0..seeds {
-        if let Err(failure) = sim::run(seed, sim::STEPS) {
-            println!("found {} {}", seed + 1, failure.invariant);
-            return;
-        }
-        if bus_sim::run(seed, bus_sim::STEPS).is_err() {
-            println!("found {} the_bus_keeps_its_word", seed + 1);
-            return;
-        }
-        if gateway_sim::run(seed, gateway_sim::STEPS).is_err() {
-            println!("found {} the_gateway_keeps_its_word", seed + 1);
-            return;
+        for world in WORLDS {
+            if let Err(failure) = (world.run)(seed, world.steps) {
+                println!("found {} {}", seed + 1, failure.invariant);
+                return;
+            }
         }
     }
     println!("missed");

@@ -10,37 +10,36 @@ mod feed;
 mod worker;
 mod world;
 
-use crate::sim::Tally;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::{
+    sim::Tally,
+    worlds::{self, Failure, Simulated},
+};
 use world::World;
 
 /// How many steps a run has unless it is told.
 pub const STEPS: u32 = 600;
 
-/// A seed whose world broke an invariant, or the bus's own assertions.
-#[derive(Debug)]
-pub struct Failure {
-    pub seed: u64,
-    pub detail: String,
-    /// The last things that happened.
-    pub trace: Vec<String>,
-}
-
 /// Runs one seed to its end and counts what happened.
 pub fn run(seed: u64, steps: u32) -> Result<Tally, Failure> {
-    attempt(seed, steps, false).or_else(|_| attempt(seed, steps, true))
+    worlds::run::<World>(seed, steps)
 }
 
-/// With an account of what happened, which costs time.
-fn attempt(seed: u64, steps: u32, traced: bool) -> Result<Tally, Failure> {
-    let mut world = World::new(seed, traced);
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        for _ in 0..steps {
-            world.step();
-        }
-        world.settle();
-    }));
-    let Err(thrown) = outcome else { return Ok(world.tally) };
-    let detail = crate::sim::message(&*thrown);
-    Err(Failure { seed, detail, trace: world.trace.into() })
+impl Simulated for World {
+    const ASSERTED: &'static str = "the_bus_keeps_its_word";
+
+    fn create(seed: u64, traced: bool) -> World {
+        World::new(seed, traced)
+    }
+
+    fn advance(&mut self) {
+        self.step();
+    }
+
+    fn conclude(&mut self) {
+        self.settle();
+    }
+
+    fn account(self) -> (Tally, Vec<String>) {
+        (self.tally, self.trace.into())
+    }
 }

@@ -29,56 +29,37 @@ mod trace;
 mod waiting;
 mod world;
 
+pub(crate) use check::Broken;
 pub use rng::Rng;
 pub use tally::Tally;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::worlds::{self, Failure, Simulated};
 use world::World;
 
 /// How many steps a run has unless it is told.
 pub const STEPS: u32 = 400;
 
-/// A seed whose world broke an invariant, or the hub's own assertions.
-#[derive(Debug)]
-pub struct Failure {
-    pub seed: u64,
-    pub steps: u32,
-    /// The name of the invariant.
-    pub invariant: String,
-    pub detail: String,
-    /// Everything that happened, if it was asked for.
-    pub trace: Vec<String>,
-}
-
 /// Runs one seed to its end and counts what happened.
 pub fn run(seed: u64, steps: u32) -> Result<Tally, Failure> {
-    attempt(seed, steps, false)
+    worlds::run::<World>(seed, steps)
 }
 
-/// The same with a full account, which costs time.
-pub fn run_traced(seed: u64, steps: u32) -> Result<Tally, Failure> {
-    attempt(seed, steps, true)
-}
+impl Simulated for World {
+    const ASSERTED: &'static str = "the_hub_asserts";
 
-fn attempt(seed: u64, steps: u32, traced: bool) -> Result<Tally, Failure> {
-    let mut world = World::new(seed, traced);
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        for _ in 0..steps {
-            world.step();
-        }
-        world.settle();
-    }));
-    let Err(thrown) = outcome else { return Ok(world.tally) };
-    let (invariant, detail) = match thrown.downcast::<check::Broken>() {
-        Ok(broken) => (broken.invariant.to_owned(), broken.detail),
-        Err(thrown) => ("the_hub_asserts".to_owned(), message(&*thrown)),
-    };
-    Err(Failure { seed, steps, invariant, detail, trace: world.trace.into_lines() })
-}
-
-pub(crate) fn message(thrown: &(dyn std::any::Any + Send)) -> String {
-    if let Some(text) = thrown.downcast_ref::<String>() {
-        return text.clone();
+    fn create(seed: u64, traced: bool) -> World {
+        World::new(seed, traced)
     }
-    thrown.downcast_ref::<&str>().map_or_else(|| "a panic".to_owned(), |it| (*it).to_owned())
+
+    fn advance(&mut self) {
+        self.step();
+    }
+
+    fn conclude(&mut self) {
+        self.settle();
+    }
+
+    fn account(self) -> (Tally, Vec<String>) {
+        (self.tally, self.trace.into_lines())
+    }
 }

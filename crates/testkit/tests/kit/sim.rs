@@ -1,6 +1,9 @@
 //! The simulator over many seeds, and tests of the simulator itself.
 
-use jackfield_testkit::sim::{self, Failure, Tally};
+use jackfield_testkit::{
+    sim::{self, Tally},
+    worlds::Failure,
+};
 
 /// What must really happen in these worlds, or the invariants are held over nothing.
 const TROUBLE: &[&str] = &[
@@ -73,7 +76,7 @@ const TROUBLE: &[&str] = &[
 
 fn explain(failure: &Failure) -> String {
     let Failure { seed, steps, invariant, detail, .. } = failure;
-    let replay = format!("cargo xtask sim --seed {seed} --steps {steps} --trace");
+    let replay = format!("cargo xtask sim --world hub --seed {seed} --steps {steps} --trace");
     format!("seed {seed} breaks `{invariant}`: {detail}\nreplay: {replay}")
 }
 

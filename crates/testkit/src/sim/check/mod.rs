@@ -30,9 +30,9 @@ use jackfield_core::{Seq, SessionId};
 
 /// The invariant that did not hold, and how. Thrown as a panic, so that a check can stand anywhere.
 #[derive(Debug)]
-pub(super) struct Broken {
-    pub(super) invariant: &'static str,
-    pub(super) detail: String,
+pub(crate) struct Broken {
+    pub(crate) invariant: &'static str,
+    pub(crate) detail: String,
 }
 
 /// Throws unless the invariant holds.
