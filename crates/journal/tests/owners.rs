@@ -43,7 +43,8 @@ fn a_stream_is_adopted_only_from_the_dead_or_from_nobody() {
     assert_eq!(&adopted.summary[..], b"summary");
     assert!(matches!(append(&one, epoch, 3), Err(AppendError::Fenced { .. })));
     append(&two, adopted.claim.epoch, 3).unwrap();
-    assert_eq!(owned(&one, "two/1"), ["s"]);
+    assert_eq!((owned(&one, "two/1"), owned(&one, "two")), (vec!["s".into()], vec!["s".into()]));
+    assert_eq!(owned(&two, "one/1"), [""; 0], "nobody looks there any more");
 
     // What was let go is everybody's, and the one that let go is fenced as well.
     owners.release("s", adopted.claim.epoch).unwrap();
@@ -59,6 +60,13 @@ fn a_stream_is_adopted_only_from_the_dead_or_from_nobody() {
     owners.release("s", adopted.claim.epoch).unwrap();
     append(&one, back.claim.epoch, 4).unwrap();
     assert_eq!(one.read("s", 0, 100, 10_000).unwrap().len(), 4);
+
+    // What is deleted is on no list, and its writer stays fenced.
+    assert_eq!(owned(&two, "one/1"), ["s"]);
+    one.delete("s").unwrap();
+    assert_eq!(owned(&two, "one/1"), [""; 0]);
+    assert!(matches!(append(&one, back.claim.epoch, 5), Err(AppendError::Fenced { .. })));
+    assert!(matches!(owners.last_writer("s"), Err(AdoptError::Missing { .. })));
 }
 
 #[test]

@@ -122,7 +122,9 @@ impl Cell {
         let log = |shard| {
             let subjects =
                 ["log", "blob"].map(|it| format!("{}.{it}.{shard}.>", self.name)).to_vec();
-            Config { name: self.shard_log(shard), subjects, ..self.kept() }
+            // For what says that a stream was deleted.
+            let allow_message_ttl = true;
+            Config { name: self.shard_log(shard), subjects, allow_message_ttl, ..self.kept() }
         };
         let summaries = Config {
             name: self.summaries(),

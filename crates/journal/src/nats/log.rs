@@ -219,7 +219,8 @@ impl Store {
 
     async fn try_delete(&self, stream: &Arc<str>) -> Result<(), Trouble> {
         let tail = self.look(stream).await?;
-        self.delete_after(stream, tail).await
+        self.delete_after(stream, tail).await?;
+        self.leave(stream).await
     }
 
     /// Deletes a stream whose log ends there. Whatever is cut short is done by whoever deletes, adopts or

@@ -2,7 +2,7 @@
 //! its headers; the body has lines and nothing else.
 
 use crate::record::{Piece, checksum};
-use async_nats::HeaderMap;
+use async_nats::{HeaderMap, header::NATS_MESSAGE_TTL};
 use std::str::FromStr;
 
 /// The number of the first event; without events, of the one that comes next.
@@ -16,6 +16,9 @@ const CHECKSUM: &str = "C";
 const KIND: &str = "K";
 /// Who wrote it, where writers have names.
 const OWNER: &str = "O";
+/// How long the servers keep what says that a stream was deleted: longer than anybody is away who might
+/// still write to it. After that its writer is fenced by the place it expects to write behind.
+const GONE_FOR: &str = "720h";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -76,6 +79,9 @@ impl Heading {
             Kind::Gone => "gone",
         };
         headers.insert(KIND, kind);
+        if self.kind == Kind::Gone {
+            headers.insert(NATS_MESSAGE_TTL, GONE_FOR);
+        }
         headers
     }
 
@@ -123,7 +129,9 @@ mod tests {
         let piece = Piece { first: 7, count: 2, body: Bytes::from_static(b"a\nb") };
         for kind in [Kind::Events, Kind::Reference, Kind::Claim, Kind::Release, Kind::Gone] {
             let heading = Heading::of("s", 3, &piece, kind);
-            assert_eq!(Heading::parse(&heading.to_headers()), Some(heading));
+            let headers = heading.to_headers();
+            assert_eq!(Heading::parse(&headers), Some(heading));
+            assert_eq!(headers.get(NATS_MESSAGE_TTL).is_some(), kind == Kind::Gone);
             assert!(heading.fits("s", &piece));
             assert!(!heading.fits("t", &piece));
             let other = Piece { body: Bytes::from_static(b"a\nc"), ..piece };

@@ -150,6 +150,10 @@ impl Store {
         }
         let claim = self.claim_after(stream, tail).await?;
         let from = from.filter(|it| Some(it) != self.owner.as_ref());
+        if let Some(dead) = &from {
+            // If that fails, its list has too much.
+            let _kept = self.strike(dead, stream).await;
+        }
         let summary = self.summary(stream).await?;
         Ok(Ok(Adopted { claim, from, summary }))
     }
@@ -179,6 +183,10 @@ impl Store {
     /// Takes it off, when it is no longer.
     pub(super) async fn leave(&self, stream: &str) -> Result<(), Trouble> {
         let Some(owner) = &self.owner else { return Ok(()) };
+        self.strike(owner, stream).await
+    }
+
+    async fn strike(&self, owner: &str, stream: &str) -> Result<(), Trouble> {
         let subject = self.cell.owned_subject(owner, stream);
         self.servers.purge(&self.cell.owned(), &subject, 0).await
     }
