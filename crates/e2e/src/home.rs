@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Configuration, state and runtime directories; removed with everything in them at the end, after
@@ -21,6 +21,9 @@ pub struct Home {
 
 /// Where the daemons' stderr goes, below the home.
 const SAID: &str = "serve.stderr";
+
+/// A guard whose agent has just ended is about to end, too.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
 
 /// A daemon of ours.
 pub struct Daemon {
@@ -199,7 +202,12 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        let left = self.alive(&[]);
+        let begin = Instant::now();
+        let left =
+            wait_for("the end of all processes, or for long enough", LEAVING_MAX * 10, || {
+                let left = self.alive(&[]);
+                (left.is_empty() || LEAVING_MAX < begin.elapsed()).then_some(left)
+            });
         for pid in &left {
             procs::kill_9(*pid);
         }

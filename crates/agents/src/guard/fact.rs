@@ -4,7 +4,7 @@
 //! order; the end of the stream means that the daemon is gone.
 
 use crate::os::Process;
-use rustix::net::{SendFlags, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
 
@@ -35,6 +35,12 @@ pub(super) fn tell(socket: impl AsFd, fact: &Fact) -> bool {
     let Ok(mut line) = serde_json::to_vec(fact) else { return false };
     line.push(b'\n');
     send(socket, &line, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
+}
+
+/// Whether the daemon is gone, or has let go of this agent. An order that waits is not taken.
+pub(super) fn is_hung_up(socket: impl AsFd) -> bool {
+    let heard = recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    matches!(heard, Ok((0, _)))
 }
 
 #[cfg(test)]

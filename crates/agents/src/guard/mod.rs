@@ -49,6 +49,10 @@ fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Resu
         Signals::take().map_err(|error| format!("failed to take over signals: {error}"))?;
     let stdin = os::handover::receive(socket)
         .map_err(|error| format!("failed to get the agent's stdin from the daemon: {error}"))?;
+    // A command that was cancelled before it began must not begin.
+    if fact::is_hung_up(socket) {
+        return Err("nobody wants it any more".to_owned());
+    }
     let pid = os::launch::start_agent(&argv, &cwd, stdin)
         .map_err(|error| why_not_started(&argv[0], &cwd, &error))?;
     os::launch::let_go_of_output();

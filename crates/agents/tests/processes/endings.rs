@@ -54,6 +54,34 @@ async fn without_a_guard_there_is_an_error_and_no_entry() {
 }
 
 #[tokio::test]
+async fn what_is_cancelled_before_it_begins_does_not_begin() {
+    let mut world = World::new();
+    // A guard that takes long to start, as on a busy machine: until nobody holds its agent any more.
+    let (go, begun) = (world.dir.path().join("go"), world.dir.path().join("begun"));
+    let slow = format!(
+        "#!/bin/sh\nuntil [ -e '{}' ]; do sleep 0.01; done\nexec '{}' \"$@\"\n",
+        go.display(),
+        world.guard.program.display()
+    );
+    world.guard.program = world.dir.path().join("slow-guard");
+    std::fs::write(&world.guard.program, slow).unwrap();
+    std::fs::set_permissions(&world.guard.program, Permissions::from_mode(0o755)).unwrap();
+    let agent = world.sh(&format!("touch '{}'; exec sleep 60", begun.display()));
+    let (handle, mut events) = (agent.handle, agent.events);
+    drop(handle);
+    std::fs::write(&go, "").unwrap();
+    let mut told = None;
+    while let Some((_, event)) = tokio::time::timeout(BOUND, events.recv()).await.unwrap() {
+        if let AgentEvent::Gone(exit) = event {
+            told = exit.failed_to_start;
+        }
+    }
+    assert_eq!(told.as_deref(), Some("nobody wants it any more"));
+    assert!(!begun.exists(), "it began");
+    assert_eq!(proc::marked(&agent.mark), proc::NOBODY);
+}
+
+#[tokio::test]
 async fn the_exit_code_and_the_signal_are_told() {
     let world = World::new();
     for (script, code, signal) in

@@ -170,7 +170,7 @@ async fn join(
     let hosts = directory.hosts();
     let (agents, news) = mpsc::channel(1);
     tokio::spawn(look_for_agents(known, agents));
-    let office = Office { host, link, lease, hosts, adopter, calls };
+    let office = Office { host, link, lease, hosts, adopter, calls, cut_off: false };
     Ok(tokio::spawn(office.run(questions, leased, news)))
 }
 

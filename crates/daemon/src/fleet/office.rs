@@ -30,6 +30,8 @@ pub(super) struct Office {
     pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
     pub(super) adopter: Adopter,
     pub(super) calls: mpsc::Sender<Call>,
+    /// Others may think us dead: nothing is taken, and nothing that begins here lives on.
+    pub(super) cut_off: bool,
 }
 
 impl Office {
@@ -68,16 +70,25 @@ impl Office {
                     self.tell_elsewhere().await;
                 }
                 Some(agents) = agents.recv() => self.lease.update(|it| it.agents = agents),
-                _ = report.tick() => if !self.report().await { return },
+                _ = report.tick() => {
+                    // A client that is still connected may have begun something.
+                    if self.cut_off {
+                        self.end_all().await;
+                    }
+                    if !self.report().await {
+                        return;
+                    }
+                }
             }
         }
     }
 
-    async fn on_lease(&self, event: LeaseEvent) {
+    async fn on_lease(&mut self, event: LeaseEvent) {
+        self.cut_off = event == LeaseEvent::CutOff;
         match event {
             LeaseEvent::CutOff => {
                 tracing::error!("cut off from the fleet: every agent is ended");
-                let _ended = self.calls.send(Call::CutOff).await;
+                self.end_all().await;
             }
             LeaseEvent::Back => {
                 tracing::info!("the fleet knows of this host again");
@@ -86,8 +97,16 @@ impl Office {
         }
     }
 
+    async fn end_all(&self) {
+        let _ended = self.calls.send(Call::CutOff).await;
+    }
+
     async fn on_question(&self, asked: Asked) {
         match &asked.question {
+            Question::Leg(_) | Question::Adopt(_) if self.cut_off => {
+                let why = "this host is cut off from the list of hosts";
+                asked.answer(&Answer::Refused(why.to_owned())).await;
+            }
             Question::Here => asked.answer(&Answer::Done).await,
             Question::Leg(id) => {
                 let answer = match self.take_leg(id).await {

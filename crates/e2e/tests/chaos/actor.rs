@@ -196,14 +196,17 @@ impl<'a> Actor<'a> {
         let begin = Instant::now();
         let late = || SETTLE_MAX < begin.elapsed();
         let Some(session) = self.session.clone() else { return };
-        while self.conns.iter().all(|it| it.session.as_ref() != Some(&session)) && !late() {
-            self.come();
-            self.listen(Duration::from_millis(20));
+        self.quiet_down(begin);
+        // Held prompts end with it; the prompt after it wakes the session. A connection may have died with
+        // an earlier daemon, and be known to be dead only when it is listened to.
+        while !late() {
+            self.be_there(begin);
+            self.own_conn(|at, it| it.in_session(at, "session/close", &json!({})));
+            self.quiet_down(begin);
+            if self.own().is_some() {
+                break;
+            }
         }
-        self.quiet_down(begin);
-        // Held prompts end with it; the prompt after it wakes the session.
-        self.own_conn(|at, it| it.in_session(at, "session/close", &json!({})));
-        self.quiet_down(begin);
         let token = self.world.token();
         let prompt = (token.clone(), session.clone());
         self.own_conn(|at, it| it.conns[at].prompt(&prompt.1, prompt.0.clone(), &prompt.0));
@@ -223,10 +226,20 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Does something on a connection to the session itself.
+    /// A connection to the session itself.
+    fn own(&self) -> Option<usize> {
+        self.conns.iter().position(|it| it.session == self.session)
+    }
+
+    fn be_there(&mut self, begin: Instant) {
+        while self.own().is_none() && begin.elapsed() < SETTLE_MAX {
+            self.come();
+            self.listen(Duration::from_millis(20));
+        }
+    }
+
     fn own_conn(&mut self, act: impl Fn(usize, &mut Actor<'a>)) {
-        let own = self.conns.iter().position(|it| it.session == self.session);
-        if let Some(at) = own {
+        if let Some(at) = self.own() {
             act(at, self);
         }
     }

@@ -112,7 +112,8 @@ fn at_rest(world: &World) {
         left.retain(is_busy);
         (left.is_empty() || bound < begin.elapsed()).then_some(())
     });
-    assert!(left.is_empty(), "not at rest after {bound:?}: {left:#?}");
+    let faults = world.faults().join("\n");
+    assert!(left.is_empty(), "not at rest after {bound:?}: {left:#?}\n{faults}");
 }
 
 fn is_busy(row: &serde_json::Value) -> bool {

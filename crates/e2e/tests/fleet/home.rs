@@ -1,7 +1,9 @@
 //! Where a session may be: on hosts that have its directory and its labels, and nowhere else.
 
 use super::{Member, SHARED, agent, host_of};
+use jackfield_e2e::wait_for;
 use jackfield_testkit::nats::Cluster;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -80,4 +82,32 @@ fn a_session_keeps_to_hosts_with_its_labels() {
     drop(client);
     gateway.stop();
     hosts.iter_mut().for_each(Member::stop);
+}
+
+#[test]
+fn nothing_lives_on_at_a_host_whose_name_somebody_else_has() {
+    let cluster = Cluster::start(1);
+    let mut first = Member::start(&cluster, "host", "one");
+    let pid = first.daemon.as_ref().unwrap().pid();
+    let mut client = first.client(&first.home.fake_agent(&[]));
+    // It sleeps for longer than its lease, as a machine does whose lid is closed.
+    signal(pid, Signal::STOP);
+    let mut second = Member::start(&cluster, "host", "one");
+    signal(pid, Signal::CONT);
+    wait_for("the end of everything there", SOON, || {
+        first.home.said().contains("cut off from the fleet").then_some(())
+    });
+    let wish = json!({ "cwd": first.home.path(), "mcpServers": [] });
+    let answer = client.ask("session/new", &wish);
+    wait_for(&format!("the end of the agent that began with {answer}"), SOON, || {
+        first.home.alive(&[pid]).is_empty().then_some(())
+    });
+    drop(client);
+    first.kill_9();
+    second.stop();
+}
+
+fn signal(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
 }
