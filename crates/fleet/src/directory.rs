@@ -8,7 +8,11 @@ use crate::{
 };
 use futures_util::StreamExt as _;
 use serde_json::json;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{sync::watch, task::JoinHandle};
 
 const LOOK: Duration = Duration::from_secs(1);
@@ -76,21 +80,25 @@ impl Watcher {
     }
 
     async fn look(&mut self) {
+        let mut odd = BTreeSet::new();
         match self.read().await {
-            Ok(found) => found.into_iter().for_each(|(at, entry)| self.saw(at, entry)),
+            Ok(found) => odd.extend(found.into_iter().filter_map(|(at, it)| self.saw(at, it))),
             Err(why) => tracing::warn!(why, "the list of hosts cannot be read"),
         }
         let now = boottime();
         let age = |it: &Seen| now.saturating_sub(it.since);
         // One look earlier than a host that is not heard gives up.
         let late = self.seen.iter().filter(|(_, it)| !it.dead && GIVE_UP <= age(it) + LOOK);
-        let late: Vec<Arc<str>> = late.map(|(name, _)| name.clone()).collect();
-        for name in late {
+        let late: BTreeSet<Arc<str>> = late.map(|(name, _)| name.clone()).collect();
+        for name in late.union(&odd) {
             // The server that we read from may be late itself. Who cannot be asked about is not dead.
-            let answer = holder(&self.link, &name).await;
-            let seen = self.seen.get_mut(&name).expect("found above");
+            let answer = holder(&self.link, name).await;
+            let seen = self.seen.get_mut(name).expect("found above");
             match answer {
-                Ok(Some((at, entry))) if seen.at < at => self.saw(at, entry),
+                // Who leads is never behind: if its number is smaller, all servers were away at once, and the
+                // list has begun anew.
+                Ok(Some((at, entry))) if seen.at != at => self.heard(at, entry),
+                Ok(_) if !late.contains(name) => {}
                 Ok(_) => {
                     // While nobody led the list a host could not be heard, however well it was.
                     let silent = *seen.silent.get_or_insert(now);
@@ -98,21 +106,28 @@ impl Watcher {
                 }
                 Err(why) => {
                     seen.silent = None;
-                    tracing::warn!(why, host = &*name, "cannot tell whether a host lives");
+                    tracing::warn!(why, host = &**name, "cannot tell whether a host lives");
                 }
             }
         }
         self.publish();
     }
 
-    fn saw(&mut self, at: u64, entry: Entry) {
-        let known = self.seen.get(&entry.host.name);
-        // An entry that is old when it is seen first is not told from a fresh one; it gets its time.
-        if known.is_none_or(|it| it.at < at) {
-            let dead = entry.gone;
-            let seen = Seen { at, since: boottime(), entry, dead, silent: None };
-            self.seen.insert(seen.entry.host.name.clone(), seen);
+    /// Takes in what some server has. Returns whose entry is older than the one that we know.
+    fn saw(&mut self, at: u64, entry: Entry) -> Option<Arc<str>> {
+        match self.seen.get(&entry.host.name).map(|it| it.at) {
+            Some(known) if at < known => return Some(entry.host.name.clone()),
+            Some(known) if at == known => {}
+            // An entry that is old when it is seen first is not told from a fresh one; it gets its time.
+            _ => self.heard(at, entry),
         }
+        None
+    }
+
+    fn heard(&mut self, at: u64, entry: Entry) {
+        let dead = entry.gone;
+        let seen = Seen { at, since: boottime(), entry, dead, silent: None };
+        self.seen.insert(seen.entry.host.name.clone(), seen);
     }
 
     fn publish(&self) {

@@ -87,9 +87,8 @@ impl Link {
             max_messages_per_subject: 1,
             max_age: ENTRIES_MAX_AGE,
             num_replicas: replicas,
-            // Places in the list must go on counting when all servers were away at once: that is how a
-            // word is known to be the latest.
-            storage: StorageType::File,
+            // All of them are said again every few seconds, and an election must not wait for a disk.
+            storage: StorageType::Memory,
             discard: DiscardPolicy::Old,
             allow_direct: true,
             ..Config::default()
