@@ -87,7 +87,7 @@ impl Link {
             max_messages_per_subject: 1,
             max_age: ENTRIES_MAX_AGE,
             num_replicas: replicas,
-            // All of them are said again every few seconds, and an election must not wait for a disk.
+            // All of them are said again every few seconds.
             storage: StorageType::Memory,
             discard: DiscardPolicy::Old,
             allow_direct: true,

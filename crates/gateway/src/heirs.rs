@@ -3,9 +3,16 @@
 use crate::host_of;
 use jackfield_core::{gateway::Needs, log::State};
 use jackfield_fleet::{Entry, HostName};
+use jackfield_journal::Writer;
 
 /// Hosts of which it is told why they may not.
 const REASONS: usize = 3;
+
+/// What a session needs that this one wrote to last.
+pub fn needs_of(state: Option<&State>, writer: &Writer) -> Needs {
+    let was_on = writer.name.as_deref().and_then(HostName::parse);
+    Needs::of(state, was_on.map(|it| it.name))
+}
 
 /// The best first: they know its agent, have places, had it last (its agent may have left something there),
 /// and have little to do.

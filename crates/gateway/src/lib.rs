@@ -13,4 +13,5 @@ mod heirs;
 mod main_loop;
 mod seek;
 
+pub use heirs::needs_of;
 pub use main_loop::{Front, Scrape, host_of};

@@ -1,10 +1,10 @@
 //! Looking things up for the gateway: who owns a session, who could, which sessions there are; and opening
 //! legs. Each is a task whose outcome is sent to the loop.
 
-use crate::heirs::{heirs, nowhere};
+use crate::heirs::{heirs, needs_of, nowhere};
 use jackfield_core::{
     SessionId, Time,
-    gateway::{GatewayInput, HostName as Name, LegId, Listed, Needs, Page},
+    gateway::{GatewayInput, HostName as Name, LegId, Listed, Page},
     log::State,
     tenant_of,
 };
@@ -121,8 +121,7 @@ impl Seeker {
                 answer => taken(&owner, session, answer).map(Some),
             };
         }
-        let was_on = writer.name.as_deref().and_then(HostName::parse).map(|it| it.name);
-        let needs = Needs::of(state.as_ref(), was_on);
+        let needs = needs_of(state.as_ref(), &writer);
         let (heirs, mut why) = {
             let hosts = self.hosts.borrow();
             (heirs(&hosts, state.as_ref(), &needs, avoid), nowhere(&hosts, &needs))

@@ -30,7 +30,7 @@ impl Host {
         if let Some(label) = needs.labels.iter().find(|it| !self.has(it)) {
             return Some(format!("is not `{label}`"));
         }
-        if needs.was_on.as_ref().is_none_or(|it| *it == self.name) {
+        if self.is_home(needs) {
             return None;
         }
         match &needs.dirs {
@@ -40,6 +40,11 @@ impl Host {
                 Some(format!("does not share `{}`", dir.display()))
             }
         }
+    }
+
+    /// Whether it had the session last, or nobody did.
+    pub fn is_home(&self, needs: &Needs) -> bool {
+        needs.was_on.as_ref().is_none_or(|it| *it == self.name)
     }
 
     pub(super) fn has(&self, label: &str) -> bool {

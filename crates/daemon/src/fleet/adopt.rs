@@ -2,13 +2,9 @@
 
 use super::{Call, Taken};
 use crate::recover::state;
-use jackfield_core::{
-    SessionId,
-    gateway::{Host, Needs},
-    log::State,
-};
+use jackfield_core::{SessionId, gateway::Host, log::State};
 use jackfield_fleet::{Answer, Directory, Entry, HostName};
-use jackfield_gateway::host_of;
+use jackfield_gateway::{host_of, needs_of};
 use jackfield_journal::{AdoptError, Adopted, Journal, Owners, Stream};
 use jackfield_wire::chain;
 use std::{
@@ -105,9 +101,8 @@ impl Adopter {
     fn may_take(&self, session: &SessionId) -> Result<(), Answer> {
         let writer = self.owners.last_writer(session).map_err(not_adopted)?;
         let summary = self.owners.summary(session).map_err(|it| Answer::Refused(chain(&it)))?;
-        let was_on = writer.name.as_deref().and_then(HostName::parse).map(|it| it.name);
-        let is_home = was_on.as_ref().is_none_or(|it| *it == self.host.name);
-        let needs = Needs::of(State::from_summary(&summary).ok().as_ref(), was_on);
+        let needs = needs_of(State::from_summary(&summary).ok().as_ref(), &writer);
+        let is_home = self.ours.is_home(&needs);
         let lacking = match self.ours.lacks(&needs) {
             Some(lack) => Some(format!("this host {lack}")),
             None => missing(&needs.dirs.unwrap_or_default(), &self.ours.shared, is_home),

@@ -203,11 +203,7 @@ impl Office {
             };
             let mine: Vec<SessionId> = left.into_iter().filter(|it| is_ours(it)).collect();
             if !mine.is_empty() {
-                tracing::warn!(
-                    host = of,
-                    sessions = mine.len(),
-                    "a host has died; its sessions are adopted"
-                );
+                tracing::warn!(host = of, sessions = mine.len(), "what a host has left is adopted");
             }
             let places = Arc::new(Semaphore::new(ADOPTIONS));
             for session in mine {
