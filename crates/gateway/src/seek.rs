@@ -139,10 +139,17 @@ impl Seeker {
         Err(Fault::NoHost { why })
     }
 
+    /// Whoever dies meanwhile is not waited for: others may have the session from then on.
     async fn adopt(&self, host: &HostName, session: &SessionId) -> Result<Answer, Fault> {
         let question = Question::Adopt(session.to_string());
-        let answer = self.link.ask(host, &question, ADOPT_TIMEOUT).await;
-        answer.map_err(|error| lost(chain(&error)))
+        let mut hosts = self.hosts.clone();
+        let is_gone = hosts.wait_for(|all| all.iter().all(|it| it.host != *host));
+        tokio::select! {
+            answer = self.link.ask(host, &question, ADOPT_TIMEOUT) => {
+                answer.map_err(|error| lost(chain(&error)))
+            }
+            _ = is_gone => Err(lost(format!("host `{}` is gone", host.name))),
+        }
     }
 
     pub(crate) fn list(&self, token: u64, cursor: Option<String>, wanted: Wanted) {

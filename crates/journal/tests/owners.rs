@@ -70,6 +70,26 @@ fn a_stream_is_adopted_only_from_the_dead_or_from_nobody() {
 }
 
 #[test]
+fn whom_a_stream_was_taken_from_is_told_until_somebody_has_written() {
+    let cluster = Cluster::start(1);
+    let [one, two, three] = ["one/1", "two/1", "three/1"].map(|it| host(&cluster, it));
+    let adopt = |by: &Journal| by.owners().unwrap().adopt("s", |_| false).unwrap();
+    append(&one, one.claim("s").unwrap().epoch, 1).unwrap();
+
+    // The second host may have failed, or ended, before it could say anything.
+    assert_eq!(adopt(&two).from.as_deref(), Some("one/1"));
+    assert_eq!(adopt(&two).from.as_deref(), Some("one/1"));
+    let adopted = adopt(&three);
+    assert_eq!(adopted.from.as_deref(), Some("one/1"));
+    for dead in ["one/1", "two/1"] {
+        assert_eq!(owned(&one, dead), [""; 0]);
+    }
+    append(&three, adopted.claim.epoch, 2).unwrap();
+    assert_eq!(adopt(&two).from.as_deref(), Some("three/1"));
+    assert_eq!(adopt(&three).from, None, "it comes back to where it was");
+}
+
+#[test]
 fn pages_have_what_was_written_last_first_and_every_stream_once() {
     let cluster = Cluster::start(1);
     let journal = host(&cluster, "one/1");

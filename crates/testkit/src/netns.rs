@@ -64,6 +64,8 @@ impl Network {
         }
         must(&["-n", &hub, "link", "add", "bridge", "type", "bridge"]);
         must(&["-n", &hub, "link", "set", "bridge", "up"]);
+        must(&["-n", &hub, "link", "add", "island", "type", "bridge"]);
+        must(&["-n", &hub, "link", "set", "island", "up"]);
         must(&["link", "add", &name, "type", "veth", "peer", "name", "port", "netns", &hub]);
         must(&["-n", &hub, "link", "set", "port", "master", "bridge", "up"]);
         must(&["link", "set", &name, "up"]);
@@ -109,9 +111,31 @@ impl Network {
         must(&["-n", &self.hub(), "link", "set", &port(node), "down"]);
     }
 
-    /// It is reached again when this returns.
+    /// From now on the node reaches nobody but those who are on the island as well.
+    pub fn maroon(&self, node: usize) {
+        must(&["-n", &self.hub(), "link", "set", &port(node), "master", "island"]);
+    }
+
+    /// From now on the node hears nothing. What it says still arrives, and nobody who needs an answer
+    /// to be sure of that will have one.
+    pub fn deafen(&self, node: usize) {
+        self.set_hearing(node, "off");
+        let (hub, port) = (&*self.hub(), &*port(node));
+        must(&["-n", hub, "link", "set", port, "type", "bridge_slave", "fdb_flush"]);
+    }
+
+    /// Without floods a bridge hands a port only what is for those whom it has learned are there.
+    fn set_hearing(&self, node: usize, set: &str) {
+        let (hub, port) = (&*self.hub(), &*port(node));
+        let floods = ["flood", set, "mcast_flood", set, "bcast_flood", set];
+        let words = ["-n", hub, "link", "set", port, "type", "bridge_slave", "learning", set];
+        must(&[&words[..], &floods].concat());
+    }
+
+    /// Whatever was wrong, it is reached again when this returns.
     pub fn heal(&self, node: usize) {
-        must(&["-n", &self.hub(), "link", "set", &port(node), "up"]);
+        must(&["-n", &self.hub(), "link", "set", &port(node), "master", "bridge", "up"]);
+        self.set_hearing(node, "on");
         self.wait_until_reached(node);
     }
 

@@ -231,8 +231,12 @@ fn a_garbage_settings_file_is_told() {
     assert!(message.contains("[HOME]/.qwen/settings.json`: it is no JSON"), "{message}");
 }
 
+/// Six that never answer would take 18 s one after the other. Between that and the 3.5 s that all may
+/// take together there is room for a machine that stands still for a while.
+const TOGETHER: Duration = Duration::from_secs(12);
+
 #[test]
-fn cold_takes_less_than_four_seconds_whatever_hangs_and_warm_next_to_nothing() {
+fn all_that_hang_are_waited_for_together_and_what_is_known_is_not_asked_again() {
     let home = Home::new();
     let hang = "while :; do read -r line < \"$HOME/never\"; done";
     let never = home.path().join("never");
@@ -242,25 +246,21 @@ fn cold_takes_less_than_four_seconds_whatever_hangs_and_warm_next_to_nothing() {
         home.program(name, hang);
     }
     home.agent("full.toml", FULL);
-    home.program("full-cli", ANSWERS);
+    home.program("full-cli", &format!("echo \"$*\" >> \"$HOME/asked\"; {ANSWERS}"));
+    let asked = || fs::read_to_string(home.path().join("asked")).unwrap();
     let began = Instant::now();
     let told = list(&home, &["--probe"]);
     let cold = began.elapsed();
-    assert!(cold < Duration::from_secs(4), "{cold:?}");
+    assert!(cold < TOGETHER, "{cold:?}");
     assert_eq!(agent(&told, "full")["version"], "full 1.2.3");
     let late = agent(&told, "codex");
     assert_eq!(
         (&late["state"], &late["diagnostics"][0]["reason"]),
         (&"found".into(), &"version-probe-failed".into())
     );
-    // The best of some: other tests run beside this one.
-    let warm = (0..20).map(|_| {
-        let began = Instant::now();
-        list(&home, &[]);
-        began.elapsed()
-    });
-    let warm = warm.min().unwrap();
-    assert!(warm < Duration::from_millis(50), "{warm:?}");
+    let before = asked();
+    assert_eq!(agent(&list(&home, &[]), "full")["version"], "full 1.2.3");
+    assert_eq!((asked(), before.lines().count()), (before, 3));
 }
 
 #[test]

@@ -13,6 +13,9 @@ use std::{
 /// For what takes a moment unless the machine stands still.
 pub(crate) const BOUND: Duration = Duration::from_mins(1);
 
+/// For sessions of a lost host to answer elsewhere: a lease, and five seconds.
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(15);
+
 /// Clients, every second one of the first gateway and the others of the second.
 const EARS: usize = 6;
 

@@ -2,14 +2,11 @@
 
 use super::{
     Member, agent,
-    crowd::{BOUND, Crowd, ended_well, facts, sessions},
+    crowd::{BACK_WITHIN, BOUND, Crowd, ended_well, facts, sessions},
 };
 use jackfield_testkit::nats::Cluster;
 use serde_json::json;
-use std::time::{Duration, Instant};
-
-/// A lease, and five seconds.
-const BACK_WITHIN: Duration = Duration::from_secs(15);
+use std::time::Instant;
 
 #[test]
 fn sessions_of_a_killed_host_answer_again_and_their_client_stays_connected() {

@@ -17,6 +17,9 @@ use jackfield_testkit::{nats::Cluster, netns::Network};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// The stream of what hosts say of themselves: an election there is the hardest to outlive.
+const HOSTS: &str = "jackfield-hosts";
+
 /// Hosts on one machine share everything.
 const SHARED: [&str; 2] = ["--shared", "/"];
 

@@ -2,7 +2,7 @@
 //! hears of it, unless all of them are away at once.
 
 use super::{
-    Member, agent,
+    HOSTS, Member, agent,
     crowd::{BOUND, Crowd},
     shift::Shift,
 };
@@ -15,9 +15,6 @@ const SESSIONS: usize = 12;
 const TURNS: usize = 3;
 /// Of the small disk. The logs of a test are smaller by far.
 const DISK: u64 = 64 << 20;
-
-/// What hosts say of themselves: an election there is the hardest to outlive.
-const HOSTS: &str = "jackfield-hosts";
 
 #[test]
 fn the_leading_server_is_killed_and_no_client_hears_of_it() {

@@ -208,9 +208,9 @@ impl Store {
 
     async fn move_ours(&self, stream: Arc<str>, after: Duration) -> Result<Moved, Trouble> {
         let mut taken = self.care.take(&stream);
-        let (tail, writer) = self.look_closely(&stream).await?;
+        let last = self.look_closely(&stream).await?;
         // Whoever writes it now looks after it.
-        let is_ours = tail.exists && writer == self.owner;
+        let is_ours = last.tail.exists && last.writer == self.owner;
         let moved = if is_ours { self.move_cold(&stream, after).await? } else { Moved::default() };
         let now = Instant::now();
         taken.since = moved.left.map(|it| now.checked_sub(it).unwrap_or(now));
@@ -237,7 +237,7 @@ impl Store {
         after: Duration,
         fellows: &Fellows,
     ) -> Result<Moved, Trouble> {
-        let (_, writer) = self.look_closely(&stream).await?;
+        let writer = self.look_closely(&stream).await?.writer;
         if writer != self.owner && writer.is_some_and(|it| (fellows.is_alive)(&it)) {
             return Ok(Moved::default());
         }

@@ -10,6 +10,7 @@ use crate::{
     journal::Claim,
     record::{Append, Piece, check_name, pieces},
 };
+use async_nats::HeaderMap;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -43,22 +44,31 @@ impl Tail {
     }
 }
 
+/// Where a log ends, and whose hand that is.
+#[derive(Debug)]
+pub(super) struct Last {
+    pub(super) tail: Tail,
+    pub(super) writer: Option<String>,
+    /// If the writer has claimed the log and written nothing: who had it before.
+    pub(super) taken_from: Option<String>,
+}
+
 impl Store {
     /// Where a log ends, as the leader knows it.
     pub(super) async fn look(&self, stream: &str) -> Result<Tail, Trouble> {
-        Ok(self.look_closely(stream).await?.0)
+        Ok(self.look_closely(stream).await?.tail)
     }
 
-    /// The same, and who wrote last.
-    pub(super) async fn look_closely(
-        &self,
-        stream: &str,
-    ) -> Result<(Tail, Option<String>), Trouble> {
+    pub(super) async fn look_closely(&self, stream: &str) -> Result<Last, Trouble> {
         let last = self.servers.last(&self.cell.log(stream), &self.cell.subject(stream)).await?;
-        let Some(last) = last else { return Ok((NOTHING, None)) };
+        let Some(last) = last else {
+            return Ok(Last { tail: NOTHING, writer: None, taken_from: None });
+        };
         let foreign = || Trouble::Refused("its last message is not one of ours".to_owned());
         let tail = Tail::of(&last).ok_or_else(foreign)?;
-        Ok((tail, message::owner(&last.headers).map(str::to_owned)))
+        let writer = message::owner(&last.headers).map(str::to_owned);
+        let taken_from = message::taken_from(&last.headers).map(str::to_owned);
+        Ok(Last { tail, writer, taken_from })
     }
 
     fn known(&self, stream: &str) -> Option<Tail> {
@@ -90,14 +100,15 @@ impl Store {
     /// A claim whose outcome is unknown is simply made again: it costs an epoch.
     async fn try_claim(&self, stream: &Arc<str>) -> Result<Claim, Trouble> {
         let tail = self.look(stream).await?;
-        self.claim_after(stream, tail).await
+        self.claim_after(stream, tail, None).await
     }
 
-    /// Becomes the writer of a log that ends there.
+    /// Becomes the writer of a log that ends there, perhaps in the place of somebody who has not let go.
     pub(super) async fn claim_after(
         &self,
         stream: &Arc<str>,
         tail: Tail,
+        from: Option<&str>,
     ) -> Result<Claim, Trouble> {
         let head = if tail.exists { tail.head } else { 0 };
         let epoch = tail.epoch + 1;
@@ -109,8 +120,11 @@ impl Store {
             self.introduce(stream).await?;
         }
         self.enter(stream).await?;
-        let heading = Heading::fact(stream, epoch, head + 1, Kind::Claim);
-        let at = self.put(stream, heading, Bytes::new(), tail.at).await?;
+        let mut headers = Heading::fact(stream, epoch, head + 1, Kind::Claim).to_headers();
+        if let Some(from) = from {
+            message::take_from(&mut headers, from);
+        }
+        let at = self.put_signed(stream, headers, Bytes::new(), tail.at).await?;
         self.remember(stream, Tail { at, epoch, head, exists: true, released: false });
         Ok(Claim { epoch, head })
     }
@@ -122,11 +136,20 @@ impl Store {
         body: Bytes,
         after: u64,
     ) -> Result<u64, Trouble> {
-        let (subject, mut headers) = (self.cell.subject(stream), heading.to_headers());
+        self.put_signed(stream, heading.to_headers(), body, after).await
+    }
+
+    async fn put_signed(
+        &self,
+        stream: &str,
+        mut headers: HeaderMap,
+        body: Bytes,
+        after: u64,
+    ) -> Result<u64, Trouble> {
         if let Some(owner) = &self.owner {
             message::sign(&mut headers, owner);
         }
-        self.servers.publish(subject, headers, body, Some(after)).await
+        self.servers.publish(self.cell.subject(stream), headers, body, Some(after)).await
     }
 
     /// Those of one stream one after the other, the streams side by side.

@@ -16,6 +16,8 @@ const CHECKSUM: &str = "C";
 const KIND: &str = "K";
 /// Who wrote it, where writers have names.
 const OWNER: &str = "O";
+/// Of a claim: whom the log was taken from.
+const FROM: &str = "F";
 /// How long the servers keep what says that a stream was deleted: longer than anybody is away who might
 /// still write to it. After that its writer is fenced by the place it expects to write behind.
 const GONE_FOR: &str = "720h";
@@ -108,6 +110,15 @@ impl Heading {
 /// Who owns the log if this is its last message.
 pub(super) fn owner(headers: &HeaderMap) -> Option<&str> {
     headers.get(OWNER).map(async_nats::HeaderValue::as_str)
+}
+
+/// Whom the log was taken from, if this is its last message: whoever took it has written nothing yet.
+pub(super) fn taken_from(headers: &HeaderMap) -> Option<&str> {
+    headers.get(FROM).map(async_nats::HeaderValue::as_str)
+}
+
+pub(super) fn take_from(headers: &mut HeaderMap, owner: &str) {
+    headers.insert(FROM, owner);
 }
 
 pub(super) fn sign(headers: &mut HeaderMap, owner: &str) {

@@ -4,7 +4,7 @@
 
 use super::{
     Nats, Store,
-    log::{Patience, invalid},
+    log::{Last, Patience, invalid},
     message::{Heading, Kind},
     servers::Trouble,
     summary::{BATCH, Page, not_listed},
@@ -93,7 +93,8 @@ impl Writer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adopted {
     pub claim: Claim,
-    /// The owner before, if it did not let go.
+    /// The last that wrote to it, if it did not let go. Whoever has claimed it since and written nothing
+    /// does not count.
     pub from: Option<String>,
     pub summary: Bytes,
 }
@@ -124,11 +125,11 @@ impl Store {
     async fn last_writer(&self, stream: &Arc<str>) -> Result<Writer, AdoptError> {
         let looked = || self.look_closely(stream);
         let looked = Patience::new().keep_trying(looked).await;
-        let (tail, name) = looked.map_err(|it| failed(stream, it))?;
-        if !tail.exists {
+        let last = looked.map_err(|it| failed(stream, it))?;
+        if !last.tail.exists {
             return Err(AdoptError::Missing { stream: stream.clone() });
         }
-        Ok(Writer { name, released: tail.released })
+        Ok(Writer { name: last.writer, released: last.tail.released })
     }
 
     async fn try_adopt(
@@ -136,7 +137,7 @@ impl Store {
         stream: &Arc<str>,
         is_alive: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Result<Adopted, AdoptError>, Trouble> {
-        let (tail, owner) = self.look_closely(stream).await?;
+        let Last { tail, writer, taken_from } = self.look_closely(stream).await?;
         if !tail.exists {
             // A deletion was cut short, if it is still listed.
             if self.is_listed(stream).await? {
@@ -144,15 +145,16 @@ impl Store {
             }
             return Ok(Err(AdoptError::Missing { stream: stream.clone() }));
         }
-        let from = owner.filter(|_| !tail.released);
-        if let Some(owner) = from.as_deref().filter(|it| is_alive(it)) {
+        let owner = writer.filter(|_| !tail.released);
+        if let Some(owner) = owner.as_deref().filter(|it| is_alive(it)) {
             return Ok(Err(AdoptError::Owned { stream: stream.clone(), owner: owner.to_owned() }));
         }
-        let claim = self.claim_after(stream, tail).await?;
-        let from = from.filter(|it| Some(it) != self.owner.as_ref());
-        if let Some(dead) = &from {
+        let not_ours = |it: &String| Some(it) != self.owner.as_ref();
+        let from = taken_from.or_else(|| owner.clone()).filter(not_ours);
+        let claim = self.claim_after(stream, tail, from.as_deref()).await?;
+        if let Some(dead) = owner.filter(not_ours) {
             // If that fails, its list has too much.
-            let _kept = self.strike(dead, stream).await;
+            let _kept = self.strike(&dead, stream).await;
         }
         let summary = self.summary(stream).await?;
         Ok(Ok(Adopted { claim, from, summary }))

@@ -4,7 +4,7 @@ use super::raw::Raw;
 use jackfield_testkit::{nats::Cluster, netns::Network};
 use std::{
     fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -62,6 +62,37 @@ fn a_node_that_is_cut_off_reaches_nobody_until_it_is_healed() {
     network.heal(1);
     wait_until("the node", || reaches(&network, 1, network.address(0)));
     wait_until("the node", || reaches(&network, 0, network.address(1)));
+}
+
+#[test]
+fn nodes_on_the_island_reach_each_other_and_nobody_else() {
+    let Some(network) = Network::new(3) else { return };
+    (0..2).for_each(|it| network.maroon(it));
+    wait_until("the island", || reaches(&network, 0, network.address(1)));
+    assert!(!reaches(&network, 0, network.address(2)));
+    assert!(!reaches(&network, 2, network.address(1)));
+    assert!(!reaches(&network, 1, network.our_address()));
+    (0..2).for_each(|it| network.heal(it));
+    wait_until("the others", || reaches(&network, 2, network.address(1)));
+}
+
+#[test]
+fn a_node_that_is_deaf_is_heard_and_hears_nothing() {
+    let Some(network) = Network::new(2) else { return };
+    let ears = UdpSocket::bind((network.our_address(), 0)).unwrap();
+    ears.set_read_timeout(Some(BOUND)).unwrap();
+    let port = ears.local_addr().unwrap().port();
+    network.deafen(0);
+    let script = format!("echo hello > /dev/udp/{}/{port}", network.our_address());
+    assert!(network.command(0, "bash").args(["-c", &script]).status().unwrap().success());
+    let mut said = [0; 6];
+    ears.recv_from(&mut said).unwrap();
+    assert_eq!(&said, b"hello\n");
+    assert!(!reaches(&network, 0, network.our_address()), "there is no answer");
+    assert!(!reaches(&network, 1, network.address(0)));
+    assert!(reaches(&network, 1, network.our_address()));
+    network.heal(0);
+    wait_until("the node", || reaches(&network, 0, network.our_address()));
 }
 
 #[test]
