@@ -7,7 +7,7 @@ use std::{
     net::Shutdown,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, ExitStatus, Output, Stdio},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -222,6 +222,11 @@ impl Drop for Home {
 impl Daemon {
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("our own child")
     }
 
     /// SIGKILL, and the zombie is collected.

@@ -3,7 +3,7 @@
 
 use crate::{
     entry::{Entry, HostName},
-    lease::{GIVE_UP, LEASE, boottime, holder},
+    lease::{GIVE_UP, LEASE, SILENCE, boottime, holder},
     link::{Link, REQUEST_TIMEOUT},
 };
 use futures_util::StreamExt as _;
@@ -102,7 +102,7 @@ impl Watcher {
                 Ok(_) => {
                     // While nobody led the list a host could not be heard, however well it was.
                     let silent = *seen.silent.get_or_insert(now);
-                    seen.dead = LEASE <= age(seen) && LEASE <= GIVE_UP + now.saturating_sub(silent);
+                    seen.dead = LEASE <= age(seen) && SILENCE <= now.saturating_sub(silent);
                 }
                 Err(why) => {
                     seen.silent = None;

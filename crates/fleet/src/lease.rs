@@ -21,6 +21,9 @@ pub(crate) const LEASE: Duration = Duration::from_secs(10);
 const RENEW: Duration = Duration::from_secs(3);
 /// A host that was not acknowledged for so long ends its agents: they must be gone when the lease is over.
 pub(crate) const GIVE_UP: Duration = Duration::from_millis(6_600);
+/// What is left of the lease then. Who was not heard because nobody led the list has so long from when
+/// somebody does.
+pub(crate) const SILENCE: Duration = Duration::from_millis(3_400);
 /// How long a try may take when there is no time to lose.
 const LAST_TRY: Duration = Duration::from_millis(700);
 /// The same for an answer, once a server is reached.
@@ -53,6 +56,7 @@ pub enum LeaseError {
 pub struct Lease {
     link: Link,
     entry: watch::Sender<Entry>,
+    ends: watch::Receiver<Duration>,
     task: JoinHandle<()>,
 }
 
@@ -83,9 +87,15 @@ impl Lease {
         };
         last = start(first).await?;
         let (entry, entries) = watch::channel(entry);
-        let keeper =
-            Keeper { link: link.clone(), entries, events, last, heard: taken, cut_off: false };
-        Ok(Lease { link, entry, task: tokio::spawn(keeper.run()) })
+        let (put_off, ends) = watch::channel(taken + LEASE);
+        let (link_, heard, cut_off) = (link.clone(), taken, false);
+        let keeper = Keeper { link: link_, entries, events, put_off, last, heard, cut_off };
+        Ok(Lease { link, entry, ends, task: tokio::spawn(keeper.run()) })
+    }
+
+    /// Nobody thinks us dead before that, counted as [`boottime`] is. It is put off again and again.
+    pub fn ends(&self) -> watch::Receiver<Duration> {
+        self.ends.clone()
     }
 
     /// Gives the name back, for who ends on purpose: others need not wait until the lease is over.
@@ -124,6 +134,7 @@ struct Keeper {
     link: Link,
     entries: watch::Receiver<Entry>,
     events: mpsc::Sender<LeaseEvent>,
+    put_off: watch::Sender<Duration>,
     /// The place of our last entry: if it is not the last one of our name, somebody else has it.
     last: u64,
     /// When the renewal began that was acknowledged last.
@@ -152,6 +163,7 @@ impl Keeper {
             match renewed {
                 Ok(last) => {
                     (self.last, self.heard) = (last, began);
+                    self.put_off.send_replace(began + LEASE);
                     self.tell(false).await;
                 }
                 Err(Failure::Taken) => {
@@ -165,7 +177,10 @@ impl Keeper {
                         _ => {}
                     }
                 }
-                // While nobody leads the list, nobody is called dead.
+                // While nobody leads the list, nobody is called dead, nor for a while after that.
+                Err(Failure::Nobody) if left.is_none() && !self.cut_off => {
+                    self.put_off.send_replace(began + SILENCE);
+                }
                 Err(Failure::Nobody) if left.is_none() => {}
                 Err(why) => {
                     if self.is_late() {

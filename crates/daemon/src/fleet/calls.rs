@@ -24,7 +24,10 @@ impl MainLoop {
                     self.feed(Input::LetGo { session });
                 }
             }
-            Call::CutOff => self.cut_off(),
+            Call::CutOff(tell) => {
+                self.cut_off();
+                let _unheard = tell.send(());
+            }
             Call::Elsewhere(tenants) => self.feed(Input::Elsewhere { tenants }),
             Call::Report(tell) => {
                 let gauges = self.hub.gauges();

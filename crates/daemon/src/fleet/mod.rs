@@ -2,7 +2,7 @@
 //! asked to, or that a dead host has left.
 //!
 //! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
-//! lives, `calls.rs` is what the loop does about it, `care.rs` looks after the logs, `clerk.rs` collects the
+//! lives, `fuse.rs` ends a daemon that stands still, `calls.rs` is what the loop does about it, `care.rs` looks after the logs, `clerk.rs` collects the
 //! numbers of all parts.
 
 mod adopt;
@@ -10,12 +10,14 @@ mod calls;
 mod care;
 mod clerk;
 mod enter;
+mod fuse;
 mod office;
 
 use adopt::Adopter;
 pub use care::Care;
 use care::Caretaker;
 pub(crate) use enter::{Entered, Reached, reach};
+use fuse::Fuse;
 use jackfield_clients::Stream;
 use jackfield_core::{SessionId, Usage, log::State};
 use jackfield_fleet::{
@@ -72,6 +74,8 @@ pub enum FleetError {
     Link(#[from] LinkError),
     #[error(transparent)]
     Lease(#[from] LeaseError),
+    #[error("the system has no timer left that would end this host if it stood still")]
+    NoFuse(#[source] std::io::Error),
 }
 
 impl Fleet {
@@ -112,7 +116,7 @@ pub(crate) enum Call {
     /// Let everything go.
     Drain,
     /// Nobody may know any more that we are here: end every agent, and forget every session.
-    CutOff,
+    CutOff(oneshot::Sender<()>),
     /// What tenants have on the other hosts.
     Elsewhere(BTreeMap<Arc<str>, Usage>),
     /// How much there is to do here.
@@ -166,11 +170,13 @@ async fn join(
     let questions = link.questions_to(&host).await?;
     let (tell, leased) = mpsc::channel(4);
     let adopter = Adopter::new(&entry, directory, journal.clone(), calls.clone());
+    let fuse = Fuse::new().map_err(FleetError::NoFuse)?;
     let lease = Lease::take(link.clone(), entry, tell).await?;
+    tokio::spawn(fuse.clone().tend(lease.ends()));
     let hosts = directory.hosts();
     let (agents, news) = mpsc::channel(1);
     tokio::spawn(look_for_agents(known, agents));
-    let office = Office { host, link, lease, hosts, adopter, calls, cut_off: false };
+    let office = Office { host, link, lease, fuse, hosts, adopter, calls, cut_off: false };
     Ok(tokio::spawn(office.run(questions, leased, news)))
 }
 

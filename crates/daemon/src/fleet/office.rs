@@ -1,7 +1,7 @@
 //! What a host does for the fleet: it answers questions, tells how much it has to do, and takes over what a
 //! dead host has left.
 
-use super::{Call, Load, adopt::Adopter};
+use super::{Call, Fuse, Load, adopt::Adopter};
 use jackfield_clients::Stream;
 use jackfield_core::{SessionId, Usage};
 use jackfield_fleet::{
@@ -27,6 +27,7 @@ pub(super) struct Office {
     pub(super) host: HostName,
     pub(super) link: Link,
     pub(super) lease: Lease,
+    pub(super) fuse: Fuse,
     pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
     pub(super) adopter: Adopter,
     pub(super) calls: mpsc::Sender<Call>,
@@ -89,6 +90,7 @@ impl Office {
             LeaseEvent::CutOff => {
                 tracing::error!("cut off from the fleet: every agent is ended");
                 self.end_all().await;
+                self.fuse.put_out();
             }
             LeaseEvent::Back => {
                 tracing::info!("the fleet knows of this host again");
@@ -97,8 +99,11 @@ impl Office {
         }
     }
 
+    /// It is done when this returns, or the loop has ended.
     async fn end_all(&self) {
-        let _ended = self.calls.send(Call::CutOff).await;
+        let (tell, done) = oneshot::channel();
+        let _ended = self.calls.send(Call::CutOff(tell)).await;
+        let _ended = done.await;
     }
 
     async fn on_question(&self, asked: Asked) {

@@ -2,8 +2,7 @@
 
 use super::{Member, SHARED, agent, host_of};
 use jackfield_e2e::wait_for;
-use jackfield_testkit::nats::Cluster;
-use rustix::process::{Pid, Signal, kill_process};
+use jackfield_testkit::{nats::Cluster, netns::Network};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -86,14 +85,14 @@ fn a_session_keeps_to_hosts_with_its_labels() {
 
 #[test]
 fn nothing_lives_on_at_a_host_whose_name_somebody_else_has() {
-    let cluster = Cluster::start(1);
-    let mut first = Member::start(&cluster, "host", "one");
+    let Some(network) = Network::new(2) else { return };
+    let cluster = Cluster::start_in(&network, &[0]);
+    let mut first = Member::start_on(&network, 1, &cluster, "one");
     let pid = first.daemon.as_ref().unwrap().pid();
     let mut client = first.client(&first.home.fake_agent(&[]));
-    // It sleeps for longer than its lease, as a machine does whose lid is closed.
-    signal(pid, Signal::STOP);
+    network.cut(1);
     let mut second = Member::start(&cluster, "host", "one");
-    signal(pid, Signal::CONT);
+    network.heal(1);
     wait_for("the end of everything there", SOON, || {
         first.home.said().contains("cut off from the fleet").then_some(())
     });
@@ -105,9 +104,4 @@ fn nothing_lives_on_at_a_host_whose_name_somebody_else_has() {
     drop(client);
     first.kill_9();
     second.stop();
-}
-
-fn signal(pid: u32, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
 }

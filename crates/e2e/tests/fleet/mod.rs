@@ -11,9 +11,12 @@ mod partition;
 mod reach;
 mod servers;
 mod shift;
+mod site;
+mod storm;
 
 use jackfield_e2e::{Client, Daemon, Home, home::binary};
 use jackfield_testkit::{nats::Cluster, netns::Network};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -97,6 +100,12 @@ fn flags(cluster: &Cluster, role: &str, name: &str) -> Vec<String> {
     let flags = ["--fleet", &servers, "--role", role, "--host-name", name];
     let cell = ["--shards", "4", "--replicas", &replicas];
     [&flags[..], &cell[..]].concat().into_iter().map(str::to_owned).collect()
+}
+
+fn signal(member: &Member, signal: Signal) {
+    let pid = member.daemon.as_ref().expect("it runs").pid();
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
 }
 
 /// Where a session is, as a list tells it.
