@@ -24,6 +24,8 @@ const USAGE: &str = "usage: cargo xtask <chore>
   plant [NAME]... put known bugs into a copy of the hub and see the simulator find them
   chaos [--seed N] [--minutes N | --seconds N] [--sessions N]
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
+  chaos --fleet [--seed N] [--rounds N]
+                  kill, stop and cut off the hosts and servers of a fleet, one after the other (30)
   load [--sessions N] [--readers N] [--seconds N] [--requests N] [--p99-ms N]
                   many readers of many sessions over HTTP and WebSocket (100, 1000 each, 20 s)
   soak [--seconds N]

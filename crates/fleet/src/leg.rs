@@ -45,7 +45,7 @@ enum Word {
     Bytes = 1,
     /// So many bytes were taken.
     Taken = 2,
-    /// So many bytes were sent, all in all.
+    /// So many bytes were sent, all in all. If there is nobody who could hear it, a server says so.
     Ping = 3,
     /// So many were sent, and no more will be.
     End = 4,
@@ -80,6 +80,8 @@ struct End {
 struct Voice {
     client: Client,
     to: String,
+    /// Where we listen.
+    ours: String,
     sent: Arc<AtomicU64>,
 }
 
@@ -90,7 +92,13 @@ impl Voice {
         message.put_u8(word as u8);
         message.put_u64(number);
         message.put_slice(bytes);
-        self.client.publish(self.to.clone(), message.freeze()).await.is_ok()
+        let (to, message) = (self.to.clone(), message.freeze());
+        let said = if word == Word::Ping {
+            self.client.publish_with_reply(to, self.ours.clone(), message).await
+        } else {
+            self.client.publish(to, message).await
+        };
+        said.is_ok()
     }
 
     fn sent(&self) -> u64 {
@@ -109,10 +117,11 @@ struct Shared {
 
 impl End {
     async fn new(link: &Link, id: &str, ours: &str, theirs: &str) -> Result<End, LinkError> {
-        let said = link.client.subscribe(link.leg(id, ours)).await;
+        let (ours, to) = (link.leg(id, ours), link.leg(id, theirs));
+        let said = link.client.subscribe(ours.clone()).await;
         let said = said.map_err(|it| LinkError::Away(it.to_string()))?;
-        let (client, to, sent) = (link.client.clone(), link.leg(id, theirs), Arc::default());
-        Ok(End { said, voice: Voice { client, to, sent } })
+        let (client, sent) = (link.client.clone(), Arc::default());
+        Ok(End { said, voice: Voice { client, to, ours, sent } })
     }
 
     /// Carries the bytes, in the background, until either end is closed or nothing is heard any more.
@@ -127,10 +136,13 @@ impl End {
             let mut parts = JoinSet::new();
             parts.spawn(listener.run(pieces));
             parts.spawn(write(to, taken, voice.clone()));
-            parts.spawn(read(from, voice, shared));
+            parts.spawn(read(from, voice.clone(), shared));
             // One of them is over: so is the leg, once what was said before is written.
             parts.join_next().await;
             tokio::time::timeout(SILENCE_MAX, parts.join_next()).await.ok();
+            drop(parts);
+            // Whoever has missed something says so: the other side would wait until nothing is heard.
+            voice.say(Word::End, voice.sent(), &[]).await;
         });
     }
 }
@@ -161,6 +173,7 @@ impl Listener {
                 continue;
             };
             silence = Duration::ZERO;
+            // That nobody hears us has no payload.
             let Some((word, number, bytes)) = message.and_then(|it| parse(&it.payload)) else {
                 return;
             };

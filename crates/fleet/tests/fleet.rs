@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use futures_util::StreamExt as _;
 use jackfield_fleet::{
     Answer, Directory, Entry, HostName, Lease, LeaseError, LeaseEvent, Link, LinkError, Question,
     answer_leg, open_leg,
@@ -14,7 +15,8 @@ use std::{
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::UnixStream,
-    sync::mpsc,
+    runtime::{self, Handle},
+    sync::{mpsc, oneshot},
 };
 
 const SOON: Duration = Duration::from_secs(30);
@@ -153,8 +155,15 @@ async fn a_host_outlives_the_leader_of_the_list_of_hosts() {
 
 /// Both ends of a leg, through two servers.
 async fn leg(cluster: &Cluster) -> (UnixStream, UnixStream) {
+    leg_to(cluster, &Handle::current()).await
+}
+
+/// One whose far side is elsewhere, and can be gone.
+async fn leg_to(cluster: &Cluster, elsewhere: &Handle) -> (UnixStream, UnixStream) {
     let ours = Link::connect(&cluster.urls()[..1], "fleet").await.unwrap();
-    let theirs = Link::connect(&cluster.urls()[2..], "fleet").await.unwrap();
+    let servers = cluster.urls()[2..].to_vec();
+    let theirs = async move { Link::connect(&servers, "fleet").await.unwrap() };
+    let theirs = elsewhere.spawn(theirs).await.unwrap();
     let host = entry("one", "a").host;
     let mut questions = theirs.questions_to(&host).await.unwrap();
     let (gateway, inner) = UnixStream::pair().unwrap();
@@ -164,8 +173,10 @@ async fn leg(cluster: &Cluster) -> (UnixStream, UnixStream) {
         let Question::Leg(id) = &asked.question else { panic!("{asked:?}") };
         answer_leg(&theirs, id, far_inner).await.unwrap();
         asked.answer(&Answer::Done).await;
+        // A host stays connected.
+        std::future::pending::<()>().await;
     };
-    tokio::spawn(answering);
+    elsewhere.spawn(answering);
     let tell = async |id: String| {
         // A server may not know yet that somebody listens elsewhere.
         let since = Instant::now();
@@ -229,4 +240,43 @@ async fn a_leg_on_which_only_one_side_speaks_lives_on() {
         soon("word", near.read_exact(&mut word)).await.unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Half of that.
+const AT_ONCE: Duration = Duration::from_secs(6);
+
+#[tokio::test]
+async fn whoever_has_missed_something_ends_the_leg_for_both_sides() {
+    let cluster = Cluster::start(3);
+    let spy = async_nats::connect(cluster.urls()[1].clone()).await.unwrap();
+    let mut to_host = spy.subscribe("fleet.leg.*.h").await.unwrap();
+    spy.flush().await.unwrap();
+    let (mut near, mut far) = leg(&cluster).await;
+    near.write_all(b"hello").await.unwrap();
+    soon("word", far.read_exact(&mut [0; 5])).await.unwrap();
+    let subject = soon("message", to_host.next()).await.unwrap().subject;
+    // As if seven bytes had been sent, two of which were lost.
+    let ping = [&[3][..], &7_u64.to_be_bytes()].concat();
+    spy.publish(subject, ping.into()).await.unwrap();
+    let since = Instant::now();
+    assert_eq!(soon("end", far.read(&mut [0; 1])).await.unwrap(), 0);
+    assert_eq!(soon("end", near.read(&mut [0; 1])).await.unwrap(), 0);
+    assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
+}
+
+#[tokio::test]
+async fn a_leg_whose_other_side_is_gone_without_a_word_ends_soon() {
+    let cluster = Cluster::start(3);
+    let (end, ended) = oneshot::channel::<()>();
+    let elsewhere = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let handle = elsewhere.handle().clone();
+    let machine = std::thread::spawn(move || elsewhere.block_on(ended));
+    let (mut near, mut far) = leg_to(&cluster, &handle).await;
+    near.write_all(b"hello").await.unwrap();
+    soon("word", far.read_exact(&mut [0; 5])).await.unwrap();
+    drop(end);
+    machine.join().unwrap().unwrap_err();
+    let since = Instant::now();
+    assert_eq!(soon("end", near.read(&mut [0; 1])).await.unwrap(), 0);
+    assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
 }

@@ -193,21 +193,25 @@ impl Crowd {
     }
 
     /// Reads every session from its beginning through both gateways: it is the same through both, has no
-    /// gap, and is what its client heard. Returns the facts of each.
-    pub(crate) fn transcripts(&self, gateways: &[Member; 2]) -> Vec<Vec<Value>> {
+    /// gap, and is what its client has heard, or hears in a moment. Returns the facts of each.
+    pub(crate) fn transcripts(&mut self, gateways: &[Member; 2]) -> Vec<Vec<Value>> {
         let mut ears = gateways.each_ref().map(|it| Ear::new(it, &self.argv));
-        let read = |talk: usize| {
-            let id = &self.talks[talk].id;
-            let [near, far] = ears.each_mut().map(|it| it.read(id, false));
+        let mut transcripts = Vec::new();
+        for talk in 0..self.talks.len() {
+            let id = self.talks[talk].id.clone();
+            let [near, far] = ears.each_mut().map(|it| it.read(&id, false));
             assert_eq!(near, far, "{id} differs between gateways");
-            let live = updates(self.heard(talk));
-            assert_eq!(live, updates(&near), "{id} was heard otherwise than it is");
-            let facts = ears[0].read(id, true);
+            let told = updates(&near);
+            self.wait(&format!("all that was said in {id}"), BOUND, |it| {
+                told.len() <= updates(it.heard(talk)).len()
+            });
+            assert_eq!(updates(self.heard(talk)), told, "{id} was heard otherwise than it is");
+            let facts = ears[0].read(&id, true);
             let seqs = facts.iter().map(|it| it["params"]["seq"].as_u64());
             assert!(seqs.eq((1..=facts.len() as u64).map(Some)), "{id} has a gap: {facts:?}");
-            facts
-        };
-        (0..self.talks.len()).map(read).collect()
+            transcripts.push(facts);
+        }
+        transcripts
     }
 }
 

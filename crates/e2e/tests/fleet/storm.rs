@@ -60,13 +60,16 @@ fn one_trouble_after_the_other_costs_turns_at_most() {
             } else {
                 torn += 1;
                 let code = &answer.1["error"]["data"]["jackfield"]["code"];
-                assert_eq!(code, "interrupted", "round {round}, {trouble:?} of {host}: {answer:?}");
+                // Who is told to end cancels what runs.
+                let cancelled = answer.1["result"]["stopReason"] == "cancelled";
+                let fits = code == "interrupted" || cancelled && trouble == Trouble::Ended;
+                assert!(fits, "round {round}, {trouble:?} of {host}: {answer:?}");
             }
         }
         site.heal();
         eprintln!("round {round}: {trouble:?} of {host}; everybody answered after {took:?}");
     }
-    check(&crowd, &site, usize::try_from(rounds).unwrap(), &done);
+    check(&mut crowd, &site, usize::try_from(rounds).unwrap(), &done);
     let moves = gaps(&witness).len();
     eprintln!(
         "seed {seed}: {} turns ended well, {torn} were interrupted; {moves} times a session got another agent",
@@ -76,7 +79,7 @@ fn one_trouble_after_the_other_costs_turns_at_most() {
     site.stop();
 }
 
-fn check(crowd: &Crowd, site: &Site, rounds: usize, done: &[String]) {
+fn check(crowd: &mut Crowd, site: &Site, rounds: usize, done: &[String]) {
     let mut ran: BTreeMap<String, usize> = BTreeMap::new();
     for it in crowd.ran() {
         *ran.entry(it).or_default() += 1;
