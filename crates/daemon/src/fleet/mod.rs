@@ -2,8 +2,9 @@
 //! asked to, or that a dead host has left.
 //!
 //! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
-//! lives, `fuse.rs` ends a daemon that stands still, `calls.rs` is what the loop does about it, `care.rs` looks after the logs, `clerk.rs` collects the
-//! numbers of all parts.
+//! lives, `sentry.rs` ends everything when we may be thought dead, `fuse.rs` a daemon that stands still,
+//! `calls.rs` is what the loop does about it, `care.rs` looks after the logs, `clerk.rs` collects the numbers
+//! of all parts.
 
 mod adopt;
 mod calls;
@@ -12,6 +13,7 @@ mod clerk;
 mod enter;
 mod fuse;
 mod office;
+mod sentry;
 
 use adopt::Adopter;
 pub use care::Care;
@@ -25,9 +27,10 @@ use jackfield_fleet::{
 };
 use jackfield_journal::{Address, Cell, Journal, OpenError};
 use office::Office;
+use sentry::Sentry;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::JoinHandle,
 };
 
@@ -176,8 +179,11 @@ async fn join(
     let hosts = directory.hosts();
     let (agents, news) = mpsc::channel(1);
     tokio::spawn(look_for_agents(known, agents));
-    let office = Office { host, link, lease, fuse, hosts, adopter, calls, cut_off: false };
-    Ok(tokio::spawn(office.run(questions, leased, news)))
+    let (cut, cut_off) = watch::channel(false);
+    let sentry = Sentry { leased, calls: calls.clone(), fuse, cut_off: cut };
+    tokio::spawn(sentry.run());
+    let office = Office { host, link, lease, hosts, adopter, calls, cut_off };
+    Ok(tokio::spawn(office.run(questions, news)))
 }
 
 /// What is installed while the host runs is of use without a restart.

@@ -1,11 +1,11 @@
 //! What a host does for the fleet: it answers questions, tells how much it has to do, and takes over what a
 //! dead host has left.
 
-use super::{Call, Fuse, Load, adopt::Adopter};
+use super::{Call, Load, adopt::Adopter};
 use jackfield_clients::Stream;
 use jackfield_core::{SessionId, Usage};
 use jackfield_fleet::{
-    Answer, Asked, Entry, HostName, Lease, LeaseEvent, Link, Question, Questions, answer_leg,
+    Answer, Asked, Entry, HostName, Lease, Link, Question, Questions, answer_leg,
 };
 use jackfield_wire::chain;
 use std::{
@@ -27,39 +27,32 @@ pub(super) struct Office {
     pub(super) host: HostName,
     pub(super) link: Link,
     pub(super) lease: Lease,
-    pub(super) fuse: Fuse,
     pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
     pub(super) adopter: Adopter,
     pub(super) calls: mpsc::Sender<Call>,
-    /// Others may think us dead: nothing is taken, and nothing that begins here lives on.
-    pub(super) cut_off: bool,
+    /// Others may think us dead: nothing is taken.
+    pub(super) cut_off: watch::Receiver<bool>,
 }
 
 impl Office {
     /// Until the loop is gone; then others may have the name, and what is left.
-    pub(super) async fn run(
-        mut self,
-        questions: Questions,
-        leased: mpsc::Receiver<LeaseEvent>,
-        agents: mpsc::Receiver<Vec<String>>,
-    ) {
-        self.serve(questions, leased, agents).await;
+    pub(super) async fn run(mut self, questions: Questions, agents: mpsc::Receiver<Vec<String>>) {
+        self.serve(questions, agents).await;
         self.lease.give_back().await;
     }
 
-    async fn serve(
-        &mut self,
-        mut questions: Questions,
-        mut leased: mpsc::Receiver<LeaseEvent>,
-        mut agents: mpsc::Receiver<Vec<String>>,
-    ) {
+    async fn serve(&mut self, mut questions: Questions, mut agents: mpsc::Receiver<Vec<String>>) {
         let mut report = tokio::time::interval(REPORT);
         let mut known: BTreeSet<HostName> = BTreeSet::new();
         self.take_back();
         loop {
             tokio::select! {
                 biased;
-                Some(event) = leased.recv() => self.on_lease(event).await,
+                Ok(()) = self.cut_off.changed() => {
+                    if !*self.cut_off.borrow_and_update() {
+                        self.take_back();
+                    }
+                }
                 Some(asked) = questions.next() => self.on_question(asked).await,
                 Ok(()) = self.hosts.changed() => {
                     let now: BTreeSet<HostName> =
@@ -71,44 +64,16 @@ impl Office {
                     self.tell_elsewhere().await;
                 }
                 Some(agents) = agents.recv() => self.lease.update(|it| it.agents = agents),
-                _ = report.tick() => {
-                    // A client that is still connected may have begun something.
-                    if self.cut_off {
-                        self.end_all().await;
-                    }
-                    if !self.report().await {
-                        return;
-                    }
-                }
+                _ = report.tick() => if !self.report().await {
+                    return;
+                },
             }
         }
-    }
-
-    async fn on_lease(&mut self, event: LeaseEvent) {
-        self.cut_off = event == LeaseEvent::CutOff;
-        match event {
-            LeaseEvent::CutOff => {
-                tracing::error!("cut off from the fleet: every agent is ended");
-                self.end_all().await;
-                self.fuse.put_out();
-            }
-            LeaseEvent::Back => {
-                tracing::info!("the fleet knows of this host again");
-                self.take_back();
-            }
-        }
-    }
-
-    /// It is done when this returns, or the loop has ended.
-    async fn end_all(&self) {
-        let (tell, done) = oneshot::channel();
-        let _ended = self.calls.send(Call::CutOff(tell)).await;
-        let _ended = done.await;
     }
 
     async fn on_question(&self, asked: Asked) {
         match &asked.question {
-            Question::Leg(_) | Question::Adopt(_) if self.cut_off => {
+            Question::Leg(_) | Question::Adopt(_) if *self.cut_off.borrow() => {
                 let why = "this host is cut off from the list of hosts";
                 asked.answer(&Answer::Refused(why.to_owned())).await;
             }
