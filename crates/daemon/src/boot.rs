@@ -8,7 +8,13 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::Path,
+    thread,
+    time::{Duration, Instant},
 };
+
+/// What a daemon was starting when it was killed holds its lock too, until it runs a program of its own.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Makes the daemon's directories, ours and closed to others.
 pub(crate) fn directories(paths: &Paths) -> Result<(), BootError> {
@@ -43,8 +49,12 @@ pub(crate) fn lock(path: &Path) -> Result<File, BootError> {
         .mode(0o600)
         .open(path)
         .map_err(unusable)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Err(BootError::AlreadyRuns { path: path.to_owned() });
+    let since = Instant::now();
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if LOCK_PATIENCE < since.elapsed() {
+            return Err(BootError::AlreadyRuns { path: path.to_owned() });
+        }
+        thread::sleep(LOCK_PAUSE);
     }
     file.set_len(0).map_err(unusable)?;
     writeln!(file, "{}", std::process::id()).map_err(unusable)?;
@@ -59,5 +69,24 @@ pub(crate) fn reap(ledger: &Ledger) {
     }
     if !reaped.survivors.is_empty() {
         tracing::error!(pids = ?reaped.survivors, "processes of an earlier daemon could not be ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_let_go_in_a_moment_is_waited_for_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = lock(&path).unwrap();
+        assert!(matches!(lock(&path), Err(BootError::AlreadyRuns { .. })));
+        let leaving = thread::spawn(move || {
+            thread::sleep(LOCK_PATIENCE / 10);
+            drop(held);
+        });
+        lock(&path).unwrap();
+        leaving.join().unwrap();
     }
 }

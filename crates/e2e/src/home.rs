@@ -1,6 +1,7 @@
 //! One Jackfield in a directory of its own, with nothing of the surrounding environment.
 
 use crate::{Client, procs, wait_for};
+use rustix::{net::sockopt::socket_peercred, process::Pid};
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
@@ -119,7 +120,10 @@ impl Home {
         wait_for("the daemon's socket", Duration::from_secs(20), || {
             let ended = daemon.child.try_wait().expect("our own child");
             assert!(ended.is_none(), "the daemon ended at once: {ended:?}");
-            UnixStream::connect(self.socket()).ok()
+            // What a killed daemon was starting may hold its socket for a moment.
+            let stream = UnixStream::connect(self.socket()).ok()?;
+            let listens = socket_peercred(&stream).ok()?.pid;
+            (listens == Pid::from_child(&daemon.child)).then_some(())
         });
         // Its other addresses come after the socket; it answers when all of them are there.
         self.dial().hello();
@@ -241,8 +245,7 @@ impl Daemon {
     }
 
     fn terminate(&mut self) {
-        let pid = i32::try_from(self.pid()).ok().and_then(rustix::process::Pid::from_raw);
-        let pid = pid.expect("a pid");
+        let pid = Pid::from_child(&self.child);
         let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         wait_for("the daemon's end", Duration::from_secs(20), || {
             self.child.try_wait().expect("our own child")
