@@ -93,7 +93,8 @@ impl Lease {
         Ok(Lease { link, entry, ends, task: tokio::spawn(keeper.run()) })
     }
 
-    /// Nobody thinks us dead before that, counted as [`boottime`] is. It is put off again and again.
+    /// Nobody thinks us dead before that, on the clock that goes on while the machine sleeps. It is put off
+    /// again and again.
     pub fn ends(&self) -> watch::Receiver<Duration> {
         self.ends.clone()
     }
