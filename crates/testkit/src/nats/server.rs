@@ -117,6 +117,8 @@ impl Server {
              listen: \"{clients}\"\n\
              http: \"{monitor}\"\n\
              max_payload: {MAX_PAYLOAD}\n\
+             ping_interval: \"2s\"\n\
+             ping_max: 2\n\
              lame_duck_grace_period: \"1s\"\n\
              jetstream {{ store_dir: \"{store}\", sync_interval: always, max_file_store: 64GB }}\n\
              {cluster}"
