@@ -1,7 +1,10 @@
 //! One Jackfield in a directory of its own, with nothing of the surrounding environment.
 
 use crate::{Client, procs, wait_for};
-use rustix::{net::sockopt::socket_peercred, process::Pid};
+use rustix::{
+    net::sockopt::socket_peercred,
+    process::{Pid, Signal, kill_process},
+};
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
@@ -228,6 +231,11 @@ impl Daemon {
         self.child.id()
     }
 
+    /// One that has ended hears nothing.
+    pub fn signal(&self, signal: Signal) {
+        let _gone = kill_process(Pid::from_child(&self.child), signal);
+    }
+
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("our own child")
@@ -245,8 +253,7 @@ impl Daemon {
     }
 
     fn terminate(&mut self) {
-        let pid = Pid::from_child(&self.child);
-        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        self.signal(Signal::TERM);
         wait_for("the daemon's end", Duration::from_secs(20), || {
             self.child.try_wait().expect("our own child")
         });

@@ -88,8 +88,15 @@ impl Lease {
         last = start(first).await?;
         let (entry, entries) = watch::channel(entry);
         let (put_off, ends) = watch::channel(taken + LEASE);
-        let (link_, heard, cut_off) = (link.clone(), taken, false);
-        let keeper = Keeper { link: link_, entries, events, put_off, last, heard, cut_off };
+        let keeper = Keeper {
+            link: link.clone(),
+            entries,
+            events,
+            put_off,
+            last,
+            heard: taken,
+            cut_off: false,
+        };
         Ok(Lease { link, entry, ends, task: tokio::spawn(keeper.run()) })
     }
 
@@ -179,10 +186,11 @@ impl Keeper {
                     }
                 }
                 // While nobody leads the list, nobody is called dead, nor for a while after that.
-                Err(Failure::Nobody) if left.is_none() && !self.cut_off => {
-                    self.put_off.send_replace(began + SILENCE);
+                Err(Failure::Nobody) if left.is_none() => {
+                    if !self.cut_off {
+                        self.put_off.send_replace(began + SILENCE);
+                    }
                 }
-                Err(Failure::Nobody) if left.is_none() => {}
                 Err(why) => {
                     if self.is_late() {
                         tracing::error!(%why, "the lease could not be renewed");

@@ -16,7 +16,7 @@ mod storm;
 
 use jackfield_e2e::{Client, Daemon, Home, home::binary};
 use jackfield_testkit::{nats::Cluster, netns::Network};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -81,6 +81,10 @@ impl Member {
         self.daemon.take().expect("it runs").kill_9();
     }
 
+    fn signal(&self, signal: Signal) {
+        self.daemon.as_ref().expect("it runs").signal(signal);
+    }
+
     fn stop(&mut self) {
         self.daemon.take().expect("it runs").stop();
     }
@@ -100,12 +104,6 @@ fn flags(cluster: &Cluster, role: &str, name: &str) -> Vec<String> {
     let flags = ["--fleet", &servers, "--role", role, "--host-name", name];
     let cell = ["--shards", "4", "--replicas", &replicas];
     [&flags[..], &cell[..]].concat().into_iter().map(str::to_owned).collect()
-}
-
-fn signal(member: &Member, signal: Signal) {
-    let pid = member.daemon.as_ref().expect("it runs").pid();
-    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
 }
 
 /// Where a session is, as a list tells it.

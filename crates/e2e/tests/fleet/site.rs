@@ -1,7 +1,7 @@
 //! Three hosts and three servers, each on a node of its own, with two gateways beside us; and what may happen
 //! to a host or a server while sessions work.
 
-use super::{HOSTS, Member, crowd::BOUND, signal};
+use super::{HOSTS, Member, crowd::BOUND};
 use jackfield_e2e::wait_for;
 use jackfield_testkit::{nats::Cluster, netns::Network};
 use rustix::process::Signal;
@@ -72,7 +72,7 @@ impl Site {
                 self.network.maroon(leader);
                 self.hurt.insert(leader);
             }
-            Trouble::Still => return signal(host, Signal::STOP),
+            Trouble::Still => return host.signal(Signal::STOP),
             Trouble::Killed => return host.kill_9(),
             Trouble::Ended => return host.stop(),
             Trouble::ServerKilled => return self.cluster.kill_9(number),
@@ -99,7 +99,7 @@ impl Site {
         for number in 0..NAMES.len() {
             let it = &mut self.hosts[number];
             if it.daemon.as_mut().is_some_and(|it| it.ended().is_none()) {
-                signal(it, Signal::CONT);
+                it.signal(Signal::CONT);
             } else {
                 *it = host(&self.network, &self.cluster, number);
             }
