@@ -2,14 +2,12 @@
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
-just := just_executable()
-
-# What `just install-tools` fetched comes first, what cargo installed last.
-export PATH := justfile_directory() / "target/tools/typos/bin:" + env("PATH") + ":" + env("CARGO_HOME", env("HOME") / ".cargo") / "bin"
+# Tools that cargo installed.
+export PATH := env("PATH") + ":" + env("CARGO_HOME", env("HOME") / ".cargo") / "bin"
 
 # list the recipes
 default:
-    @{{ just }} --list --unsorted
+    @{{ just_executable() }} --list --unsorted
 
 # everything that is checked without running the code: seconds when warm
 check: fmt-check clippy tidy typos
@@ -18,11 +16,11 @@ check: fmt-check clippy tidy typos
 test *arguments:
     cargo nextest run --workspace {{ arguments }}
 
-# run the simulator over so many seeds
+# run the simulator over this many seeds
 sim seeds="2000":
     SIM_SEEDS={{ seeds }} cargo xtask sim
 
-# run every fuzz target for so many seconds
+# run every fuzz target for this many seconds
 fuzz seconds="15":
     cargo xtask fuzz {{ seconds }}
 
@@ -30,9 +28,13 @@ fuzz seconds="15":
 bench *arguments:
     cargo xtask bench {{ arguments }}
 
-# exactly what CI runs, with the time of each step
-ci: _ci-start (_step "install-tools") (_step "install-agents") (_step "install-nats") (_step "install-s3") (_step "build-clients") (_step "check") (_step "deny") (_step "build") (_step "test-docs") (_step "sim") (_step "test-ci") (_step "fuzz 6") (_step "docs")
-    @echo "== times"; cat target/ci-times
+# exactly what CI runs: every check of a change, with times and time limits
+ci:
+    cargo xtask ci
+
+# the checks that take too long for every change: hours
+nightly:
+    cargo xtask nightly
 
 # format the code
 fmt:
@@ -44,23 +46,17 @@ fmt-check:
 clippy:
     cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# the rules of the house that the compiler cannot check
+# the rules that the compiler cannot check
 tidy:
     cargo xtask tidy
 
 # spelling
 typos:
-    typos
+    cargo xtask typos
 
-# bans, licences and sources of what we depend on
+# bans, licenses and sources of dependencies
 deny:
-    cargo deny --locked check bans licenses sources
-
-build:
-    cargo build --workspace --all-targets --locked
-
-test-ci:
-    cargo nextest run --workspace --locked --profile ci
+    cargo xtask deny
 
 # the examples in doc comments
 test-docs:
@@ -85,7 +81,7 @@ live: _live-build
 # the same with all agents and what takes long, cut off from the outside world
 live-all: _live-build
     scripts/install-agents.sh --all
-    unshare -rn sh -c "ip link set lo up && JACKFIELD_LIVE=write cargo nextest run --offline -p jackfield-e2e --no-fail-fast --run-ignored all -E '{{ live_tests }}'"
+    JACKFIELD_LIVE=write scripts/without-network.sh cargo nextest run --offline -p jackfield-e2e --no-fail-fast --run-ignored all -E '{{ live_tests }}'
     JACKFIELD_LIVE=write cargo nextest run -p jackfield-e2e live::table
 
 live_tests := "test(/^live::/) - test(/^live::table::/)"
@@ -114,10 +110,3 @@ install-nats:
 # install the pinned S3 server that the tests of the archive start
 install-s3:
     scripts/install-s3.sh
-
-_ci-start:
-    @mkdir -p target && : > target/ci-times
-
-_step recipe:
-    @echo "== {{ recipe }}"
-    @start=$SECONDS; trap 'printf "%5d s  %s\n" $((SECONDS - start)) "{{ recipe }}" | tee -a target/ci-times' EXIT; {{ just }} {{ recipe }}

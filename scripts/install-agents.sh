@@ -128,11 +128,13 @@ link mcp-server-everything mcp/node_modules/@modelcontextprotocol/server-everyth
 if python_set_if_reachable model 10; then
     echo "model $agents/model/bin/python"
 fi
-# Not agents: the official SDKs, as clients of the web front.
+# Not an agent: the official TypeScript SDK, as a client of the daemon's HTTP listener.
 npm_set sdk ci crates/e2e/node
+[ "$*" = --all ] || exit 0
+
+# Not an agent: the official Rust SDK, as such a client. It takes minutes to build.
 cargo build --quiet --locked --manifest-path crates/e2e/rust/Cargo.toml --target-dir "$agents/sdk-rust" >&2
 link sdk-rust sdk-rust/debug/jackfield-e2e-rust
-[ "$*" = --all ] || exit 0
 
 # Not `npm ci`: it wants packages for every platform in the lock file, and not all of them exist.
 npm_set more install

@@ -1,6 +1,4 @@
-//! Lines in the dialect `amp`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `amp`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("amp", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("amp", data));

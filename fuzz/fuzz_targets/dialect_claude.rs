@@ -1,6 +1,4 @@
-//! Lines in the dialect `claude`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `claude`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("claude", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("claude", data));

@@ -1,6 +1,4 @@
-//! Lines in the dialect `codex`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `codex`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("codex", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("codex", data));

@@ -1,6 +1,4 @@
-//! Lines in the dialect `codex-app-server`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `codex-app-server`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("codex-app-server", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("codex-app-server", data));

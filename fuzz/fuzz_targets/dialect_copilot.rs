@@ -1,6 +1,4 @@
-//! Lines in the dialect `copilot`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `copilot`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("copilot", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("copilot", data));

@@ -1,6 +1,4 @@
-//! Lines in the dialect `cursor`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `cursor`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("cursor", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("cursor", data));

@@ -1,6 +1,4 @@
-//! Lines in the dialect `gemini`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `gemini`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("gemini", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("gemini", data));

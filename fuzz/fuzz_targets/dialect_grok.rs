@@ -1,6 +1,4 @@
-//! Lines in the dialect `grok`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `grok`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("grok", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("grok", data));

@@ -1,6 +1,4 @@
-//! Lines in the dialect `kimi`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `kimi`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("kimi", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("kimi", data));

@@ -1,6 +1,4 @@
-//! Lines in the dialect `opencode`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `opencode`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("opencode", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("opencode", data));

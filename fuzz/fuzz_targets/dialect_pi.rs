@@ -1,6 +1,4 @@
-//! Lines in the dialect `pi`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `pi`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("pi", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("pi", data));

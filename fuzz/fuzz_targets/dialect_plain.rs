@@ -1,6 +1,4 @@
-//! Lines in the dialect `plain`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `plain`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("plain", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("plain", data));

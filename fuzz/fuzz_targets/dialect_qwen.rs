@@ -1,6 +1,4 @@
-//! Lines in the dialect `qwen`.
+//! `jackfield_fuzz_checks::dialect`, for the dialect `qwen`.
 #![no_main]
 
-mod dialect;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dialect::play("qwen", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::dialect::check("qwen", data));

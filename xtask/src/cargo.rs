@@ -1,22 +1,34 @@
-//! Cargo, started by a chore that cargo started.
+//! Starts cargo, and other programs that may start cargo, from a task that cargo itself started.
 
 use anyhow::{Context as _, Result, ensure};
-use std::process::Command;
+use std::{path::PathBuf, process::Command};
 
-/// What `cargo run` says of us is not for the builds that we start: some build scripts look at it, and
-/// what depends on them would be built again, each time the other way round.
-const OURS: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"];
+/// Variables that `cargo run` sets for this program. Some build scripts read them, so a build that inherits them
+/// differs from one that does not, and each would rebuild what the other built.
+const RUN_VARIABLES: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"];
 
-/// Runs it to its end, with more in its environment.
+/// Runs cargo to its end, with more variables in its environment.
 pub(crate) fn cargo(arguments: &[&str], env: &[(&str, String)]) -> Result<()> {
     let mut command = Command::new("cargo");
+    remove_run_variables(&mut command);
+    command.args(arguments).envs(env.iter().map(|(name, value)| (name, value)));
+    let status = command.status().context("failed to start cargo")?;
+    ensure!(status.success(), "`cargo {}` failed: {status}", arguments.join(" "));
+    Ok(())
+}
+
+/// Gives a program the environment that it would have without `cargo run` around this one.
+pub(crate) fn remove_run_variables(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|it| OURS.iter().any(|ours| it.starts_with(ours))) {
+        if name.to_str().is_some_and(|it| RUN_VARIABLES.iter().any(|set| it.starts_with(set))) {
             command.env_remove(&name);
         }
     }
-    command.args(arguments).envs(env.iter().map(|(name, value)| (name, value)));
-    let status = command.status().context("cargo does not start")?;
-    ensure!(status.success(), "`cargo {}` failed: {status}", arguments.join(" "));
-    Ok(())
+}
+
+/// The folder with the programs of release builds.
+pub(crate) fn release_folder() -> Result<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    Ok(std::path::absolute(target)?.join("release"))
 }

@@ -59,6 +59,7 @@ fn start(test: &str, numbers: &[(&str, u64)]) -> Result<()> {
     println!("{numbers:?}");
     let env: Vec<_> = numbers.iter().map(|(name, number)| (*name, number.to_string())).collect();
     cargo(&["build", "--workspace", "--bins"], &env)?;
-    let run = ["test", "-p", "jackfield-e2e", "--test", "main", "--", "--exact", "--nocapture"];
+    let run = ["test", "-p", "jackfield-e2e", "--test", "main", "--"];
+    let run = [&run[..], &["--exact", "--nocapture", "--include-ignored"]].concat();
     cargo(&[&run[..], &[test]].concat(), &env)
 }

@@ -3,14 +3,20 @@
 //! What the committed corpus does not hold yet is collected under `target/`: a run never changes
 //! the checkout, and a crash is printed with the command that replays it.
 
+use crate::tools;
+use anyhow::{Result, ensure};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::Command,
 };
 
-pub(crate) fn run(seconds: u32) -> ExitCode {
-    let targets = targets(Path::new("fuzz/fuzz_targets"));
+/// Runs these targets, or all of them, for so many seconds each.
+pub(crate) fn run(seconds: u32, names: &[&str]) -> Result<()> {
+    tools::ensure(&["fuzz"])?;
+    let mut targets = targets(Path::new("fuzz/fuzz_targets"));
+    targets.retain(|it| names.is_empty() || names.contains(&it.as_str()));
+    ensure!(!targets.is_empty(), "no fuzz target is called `{}`", names.join("`, `"));
     let mut failed = Vec::new();
     for target in &targets {
         println!("fuzz: {target}, {seconds} s");
@@ -19,7 +25,8 @@ pub(crate) fn run(seconds: u32) -> ExitCode {
         }
     }
     println!("fuzz: {} targets, {} failed {}", targets.len(), failed.len(), failed.join(" "));
-    ExitCode::from(u8::from(!failed.is_empty()))
+    ensure!(failed.is_empty(), "fuzzing found failures in: {}", failed.join(", "));
+    Ok(())
 }
 
 /// The names of the targets, one file each.
@@ -75,6 +82,6 @@ mod tests {
     #[test]
     fn targets_are_rust_files_in_order() {
         let names = targets(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tidy"));
-        assert_eq!(names, ["layers", "mod", "prose", "source", "tracked"]);
+        assert_eq!(names, ["layers", "mod", "prose", "retries", "source", "tracked"]);
     }
 }

@@ -1,27 +1,34 @@
-//! Chores of the house, as one command: `cargo xtask <chore>`.
+//! Development tasks, as one command: `cargo xtask <task>`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod bench;
 mod cargo;
 mod chaos;
+mod ci;
+mod deny;
 mod fuzz;
 mod load;
 mod plant;
-mod sim;
 mod soak;
 mod tidy;
 mod tools;
 
 use std::{path::Path, process::ExitCode};
 
-const USAGE: &str = "usage: cargo xtask <chore>
+const USAGE: &str = "usage: cargo xtask <task>
+  ci              run every check of a change, print the times, and hold the time limits
+  nightly         run the checks that take too long for every change
   tidy            check the rules that the compiler cannot check
-  tools           install what `just ci` needs and this machine lacks
-  fuzz [SECONDS]  run every fuzz target for so long (15)
-  sim [--world hub|bus|gateway] [--seed N] [--steps N] [--trace]
+  typos           check the spelling
+  deny [--changed]
+                  check bans, licenses and sources of dependencies, or only if a manifest changed
+  tools [NAME]... install the tools that the checks need and this machine lacks
+  fuzz [SECONDS] [TARGET]...
+                  run every fuzz target, or these, for this long each (15)
+  sim [--world hub|bus|gateway] [--seed N | --first N] [--steps N] [--trace]
                   run the simulated worlds: one seed, or SIM_SEEDS of them (2000)
-  plant [NAME]... put known bugs into a copy of the hub and see the simulator find them
+  plant [NAME]... put known bugs into a copy of the hub and check that the simulator finds them
   chaos [--seed N] [--minutes N | --seconds N] [--sessions N]
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
   chaos --fleet [--seed N] [--rounds N]
@@ -29,7 +36,7 @@ const USAGE: &str = "usage: cargo xtask <chore>
   load [--sessions N] [--readers N] [--seconds N] [--requests N] [--p99-ms N]
                   many readers of many sessions over HTTP and WebSocket (100, 1000 each, 20 s)
   soak [--seconds N]
-                  a day of the bus in minutes: nothing lost, nothing said twice, nothing grows (600)
+                  clients and workers of the bus come and go; messages and memory are counted (600)
   bench [--bus] [--hub] [--adapter] [--agent] [--peer PATH]
                   measure a direct pipe and the same through Jackfield: all, or these parts; another
                   program that takes the flags of `jackfield bus` is measured beside it
@@ -38,31 +45,38 @@ const USAGE: &str = "usage: cargo xtask <chore>
                   alone, the program without a fleet beside an older one (30 minutes)";
 
 fn main() -> ExitCode {
-    // Chores name files from the root of the checkout, wherever they were called.
+    // Tasks name files from the root of the checkout, wherever they are started.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root).expect("the checkout this was built from is gone");
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["ci"] => report(ci::run_gate()),
+        ["nightly"] => report(ci::run_nightly()),
         ["tidy"] => tidy::run(),
-        ["tools"] => tools::run(),
-        ["sim", rest @ ..] => sim::run(rest),
+        ["typos"] => report(tools::check_spelling()),
+        ["deny"] => report(deny::run(false)),
+        ["deny", "--changed"] => report(deny::run(true)),
+        ["tools", names @ ..] => report(tools::ensure(names)),
+        ["sim", rest @ ..] => report(run_simulator(rest)),
         ["plant", names @ ..] => plant::run(names),
         ["chaos", rest @ ..] => chaos::run(rest).map_or_else(usage, report),
         ["load", rest @ ..] => load::run(rest).map_or_else(usage, report),
         ["soak", rest @ ..] => soak::run(rest).map_or_else(usage, report),
-        ["bench", rest @ ..] => bench::run(rest).map_or_else(usage, report),
-        // What the bench has the release build of this program do.
-        ["fleet-bench", rest @ ..] => bench::measure_fleet(rest).map_or_else(usage, report),
-        // What the bench adapts.
-        ["foreign", ..] => report(bench::foreign::speak()),
-        ["fuzz"] => fuzz::run(15),
-        ["fuzz", seconds] => match seconds.parse() {
-            Ok(seconds) => fuzz::run(seconds),
+        ["bench", rest @ ..] => report(bench::run(rest)),
+        ["fuzz"] => report(fuzz::run(15, &[])),
+        ["fuzz", seconds, targets @ ..] => match seconds.parse() {
+            Ok(seconds) => report(fuzz::run(seconds, targets)),
             Err(_) => usage(),
         },
         _ => usage(),
     }
+}
+
+/// The simulator is a program of its own, so that this one builds in seconds.
+fn run_simulator(words: &[&str]) -> anyhow::Result<()> {
+    let program = ["run", "--quiet", "--package", "jackfield-testkit", "--bin", "sim", "--"];
+    cargo::cargo(&[&program[..], words].concat(), &[])
 }
 
 fn report(outcome: anyhow::Result<()>) -> ExitCode {

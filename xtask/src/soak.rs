@@ -21,5 +21,5 @@ fn start(seconds: u64) -> Result<()> {
     let programs = ["-p", "jackfield", "-p", "jackfield-testkit", "--bins"];
     cargo(&[&["build", "--release"], &programs[..]].concat(), &env)?;
     let test = ["test", "--release", "-p", "jackfield-e2e", "--test", "main", "--"];
-    cargo(&[&test[..], &["--exact", "--nocapture", TEST]].concat(), &env)
+    cargo(&[&test[..], &["--exact", "--nocapture", "--include-ignored", TEST]].concat(), &env)
 }

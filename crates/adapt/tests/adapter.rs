@@ -1,7 +1,5 @@
 //! What a client may ask of an adapter, whatever the program behind it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use jackfield_adapt::{Adapter, Memory, Note, Output, Settings, dialect};
 use jackfield_agents::Exit;
 use jackfield_catalogue::Catalogue;

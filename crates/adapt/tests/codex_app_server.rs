@@ -1,22 +1,10 @@
 //! What `codex app-server` said, played back: whenever the adapter writes what the recorded client
 //! wrote, it hears what the recorded program answered.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "transcripts/fixture.rs"]
-#[expect(dead_code, reason = "these recordings are read here")]
-mod fixture;
-#[path = "transcripts/player.rs"]
-#[expect(dead_code, reason = "a conversation is played by another player")]
-mod player;
-#[path = "transcripts/promises.rs"]
-mod promises;
-
-use fixture::Fixture;
+use crate::transcripts::{fixture::Fixture, player::Played, promises};
 use jackfield_adapt::{Adapter, Memory, Note, Output, Program, Settings, dialect};
 use jackfield_agents::Exit;
 use jackfield_catalogue::Catalogue;
-use player::Played;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;

@@ -1,7 +1,5 @@
 //! Whatever Codex prints, cut, mixed up or made up: nothing panics, and a prompt is answered once.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use jackfield_adapt::{Adapter, Memory, Note, Output, Program, Settings, dialect};
 use jackfield_agents::Exit;
 use jackfield_catalogue::Catalogue;

@@ -1,16 +1,8 @@
 //! Programs that say anything: lines of the recordings cut, repeated, mangled and out of order, and
 //! lines that mean nothing. No dialect falls over them, and every prompt has one answer.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "transcripts/fixture.rs"]
-mod fixture;
-#[path = "transcripts/player.rs"]
-mod player;
-
-use fixture::Fixture;
+use crate::transcripts::{fixture::Fixture, player::play};
 use jackfield_agents::Exit;
-use player::play;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,7 +1,5 @@
 //! Whatever is chosen, a command line has the shape its file gives it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use jackfield_catalogue::{
     Catalogue, Choice, Model, PromptBy, Refusal, Variant, check_model, check_reasoning, parse,
 };

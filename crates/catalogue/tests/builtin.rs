@@ -1,7 +1,5 @@
 //! Every agent that comes with us: its file is valid, and its command lines are the ones written down.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use jackfield_catalogue::{Catalogue, Choice, DIALECTS, Spec, Variant, parse};
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 

@@ -1,7 +1,5 @@
 //! A bad file is reported with its line and the reason.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use jackfield_catalogue::parse;
 
 const HEAD: &str = "id = \"a\"\nname = \"A\"\nbins = [\"a\"]\n";

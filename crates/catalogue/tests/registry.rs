@@ -1,7 +1,5 @@
 //! Agents taken over from an ACP registry.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use jackfield_catalogue::{Choice, Spec, import_registry, parse};
 
 fn started(spec: &Spec, index: usize) -> (Vec<String>, Vec<String>) {

@@ -1,5 +1,5 @@
-//! Ten thousand sessions in the journal, as real agents leave them: the daemon is up within a second
-//! and stays small. For many at work it takes the files it may have.
+//! Many sessions in the journal, as real agents leave them: the daemon starts quickly and stays small. For many at
+//! work it takes the files it may have.
 
 use jackfield_e2e::{Home, procs};
 use jackfield_journal::{Append, Durability, Journal};
@@ -11,12 +11,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-const SESSIONS: usize = 10_000;
+#[test]
+fn sleeping_sessions_are_all_listed_and_cost_little_memory() {
+    list_sleeping_sessions(1_000, 50);
+}
 
 #[test]
-fn ten_thousand_sleeping_sessions_cost_a_second_and_a_hundred_megabytes_at_most() {
+#[ignore = "nightly: ten thousand sessions take long to write"]
+fn ten_thousand_sleeping_sessions_are_all_listed_and_cost_a_hundred_megabytes_at_most() {
+    let took = list_sleeping_sessions(10_000, 100);
+    assert!(took < Duration::from_secs(1), "up after {took:?}");
+}
+
+/// Returns how long it took the daemon to start and answer.
+fn list_sleeping_sessions(sessions: usize, megabytes_max: u64) -> Duration {
     let home = Home::new();
-    fill(&home);
+    fill(&home, sessions);
     let begin = Instant::now();
     let daemon = home.serve(&[]);
     let mut client = home.dial();
@@ -33,12 +43,13 @@ fn ten_thousand_sleeping_sessions_cost_a_second_and_a_hundred_megabytes_at_most(
             None => break,
         }
     }
-    assert_eq!(listed, SESSIONS);
-    assert!(took < Duration::from_secs(1), "up after {took:?}");
+    assert_eq!(listed, sessions);
     let after = procs::resident(daemon.pid()) >> 20;
-    assert!(resident < 100 && after < 100, "{resident} MB, {after} MB after listing");
+    let most = resident.max(after);
+    assert!(most < megabytes_max, "{resident} MB, {after} MB after listing");
     drop(client);
     daemon.stop();
+    took
 }
 
 #[test]
@@ -76,7 +87,7 @@ fn summary_of(model: &serde_json::Value, number: usize) -> bytes::Bytes {
 }
 
 /// Makes one session with the real daemon and copies its log under other names.
-fn fill(home: &Home) {
+fn fill(home: &Home, sessions: usize) {
     let daemon = home.serve(&[]);
     let mut client = home.dial();
     client.connect(&home.fake_agent(&[]));
@@ -96,7 +107,7 @@ fn fill(home: &Home) {
     // The fake agent offers little; a real one sends its models, modes, options and commands.
     let mut summary: serde_json::Value = serde_json::from_slice(&model.summary).unwrap();
     summary["setup"]["configOptions"] = json!("x".repeat(6 * 1024));
-    let names: Vec<Arc<str>> = (1..SESSIONS).map(|it| format!("s-copy{it:08}").into()).collect();
+    let names: Vec<Arc<str>> = (1..sessions).map(|it| format!("s-copy{it:08}").into()).collect();
     for names in names.chunks(500) {
         let batch: Vec<Append> = names
             .iter()

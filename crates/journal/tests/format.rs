@@ -1,8 +1,6 @@
 //! The file format over time: journals of every released version open, a newer one is refused
 //! with advice, a foreign or altered file is noticed.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use jackfield_journal::{Damage, Durability, Journal, OpenError, ReadError};
 use std::{
     error::Error,

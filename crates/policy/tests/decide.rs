@@ -1,7 +1,5 @@
 //! Scopes, effects and matchers: every sentence of the page for users.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use jackfield_policy::{Call, Decision, Effect, Grant, Policy, Rule, Scope, decide, parse};
 use serde_json::{Value, json};
 

@@ -1,7 +1,5 @@
 //! Every permission request that a real agent was recorded with.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use jackfield_policy::{Call, Effect, Grant, Policy, Rule, Scope, decide, learn, option, parse};
 use serde_json::{Map, Value, json};
 use std::{

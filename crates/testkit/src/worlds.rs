@@ -6,7 +6,13 @@ use crate::{
 };
 use std::{
     any::Any,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
 };
 
 /// A world by its name.
@@ -24,6 +30,49 @@ pub const WORLDS: [World; 3] = [
     World { name: "bus", steps: bus_sim::STEPS, run: bus_sim::run },
     World { name: "gateway", steps: gateway_sim::STEPS, run: gateway_sim::run },
 ];
+
+impl World {
+    /// The command that runs one seed of this world again and prints everything that happened.
+    pub fn replay_command(&self, seed: u64, steps: u32) -> String {
+        format!("cargo xtask sim --world {} --seed {seed} --steps {steps} --trace", self.name)
+    }
+
+    /// Runs all seeds on every core, and adds up what happened. Stops at the first failure; of the seeds that
+    /// failed until then, the lowest is returned.
+    pub fn run_seeds(&self, seeds: Range<u64>, steps: u32) -> Result<Tally, Failure> {
+        let next = AtomicU64::new(seeds.start);
+        let totals: Mutex<(Tally, Option<Failure>)> = Mutex::default();
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let mut tally = Tally::default();
+                    let mut failure = None;
+                    while failure.is_none() {
+                        let seed = next.fetch_add(1, Ordering::Relaxed);
+                        if seeds.end <= seed {
+                            break;
+                        }
+                        match (self.run)(seed, steps) {
+                            Ok(counts) => tally.add(&counts),
+                            Err(broken) => failure = Some(broken),
+                        }
+                    }
+                    if failure.is_some() {
+                        next.fetch_max(seeds.end, Ordering::Relaxed);
+                    }
+                    let mut totals = totals.lock().expect("no thread panics while it holds this");
+                    totals.0.add(&tally);
+                    let lowest =
+                        totals.1.take().into_iter().chain(failure).min_by_key(|it| it.seed);
+                    totals.1 = lowest;
+                });
+            }
+        });
+        let (tally, failure) = totals.into_inner().expect("no thread panics while it holds this");
+        failure.map_or(Ok(tally), Err)
+    }
+}
 
 /// A seed whose world broke an invariant, or the assertions of what lives in it.
 #[derive(Debug)]

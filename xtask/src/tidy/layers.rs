@@ -56,6 +56,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "journal",
         ],
     ),
+    ("fuzz-checks", &["wire", "policy", "catalogue", "agents", "adapt", "testkit"]),
+    ("bench", &["core", "journal", "testkit"]),
     ("e2e", &["wire", "journal", "catalogue", "testkit"]),
 ];
 

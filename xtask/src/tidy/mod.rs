@@ -3,6 +3,7 @@
 
 mod layers;
 mod prose;
+mod retries;
 mod source;
 mod tracked;
 
@@ -27,6 +28,9 @@ pub(crate) fn run() -> ExitCode {
             _ => {}
         }
         complaints.extend(tracked::check_paths(path, &text));
+        if path == retries::CONFIG {
+            complaints.extend(retries::check(&text));
+        }
         if path == prose::ARCHITECTURE {
             architecture = text;
         }

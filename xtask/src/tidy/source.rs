@@ -37,6 +37,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<String> {
             complaints.push(format!("{path}: `{name}` does not say what is inside"));
         }
     }
+    complaints.extend(check_ignored_tests(path, text));
     // In two halves, or this file would complain about itself.
     let marker = ["TO", "DO"].concat();
     for (number, line) in (1..).zip(text.lines()) {
@@ -45,6 +46,15 @@ pub(super) fn check(path: &str, text: &str) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// Tests that a change does not run belong to the nightly tier, and say why.
+fn check_ignored_tests(path: &str, text: &str) -> Vec<String> {
+    let attribute = ["#", "[ignore"].concat();
+    let reason = format!("{attribute} = \"nightly: ");
+    let is_wrong = |line: &str| line.contains(&attribute) && !line.contains(&reason);
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| is_wrong(line));
+    lines.map(|(number, _)| format!("{path}:{number}: write `{reason}…\"]`")).collect()
 }
 
 #[cfg(test)]
@@ -76,6 +86,14 @@ mod tests {
         let text = format!("//! x\n{}", "\n".repeat(LINES_MAX - 1));
         assert!(check("a.rs", &text).is_empty());
         assert_eq!(check("a.rs", &format!("{text}\n")).len(), 1);
+    }
+
+    #[test]
+    fn ignored_test_must_say_why_it_is_nightly() {
+        let [head, nightly] = [["#", "[ignore"].concat(), " = \"nightly: minutes\"]".to_owned()];
+        assert!(check("a.rs", &format!("//! x\n{head}{nightly}\n")).is_empty());
+        assert_eq!(check("a.rs", &format!("//! x\n{head}]\n")).len(), 1);
+        assert_eq!(check("a.rs", &format!("//! x\n{head} = \"slow\"]\n")).len(), 1);
     }
 
     #[test]

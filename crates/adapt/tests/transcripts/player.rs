@@ -1,6 +1,6 @@
 //! Plays a recording: the adapter gets a client that behaves and a program that says what it said.
 
-use crate::fixture::Fixture;
+use super::fixture::Fixture;
 use jackfield_adapt::{Adapter, Memory, Note, Output, Program, Settings, dialect};
 use jackfield_catalogue::Catalogue;
 use jackfield_wire::LineSplitter;

@@ -1,7 +1,7 @@
 //! What holds for every recording, whatever the program.
 
-use crate::fixture::Fixture;
-use crate::player::Played;
+use super::fixture::Fixture;
+use super::player::Played;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

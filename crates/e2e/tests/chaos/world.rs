@@ -30,8 +30,8 @@ impl Plan {
         };
         Plan {
             seed: number("CHAOS_SEED", 1),
-            seconds: number("CHAOS_SECONDS", 60),
-            sessions: number("CHAOS_SESSIONS", 200),
+            seconds: number("CHAOS_SECONDS", 15),
+            sessions: number("CHAOS_SESSIONS", 60),
         }
     }
 

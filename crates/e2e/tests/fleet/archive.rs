@@ -187,6 +187,7 @@ fn a_session_that_nobody_has_used_for_long_is_deleted() {
 }
 
 #[test]
+#[ignore = "nightly: another limit of the same retention; age is tested with every change"]
 fn where_there_is_too_much_a_session_that_sleeps_is_deleted() {
     not_kept(["--retain-size", "1B"]);
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use std::time::Instant;
 
 #[test]
+#[ignore = "nightly: a killed host of many sessions is tested with every change"]
 fn sessions_of_a_killed_host_answer_again_and_their_client_stays_connected() {
     let cluster = Cluster::start(3);
     let mut hosts = ["one", "two"].map(|it| Member::start(&cluster, "host", it));

@@ -21,11 +21,13 @@ fn agents_of_a_host_that_is_cut_off_are_gone_before_others_have_their_sessions()
 }
 
 #[test]
+#[ignore = "nightly: another way to lose the lease; a host that is cut off is tested with every change"]
 fn so_they_are_if_the_host_is_heard_and_hears_nothing() {
     survives(Trouble::Deaf, SLOWLY);
 }
 
 #[test]
+#[ignore = "nightly: another way to lose the lease; a host that is cut off is tested with every change"]
 fn so_they_are_if_the_server_that_leads_is_cut_off_together_with_the_host() {
     survives(Trouble::WithTheLeader, SLOWLY);
 }

@@ -28,6 +28,7 @@ fn the_leading_server_is_killed_and_no_client_hears_of_it() {
 }
 
 #[test]
+#[ignore = "nightly: another way to lose a server; a killed leader is tested with every change"]
 fn the_leading_server_is_cut_off_and_no_client_hears_of_it() {
     let Some(network) = Network::new(3) else { return };
     let mut cluster = Cluster::start_in(&network, &[0, 1, 2]);
@@ -41,6 +42,7 @@ fn the_leading_server_is_cut_off_and_no_client_hears_of_it() {
 }
 
 #[test]
+#[ignore = "nightly: another way to lose a server; a killed leader is tested with every change"]
 fn all_servers_are_restarted_one_by_one_and_no_client_hears_of_it() {
     let mut cluster = Cluster::start(3);
     while_sessions_work(&mut cluster, |cluster| {
@@ -53,6 +55,7 @@ fn all_servers_are_restarted_one_by_one_and_no_client_hears_of_it() {
 }
 
 #[test]
+#[ignore = "nightly: another way to lose a server; a killed leader is tested with every change"]
 fn a_server_without_room_on_its_disk_costs_nothing() {
     let Some(mut cluster) = Cluster::start_with_small_disk(3, 0, DISK) else { return };
     while_sessions_work(&mut cluster, |cluster| {

@@ -29,6 +29,7 @@ const TROUBLES: [Trouble; 8] = [
 ];
 
 #[test]
+#[ignore = "nightly: minutes; each kind of fault has a test of its own"]
 #[expect(clippy::print_stderr, reason = "what happened, for whoever runs it by hand")]
 fn one_trouble_after_the_other_costs_turns_at_most() {
     let number = |name: &str, usual| env::var(name).map_or(usual, |it| it.parse().unwrap());

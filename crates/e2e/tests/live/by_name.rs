@@ -82,6 +82,7 @@ impl Desk {
 }
 
 #[test]
+#[ignore = "nightly: another agent by its name; claude, codex and goose are tested with every change"]
 fn claude_is_run_through_its_acp_program() {
     let desk = Desk::new("claude-agent-acp").with_path();
     desk.check("claude");
@@ -94,6 +95,7 @@ fn claude_is_run_by_itself() {
 }
 
 #[test]
+#[ignore = "nightly: another agent by its name; claude, codex and goose are tested with every change"]
 fn codex_is_run_through_its_acp_program() {
     let desk = Desk::new("codex-acp").with_path();
     desk.check("codex");
@@ -106,6 +108,7 @@ fn codex_is_run_by_itself() {
 }
 
 #[test]
+#[ignore = "nightly: another agent by its name; claude, codex and goose are tested with every change"]
 fn gemini_is_run() {
     let desk = Desk::new("gemini").with_path();
     desk.check("gemini");

@@ -93,24 +93,28 @@ macro_rules! rigs {
     ($attributes:tt $($rig:ident)*) => { $( rig! { $rig $attributes $attributes } )* };
 }
 
-rigs! { [] claude claude_agent_acp codex_acp codex_app_server codex_exec gemini_json goose }
+// One adapter that speaks to a program turn by turn, one that speaks to a server, and one program that speaks ACP.
+rigs! { [] claude codex_app_server goose }
 
-rig! { gemini_acp [] [#[ignore = "loads a session only a minute after it began"]] }
+rigs! {
+    [#[ignore = "nightly: recorded output of the same version is tested with every change"]]
+    claude_agent_acp codex_acp codex_exec gemini_acp gemini_json
+}
 
 // They need `scripts/install-agents.sh --all`, and some of them look for the outside world whatever
 // they are told.
 rigs! {
-    [#[ignore = "needs the nightly agents"]]
+    [#[ignore = "nightly: the agent is large, and installed for the nightly tier only"]]
     cline copilot hermes kimi opencode pi qwen vibe
 }
 
-#[ignore = "gemini tries for minutes"]
+#[ignore = "nightly: gemini retries for minutes"]
 #[test]
 fn gemini_acp_says_in_the_end_what_the_provider_refused() {
     play("gemini_acp", errors::slow);
 }
 
-#[ignore = "gemini tries for minutes"]
+#[ignore = "nightly: gemini retries for minutes"]
 #[test]
 fn gemini_json_says_in_the_end_what_the_provider_refused() {
     play("gemini_json", errors::slow);

@@ -62,6 +62,7 @@ fn converse(rig: &str) {
 }
 
 #[test]
+#[ignore = "nightly: another agent behind the same SDK; claude and goose are tested with every change"]
 fn claude_talks_to_the_sdk_over_acp() {
     converse("claude_agent_acp");
 }
@@ -72,26 +73,31 @@ fn claude_talks_to_the_sdk_through_an_adapter() {
 }
 
 #[test]
+#[ignore = "nightly: another agent behind the same SDK; claude and goose are tested with every change"]
 fn codex_talks_to_the_sdk_over_acp() {
     converse("codex_acp");
 }
 
 #[test]
+#[ignore = "nightly: another agent behind the same SDK; claude and goose are tested with every change"]
 fn codex_talks_to_the_sdk_through_its_app_server() {
     converse("codex_app_server");
 }
 
 #[test]
+#[ignore = "nightly: another agent behind the same SDK; claude and goose are tested with every change"]
 fn codex_talks_to_the_sdk_turn_by_turn() {
     converse("codex_exec");
 }
 
 #[test]
+#[ignore = "nightly: another agent behind the same SDK; claude and goose are tested with every change"]
 fn gemini_talks_to_the_sdk_over_acp() {
     converse("gemini_acp");
 }
 
 #[test]
+#[ignore = "nightly: another agent behind the same SDK; claude and goose are tested with every change"]
 fn gemini_talks_to_the_sdk_through_an_adapter() {
     converse("gemini_json");
 }

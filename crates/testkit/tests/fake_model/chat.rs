@@ -3,7 +3,7 @@
 use jackfield_testkit::fake_model::FakeModel;
 use serde_json::json;
 
-use crate::http::{CHAT, Http, streamed, wait_until};
+use super::http::{CHAT, Http, streamed, wait_until};
 
 #[test]
 fn a_plain_prompt_gets_a_greeting_in_five_chunks_and_then_usage() {

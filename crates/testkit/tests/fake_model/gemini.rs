@@ -3,7 +3,7 @@
 use jackfield_testkit::fake_model::FakeModel;
 use serde_json::{Value, json};
 
-use crate::http::{Http, Response};
+use super::http::{Http, Response};
 
 const STREAM: &str = "/a/test/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
 const WHOLE: &str = "/a/test/v1beta/models/gemini-2.5-flash:generateContent";

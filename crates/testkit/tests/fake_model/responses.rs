@@ -3,7 +3,7 @@
 use jackfield_testkit::fake_model::FakeModel;
 use serde_json::{Value, json};
 
-use crate::http::{Http, Response};
+use super::http::{Http, Response};
 
 const PATH: &str = "/a/test/v1/responses";
 

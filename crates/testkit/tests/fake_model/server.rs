@@ -11,7 +11,7 @@ use std::{
 use jackfield_testkit::fake_model::FakeModel;
 use serde_json::json;
 
-use crate::http::{BOUND, CHAT, Http, streamed, wait_until};
+use super::http::{BOUND, CHAT, Http, streamed, wait_until};
 
 #[test]
 fn errors_come_by_word_once_by_prefix_and_by_order() {

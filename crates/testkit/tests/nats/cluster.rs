@@ -16,6 +16,7 @@ fn a_server_alone_has_a_journal_and_takes_eight_megabytes() {
 }
 
 #[test]
+#[ignore = "nightly: a tool of other tests, which would fail with it"]
 fn a_cluster_of_three_loses_its_leader_and_has_another() {
     let mut cluster = Cluster::start(3);
     let urls = cluster.urls();
@@ -78,6 +79,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
 }
 
 #[test]
+#[ignore = "nightly: a tool of other tests, which would fail with it"]
 fn a_stream_on_three_servers_outlives_any_of_them() {
     let mut cluster = Cluster::start(3);
     let mut client = Raw::connect(&cluster.urls()[0]);

@@ -72,7 +72,7 @@ fn nothing_is_left_of_a_cluster_whose_test_panics() {
 
 #[test]
 fn nothing_is_left_of_a_cluster_whose_test_is_killed() {
-    let dir = killed("gone::nothing_is_left_of_a_cluster_whose_test_is_killed", || {
+    let dir = killed("nats::gone::nothing_is_left_of_a_cluster_whose_test_is_killed", || {
         let cluster = Cluster::start(3);
         let dir = dir_of(pids_of(&cluster)[0]);
         assert_eq!(who_names(&dir).len(), 4, "three servers and who sweeps");
@@ -84,7 +84,7 @@ fn nothing_is_left_of_a_cluster_whose_test_is_killed() {
 
 #[test]
 fn nothing_is_left_of_a_small_disk_whose_test_is_killed() {
-    let dir = killed("gone::nothing_is_left_of_a_small_disk_whose_test_is_killed", || {
+    let dir = killed("nats::gone::nothing_is_left_of_a_small_disk_whose_test_is_killed", || {
         let cluster = Cluster::start_with_small_disk(1, 0, 1 << 24)?;
         Some((dir_of(pids_of(&cluster)[0]).display().to_string(), cluster))
     });
@@ -95,7 +95,7 @@ fn nothing_is_left_of_a_small_disk_whose_test_is_killed() {
 
 #[test]
 fn nothing_is_left_of_a_network_whose_test_is_killed() {
-    let word = killed("gone::nothing_is_left_of_a_network_whose_test_is_killed", || {
+    let word = killed("nats::gone::nothing_is_left_of_a_network_whose_test_is_killed", || {
         let network = Network::new(3)?;
         let cluster = Cluster::start_in(&network, &[0, 1, 2]);
         Some((format!("jf{}-", std::process::id()), (cluster, network)))

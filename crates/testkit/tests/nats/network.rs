@@ -119,6 +119,7 @@ fn nothing_is_left_of_a_network() {
 }
 
 #[test]
+#[ignore = "nightly: a tool of other tests, which would fail with it"]
 fn a_cluster_goes_on_without_a_server_that_is_cut_off() {
     let Some(network) = Network::new(3) else { return };
     let cluster = Cluster::start_in(&network, &[0, 1, 2]);

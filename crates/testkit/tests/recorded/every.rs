@@ -1,6 +1,6 @@
 //! Every recording, one test each.
 
-use crate::{
+use super::{
     replay::{Client, Replay},
     tape::{Tape, folder},
     wake::Wake,

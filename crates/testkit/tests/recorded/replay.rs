@@ -1,7 +1,7 @@
 //! A recording played against the hub, line by line: what the client said is said to the hub, what
 //! the agent said is said to the hub, and after each line both have heard what they should have.
 
-use crate::{
+use super::{
     tape::{Kind, Line, Side, Tape, with_id, with_session},
     world::{AGENT, World, fold},
 };

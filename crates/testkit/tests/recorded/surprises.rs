@@ -1,7 +1,7 @@
 //! What real agents do that the protocol does not lead one to expect. Each test shows that a
 //! recording has the surprise and that it passes through the hub as it is.
 
-use crate::{
+use super::{
     replay::{Client, Replay},
     tape::{Line, Tape},
     wake::Wake,

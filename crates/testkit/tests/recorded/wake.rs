@@ -1,7 +1,7 @@
 //! A recording that begins with `session/load` or `session/resume`, played as the process that wakes
 //! a session of the hub's: the agent tells its past again, and the hub knows it already.
 
-use crate::{
+use super::{
     replay::{Client, Replay},
     tape::{Line, Side, Tape},
     world::World,

@@ -40,7 +40,7 @@ pub(crate) fn translated() -> BTreeMap<&'static str, Vec<(String, Log)>> {
     files.sort();
     for file in files {
         let name = file.file_stem().unwrap().to_str().unwrap();
-        let name = name.strip_prefix("transcripts__").unwrap();
+        let name = name.strip_prefix("main__transcripts__").unwrap();
         let cli = CLIS.iter().find(|it| name.starts_with(&format!("{it}-"))).unwrap();
         let case = &name[cli.len() + 1..];
         all.entry(cli).or_default().push((case.to_owned(), read(&file, case)));
@@ -112,7 +112,7 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) fn of(cli: &str, case: &str) -> Followed {
-        let snapshot = format!("tests/transcripts/snapshots/transcripts__{cli}-{case}.snap");
+        let snapshot = format!("tests/transcripts/snapshots/main__transcripts__{cli}-{case}.snap");
         let log = read(&adapt().join(snapshot), case);
         let versions = fs::read_dir(adapt().join("fixtures").join(cli)).unwrap();
         let mut stdout = versions.map(|it| it.unwrap().path().join(format!("{case}.stdout")));

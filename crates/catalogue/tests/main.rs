@@ -1,0 +1,9 @@
+//! The catalog of agents, against the public interface of the crate.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod argv;
+mod builtin;
+mod flaws;
+mod models;
+mod registry;

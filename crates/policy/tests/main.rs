@@ -1,0 +1,10 @@
+//! Rules, shell commands and recorded tool calls, against the public interface of the crate.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod commands;
+mod decide;
+mod flaws;
+mod learn;
+mod recorded;
+mod splitter;

@@ -1,0 +1,103 @@
+//! What each tier runs, in order.
+
+use super::report::Limits;
+use std::time::Duration;
+
+/// A tier of checks: downloads run beside `before`, and `after` begins when both have ended.
+pub(super) struct Tier {
+    pub(super) name: &'static str,
+    pub(super) downloads: &'static [Step],
+    pub(super) before: &'static [Step],
+    pub(super) after: &'static [Step],
+    /// Whether the first failure ends the tier; otherwise all steps run and all failures are listed.
+    pub(super) stops_at_failure: bool,
+}
+
+/// One command of a tier.
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    /// Program and arguments, separated by single spaces.
+    pub(super) command: &'static str,
+    pub(super) env: &'static [(&'static str, &'static str)],
+    /// Limits for the report that the test runner has written at the end of this step.
+    pub(super) report: Option<Limits>,
+}
+
+const fn step(name: &'static str, command: &'static str) -> Step {
+    Step { name, command, env: &[], report: None }
+}
+
+/// Tests of every change: 20 minutes on two cores, and no test over a minute.
+const GATE_LIMITS: Limits = Limits {
+    report: "target/nextest/ci/junit.xml",
+    total: Duration::from_mins(20),
+    test: Duration::from_mins(1),
+};
+
+pub(super) const GATE: Tier = Tier {
+    name: "ci",
+    downloads: &[
+        step("install-nats", "scripts/install-nats.sh"),
+        step("install-s3", "scripts/install-s3.sh"),
+        step("build-clients", "scripts/build-clients.sh"),
+        step("install-agents", "scripts/install-agents.sh"),
+    ],
+    before: &[
+        step("fmt", "cargo fmt --all --check"),
+        step("tidy", "cargo xtask tidy"),
+        step("typos", "cargo xtask typos"),
+        step("deny", "cargo xtask deny --changed"),
+        step("clippy", "cargo clippy --workspace --all-targets --locked -- -D warnings"),
+        Step {
+            env: &[("RUSTDOCFLAGS", "-D warnings")],
+            ..step("docs", "cargo doc --workspace --locked --no-deps")
+        },
+        step("build", "cargo nextest run --workspace --locked --cargo-profile dev --no-run"),
+    ],
+    after: &[Step {
+        report: Some(GATE_LIMITS),
+        ..step("test", "cargo nextest run --workspace --locked --profile ci")
+    }],
+    stops_at_failure: true,
+};
+
+/// A nightly test may take minutes; one that hangs is ended by the test runner.
+const NIGHTLY_LIMITS: Limits = Limits {
+    report: "target/nextest/nightly/junit.xml",
+    total: Duration::from_hours(1),
+    test: Duration::from_mins(10),
+};
+
+pub(super) const NIGHTLY: Tier = Tier {
+    name: "nightly",
+    downloads: &[
+        step("install-nats", "scripts/install-nats.sh"),
+        step("install-s3", "scripts/install-s3.sh"),
+        step("build-clients", "scripts/build-clients.sh"),
+        step("install-agents", "scripts/install-agents.sh --all"),
+    ],
+    before: &[
+        step("tools", "cargo xtask tools"),
+        step("deny", "cargo xtask deny"),
+        step("test-docs", "cargo test --workspace --locked --doc --quiet"),
+        step("build", "cargo nextest run --workspace --locked --no-run"),
+        step("sim", "cargo xtask sim --fresh"),
+    ],
+    after: &[
+        Step {
+            report: Some(NIGHTLY_LIMITS),
+            ..step(
+                "test",
+                "scripts/without-network.sh cargo nextest run --workspace --locked --offline \
+                 --profile nightly --run-ignored only",
+            )
+        },
+        step("chaos", "cargo xtask chaos --minutes 3"),
+        step("chaos-fleet", "cargo xtask chaos --fleet --rounds 10"),
+        step("soak", "cargo xtask soak --seconds 180"),
+        step("load", "cargo xtask load"),
+        step("fuzz", "cargo xtask fuzz 30"),
+        step("plant", "cargo xtask plant"),
+    ],
+    stops_at_failure: false,
+};
