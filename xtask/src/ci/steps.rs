@@ -52,7 +52,7 @@ pub(super) const GATE: Tier = Tier {
             env: &[("RUSTDOCFLAGS", "-D warnings")],
             ..step("docs", "cargo doc --workspace --locked --no-deps")
         },
-        step("build", "cargo nextest run --workspace --locked --cargo-profile dev --no-run"),
+        step("build", "cargo nextest run --workspace --locked --no-run"),
     ],
     after: &[Step {
         report: Some(GATE_LIMITS),
