@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 /// Parsed command-line arguments.
 #[derive(Default)]
-struct Options<'a> {
+struct BenchOptions<'a> {
     parts: Vec<&'a str>,
     /// Another program with the flags of `jackfield bus`, measured beside it.
     peer: Option<&'a Path>,
@@ -59,8 +59,8 @@ struct Options<'a> {
 }
 
 /// Returns `None` if an argument is unknown or has no value.
-fn parse<'a>(words: &[&'a str]) -> Option<Options<'a>> {
-    let mut options = Options::default();
+fn parse<'a>(words: &[&'a str]) -> Option<BenchOptions<'a>> {
+    let mut options = BenchOptions::default();
     let mut has_fleet_options = false;
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -80,7 +80,7 @@ fn parse<'a>(words: &[&'a str]) -> Option<Options<'a>> {
     (options.parts.contains(&FLEET) || !has_fleet_options).then_some(options)
 }
 
-fn measure(mut options: Options<'_>) -> Result<()> {
+fn measure(mut options: BenchOptions<'_>) -> Result<()> {
     let folder = program_folder()?;
     let [jackfield, agent] = ["jackfield", "fake-agent"].map(|it| folder.join(it));
     let has = |part| options.parts.contains(&part);

@@ -13,7 +13,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use steps::{Step, Tier};
+use steps::{CheckStep, CheckTier};
 
 /// Where the output of steps that run beside others is kept.
 const LOGS: &str = "target/ci";
@@ -29,14 +29,14 @@ pub(crate) fn run_nightly() -> Result<()> {
 }
 
 /// The time of each finished step, in the order in which they ended.
-type Times = Vec<(&'static str, Duration)>;
+type StepTimes = Vec<(&'static str, Duration)>;
 
 /// Installs what is downloaded beside the checks and builds that need only the processor. Every failure is
 /// reported; a tier that must end early is ended by its first failing step.
-fn run(tier: &Tier) -> Result<()> {
+fn run(tier: &CheckTier) -> Result<()> {
     let start = Instant::now();
     fs::create_dir_all(LOGS).with_context(|| format!("failed to create {LOGS}"))?;
-    let mut times = Times::new();
+    let mut times = StepTimes::new();
     let outcome = thread::scope(|scope| {
         let downloads = scope.spawn(|| run_downloads(tier.downloads));
         let before = run_steps(tier.before, &mut times, tier.stops_at_failure);
@@ -54,7 +54,7 @@ fn run(tier: &Tier) -> Result<()> {
 }
 
 /// Runs steps one after the other with their output shown.
-fn run_steps(steps: &[Step], times: &mut Times, stops_at_failure: bool) -> Result<()> {
+fn run_steps(steps: &[CheckStep], times: &mut StepTimes, stops_at_failure: bool) -> Result<()> {
     let mut failed = Vec::new();
     for step in steps {
         println!("== {}", step.name);
@@ -73,8 +73,8 @@ fn run_steps(steps: &[Step], times: &mut Times, stops_at_failure: bool) -> Resul
 }
 
 /// Runs all downloads, with their output in files; a failed one is printed with its output.
-fn run_downloads(steps: &[Step]) -> (Times, Result<()>) {
-    let mut times = Times::new();
+fn run_downloads(steps: &[CheckStep]) -> (StepTimes, Result<()>) {
+    let mut times = StepTimes::new();
     for step in steps {
         let start = Instant::now();
         let outcome = run_with_log(step);
@@ -86,7 +86,7 @@ fn run_downloads(steps: &[Step]) -> (Times, Result<()>) {
     (times, Ok(()))
 }
 
-fn run_with_log(step: &Step) -> Result<()> {
+fn run_with_log(step: &CheckStep) -> Result<()> {
     let path = format!("{LOGS}/{}.log", step.name);
     let log = File::create(&path).with_context(|| format!("failed to create {path}"))?;
     let errors = log.try_clone().with_context(|| format!("failed to write {path}"))?;
@@ -96,7 +96,7 @@ fn run_with_log(step: &Step) -> Result<()> {
     })
 }
 
-impl Step {
+impl CheckStep {
     fn run(&self, stdout: Stdio, stderr: Stdio) -> Result<()> {
         let words: Vec<&str> = self.command.split(' ').collect();
         let mut command = Command::new(words[0]);

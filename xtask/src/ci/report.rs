@@ -12,7 +12,7 @@ const ROWS: usize = 50;
 
 /// How long tests may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct TimeLimits {
     /// Where the test runner writes its `JUnit` report.
     pub(super) report: &'static str,
     /// All tests together, from the start of the runner to its end.
@@ -32,7 +32,7 @@ struct TestCase {
 }
 
 /// Prints the table; `took` is the time of the whole run.
-pub(super) fn check(limits: &Limits, took: Duration) -> Result<()> {
+pub(super) fn check(limits: &TimeLimits, took: Duration) -> Result<()> {
     let path = limits.report;
     let text = fs::read_to_string(path).with_context(|| format!("failed to read {path}"))?;
     let mut cases = parse(&text).with_context(|| format!("failed to parse {path}"))?;
@@ -50,7 +50,7 @@ pub(super) fn check(limits: &Limits, took: Duration) -> Result<()> {
     if complaints.is_empty() { Ok(()) } else { bail!("{}", complaints.join("\n")) }
 }
 
-fn complaints(limits: &Limits, took: Duration, cases: &[TestCase]) -> Vec<String> {
+fn complaints(limits: &TimeLimits, took: Duration, cases: &[TestCase]) -> Vec<String> {
     let mut complaints = Vec::new();
     if cases.is_empty() {
         complaints.push("the report has no tests".to_owned());
@@ -101,8 +101,8 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits =
-        Limits { report: "", total: Duration::from_mins(20), test: Duration::from_mins(1) };
+    const LIMITS: TimeLimits =
+        TimeLimits { report: "", total: Duration::from_mins(20), test: Duration::from_mins(1) };
 
     const REPORT: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="nextest-run" tests="2" time="62.000">

@@ -1,40 +1,40 @@
 //! What each tier runs, in order.
 
-use super::report::Limits;
+use super::report::TimeLimits;
 use std::time::Duration;
 
 /// A tier of checks: downloads run beside `before`, and `after` begins when both have ended.
-pub(super) struct Tier {
+pub(super) struct CheckTier {
     pub(super) name: &'static str,
-    pub(super) downloads: &'static [Step],
-    pub(super) before: &'static [Step],
-    pub(super) after: &'static [Step],
+    pub(super) downloads: &'static [CheckStep],
+    pub(super) before: &'static [CheckStep],
+    pub(super) after: &'static [CheckStep],
     /// Whether the first failure ends the tier; otherwise all steps run and all failures are listed.
     pub(super) stops_at_failure: bool,
 }
 
 /// One command of a tier.
-pub(super) struct Step {
+pub(super) struct CheckStep {
     pub(super) name: &'static str,
     /// Program and arguments, separated by single spaces.
     pub(super) command: &'static str,
     pub(super) env: &'static [(&'static str, &'static str)],
-    /// Limits for the report that the test runner has written at the end of this step.
-    pub(super) report: Option<Limits>,
+    /// TimeLimits for the report that the test runner has written at the end of this step.
+    pub(super) report: Option<TimeLimits>,
 }
 
-const fn step(name: &'static str, command: &'static str) -> Step {
-    Step { name, command, env: &[], report: None }
+const fn step(name: &'static str, command: &'static str) -> CheckStep {
+    CheckStep { name, command, env: &[], report: None }
 }
 
 /// Tests of every change: 20 minutes on two cores, and no test over a minute.
-const GATE_LIMITS: Limits = Limits {
+const GATE_LIMITS: TimeLimits = TimeLimits {
     report: "target/nextest/ci/junit.xml",
     total: Duration::from_mins(20),
     test: Duration::from_mins(1),
 };
 
-pub(super) const GATE: Tier = Tier {
+pub(super) const GATE: CheckTier = CheckTier {
     name: "ci",
     downloads: &[
         step("install-nats", "scripts/install-nats.sh"),
@@ -48,13 +48,13 @@ pub(super) const GATE: Tier = Tier {
         step("typos", "cargo xtask typos"),
         step("deny", "cargo xtask deny --changed"),
         step("clippy", "cargo clippy --workspace --all-targets --locked -- -D warnings"),
-        Step {
+        CheckStep {
             env: &[("RUSTDOCFLAGS", "-D warnings")],
             ..step("docs", "cargo doc --workspace --locked --no-deps")
         },
         step("build", "cargo nextest run --workspace --locked --no-run"),
     ],
-    after: &[Step {
+    after: &[CheckStep {
         report: Some(GATE_LIMITS),
         ..step("test", "cargo nextest run --workspace --locked --profile ci")
     }],
@@ -62,13 +62,13 @@ pub(super) const GATE: Tier = Tier {
 };
 
 /// A nightly test may take minutes; one that hangs is ended by the test runner.
-const NIGHTLY_LIMITS: Limits = Limits {
+const NIGHTLY_LIMITS: TimeLimits = TimeLimits {
     report: "target/nextest/nightly/junit.xml",
     total: Duration::from_hours(1),
     test: Duration::from_mins(10),
 };
 
-pub(super) const NIGHTLY: Tier = Tier {
+pub(super) const NIGHTLY: CheckTier = CheckTier {
     name: "nightly",
     downloads: &[
         step("install-nats", "scripts/install-nats.sh"),
@@ -84,7 +84,7 @@ pub(super) const NIGHTLY: Tier = Tier {
         step("sim", "cargo xtask sim --fresh"),
     ],
     after: &[
-        Step {
+        CheckStep {
             report: Some(NIGHTLY_LIMITS),
             ..step(
                 "test",

@@ -27,12 +27,12 @@ enum Ground {
     Memory,
     Sqlite(TempDir),
     /// Few shards, so that streams share them. With an archive, all that can be is in it at once.
-    Nats(Arc<Cluster>, Cell, Option<Arc<TempDir>>, Effort),
+    Nats(Arc<Cluster>, Cell, Option<Arc<TempDir>>, TestEffort),
 }
 
 /// How many random cases and streams a journal on servers is tried with: every claim is a round trip.
 #[derive(Debug, Clone, Copy)]
-enum Effort {
+enum TestEffort {
     Gate,
     Nightly,
 }
@@ -51,7 +51,7 @@ impl World {
     }
 
     /// An empty cell: clusters take their time to start, so tests share one.
-    fn nats(cluster: &Arc<Cluster>, is_archived: bool, effort: Effort) -> World {
+    fn nats(cluster: &Arc<Cluster>, is_archived: bool, effort: TestEffort) -> World {
         static CELLS: AtomicU64 = AtomicU64::new(0);
         let name = format!("cell{}", CELLS.fetch_add(1, Ordering::Relaxed));
         let cell = Cell { name, shards: 2, replicas: cluster.servers().len() };
@@ -89,8 +89,8 @@ impl World {
     /// The number of random cases.
     fn cases(&self) -> u32 {
         match self.ground {
-            Ground::Nats(.., Effort::Gate) => 3,
-            Ground::Nats(.., Effort::Nightly) => 20,
+            Ground::Nats(.., TestEffort::Gate) => 3,
+            Ground::Nats(.., TestEffort::Nightly) => 20,
             _ => 100,
         }
     }
@@ -98,7 +98,7 @@ impl World {
     /// The number of events in a long stream.
     fn long(&self) -> u64 {
         match self.ground {
-            Ground::Nats(.., Effort::Gate) => 50,
+            Ground::Nats(.., TestEffort::Gate) => 50,
             _ => 300,
         }
     }
@@ -106,8 +106,8 @@ impl World {
     /// The number of streams where there are very many.
     fn many(&self) -> usize {
         match self.ground {
-            Ground::Nats(.., Effort::Gate) => 200,
-            Ground::Nats(.., Effort::Nightly) => 1_000,
+            Ground::Nats(.., TestEffort::Gate) => 200,
+            Ground::Nats(.., TestEffort::Nightly) => 1_000,
             _ => 10_000,
         }
     }
@@ -184,9 +184,9 @@ macro_rules! suite {
         }
         /// Every check in a cell of its own, on one cluster.
         mod nats {
-            use super::Effort;
+            use super::TestEffort;
 
-            fn every_check(servers: usize, is_archived: bool, effort: Effort) {
+            fn every_check(servers: usize, is_archived: bool, effort: TestEffort) {
                 let cluster = std::sync::Arc::new(super::Cluster::start(servers));
                 $(
                     println!("{}", stringify!($check));
@@ -195,17 +195,17 @@ macro_rules! suite {
             }
             #[test]
             fn one_server_keeps_the_contract() {
-                every_check(1, false, Effort::Gate);
+                every_check(1, false, TestEffort::Gate);
             }
             #[test]
             fn three_servers_and_an_archive_keep_the_contract() {
-                every_check(3, true, Effort::Gate);
+                every_check(3, true, TestEffort::Gate);
             }
             #[test]
             #[ignore = "nightly: more cases, and every combination of servers and archive"]
             fn all_servers_and_archives_keep_the_contract_in_many_cases() {
                 for (servers, is_archived) in [(1, false), (3, false), (1, true), (3, true)] {
-                    every_check(servers, is_archived, Effort::Nightly);
+                    every_check(servers, is_archived, TestEffort::Nightly);
                 }
             }
         }
