@@ -19,7 +19,7 @@ pub(super) struct CheckStep {
     /// Program and arguments, separated by single spaces.
     pub(super) command: &'static str,
     pub(super) env: &'static [(&'static str, &'static str)],
-    /// TimeLimits for the report that the test runner has written at the end of this step.
+    /// Limits for the report that the test runner has written at the end of this step.
     pub(super) report: Option<TimeLimits>,
 }
 
