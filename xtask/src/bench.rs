@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: builds the release programs and measures them with `crates/bench`.
 
-use crate::cargo::{cargo, release_folder};
+use crate::cargo::{cargo, target_folder};
 use anyhow::{Context as _, Result, ensure};
 use std::process::Command;
 
@@ -10,7 +10,7 @@ const PACKAGES: [&str; 6] =
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     cargo(&[&["build", "--release", "--bins"], &PACKAGES[..]].concat(), &[])?;
-    let program = release_folder()?.join("jackfield-bench");
+    let program = std::path::absolute(target_folder())?.join("release/jackfield-bench");
     let status = Command::new(program).args(words).status().context("failed to start it")?;
     ensure!(status.success(), "the benchmark failed: {status}");
     Ok(())

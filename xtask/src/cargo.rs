@@ -26,9 +26,7 @@ pub(crate) fn remove_run_variables(command: &mut Command) {
     }
 }
 
-/// The folder with the programs of release builds.
-pub(crate) fn release_folder() -> Result<PathBuf> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    Ok(std::path::absolute(target)?.join("release"))
+/// The folder that cargo builds into.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }

@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-/// Runs these targets, or all of them, for so many seconds each.
+/// Runs these targets, or all of them, for this many seconds each.
 pub(crate) fn run(seconds: u32, names: &[&str]) -> Result<()> {
     tools::ensure(&["fuzz"])?;
     let mut targets = targets(Path::new("fuzz/fuzz_targets"));

@@ -26,7 +26,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   tools [NAME]... install the tools that the checks need and this machine lacks
   fuzz [SECONDS] [TARGET]...
                   run every fuzz target, or these, for this long each (15)
-  sim [--world hub|bus|gateway] [--seed N | --first N] [--steps N] [--trace]
+  sim [--world hub|bus|gateway] [--seed N | --first N | --fresh] [--steps N] [--trace]
                   run the simulated worlds: one seed, or SIM_SEEDS of them (2000)
   plant [NAME]... put known bugs into a copy of the hub and check that the simulator finds them
   chaos [--seed N] [--minutes N | --seconds N] [--sessions N]

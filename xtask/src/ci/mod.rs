@@ -31,8 +31,8 @@ pub(crate) fn run_nightly() -> Result<()> {
 /// The time of each finished step, in the order in which they ended.
 type StepTimes = Vec<(&'static str, Duration)>;
 
-/// Installs what is downloaded beside the checks and builds that need only the processor. Every failure is
-/// reported; a tier that must end early is ended by its first failing step.
+/// Runs the downloads beside the steps that do not need them, then the other steps, and prints the times.
+/// A tier that stops at a failure does not start the steps after it; every other tier runs all of them.
 fn run(tier: &CheckTier) -> Result<()> {
     let start = Instant::now();
     fs::create_dir_all(LOGS).with_context(|| format!("failed to create {LOGS}"))?;
@@ -42,8 +42,11 @@ fn run(tier: &CheckTier) -> Result<()> {
         let before = run_steps(tier.before, &mut times, tier.stops_at_failure);
         let (download_times, downloaded) = downloads.join().expect("the thread does not panic");
         times.extend(download_times);
-        before.and(downloaded)?;
-        run_steps(tier.after, &mut times, tier.stops_at_failure)
+        let ready = before.and(downloaded);
+        if ready.is_err() && tier.stops_at_failure {
+            return ready;
+        }
+        ready.and(run_steps(tier.after, &mut times, tier.stops_at_failure))
     });
     println!("== times (downloads run beside the first steps)");
     for (name, time) in &times {
@@ -72,7 +75,7 @@ fn run_steps(steps: &[CheckStep], times: &mut StepTimes, stops_at_failure: bool)
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }
 
-/// Runs all downloads, with their output in files; a failed one is printed with its output.
+/// Runs downloads up to the first failure, with their output in files; the error of a failed one has its output.
 fn run_downloads(steps: &[CheckStep]) -> (StepTimes, Result<()>) {
     let mut times = StepTimes::new();
     for step in steps {

@@ -43,6 +43,7 @@ pub(super) const GATE: CheckTier = CheckTier {
         step("install-agents", "scripts/install-agents.sh"),
     ],
     before: &[
+        step("tools", "cargo xtask tools nextest"),
         step("fmt", "cargo fmt --all --check"),
         step("tidy", "cargo xtask tidy"),
         step("typos", "cargo xtask typos"),

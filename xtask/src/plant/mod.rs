@@ -7,6 +7,7 @@ mod fleet_bugs;
 mod gateway_bugs;
 mod tenant_bugs;
 
+use crate::cargo::target_folder;
 use bugs::{BUGS, Bug, Edit};
 use bus_bugs::BUS_BUGS;
 use fleet_bugs::FLEET_BUGS;
@@ -95,8 +96,7 @@ struct Field {
 
 impl Field {
     fn prepare() -> io::Result<Field> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-        let target = fs::canonicalize(target)?.join("planted");
+        let target = fs::canonicalize(target_folder())?.join("planted");
         let root = target.join("field");
         for part in PARTS {
             mirror(Path::new(part), &root.join(part))?;

@@ -5,7 +5,7 @@ use jackfield_testkit::{
     worlds::{Failure, WORLDS},
 };
 
-/// So many seeds, unless `SIM_SEEDS` asks for more.
+/// The number of seeds, unless `SIM_SEEDS` asks for more.
 const SEEDS_MIN: u64 = 2_000;
 
 /// Runs the seeds of the world with this name; panics with the command that replays the one that fails.
