@@ -27,7 +27,7 @@ pub struct Home {
 const SAID: &str = "serve.stderr";
 
 /// A guard whose agent has just ended is about to end, too.
-const LEAVING_MAX: Duration = Duration::from_secs(1);
+const LEAVING_MAX: Duration = Duration::from_secs(5);
 
 /// A daemon of ours.
 pub struct Daemon {
@@ -211,7 +211,7 @@ impl Drop for Home {
     fn drop(&mut self) {
         let begin = Instant::now();
         let left =
-            wait_for("the end of all processes, or for long enough", LEAVING_MAX * 10, || {
+            wait_for("the end of all processes, or for long enough", LEAVING_MAX * 4, || {
                 let left = self.alive(&[]);
                 (left.is_empty() || LEAVING_MAX < begin.elapsed()).then_some(left)
             });

@@ -22,4 +22,4 @@ pub use client::Client;
 pub use home::{Daemon, Home};
 pub use http::Web;
 pub use real_model::RealModel;
-pub use wait::wait_for;
+pub use wait::{assert_takes_less, wait_for};

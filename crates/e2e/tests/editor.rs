@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::{process::Output, time::Duration};
 
 /// How long a shim may take to notice that its editor is gone.
-const SHIM_ENDS_WITHIN: Duration = Duration::from_secs(2);
+const SHIM_ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 #[test]
 fn an_editor_needs_no_daemon_and_the_next_editor_finds_its_session() {
@@ -115,9 +115,7 @@ fn a_session_that_was_kept_is_running_and_takes_the_next_prompt() {
 /// Stops the daemon that was started on demand; its last act is to give up its door, then it ends.
 fn stop(home: &Home) {
     said(home, &["daemon", "stop"]);
-    wait_for("the daemon to end", Duration::from_secs(1), || {
-        home.alive(&[]).is_empty().then_some(())
-    });
+    wait_for("the daemon to end", PATIENCE, || home.alive(&[]).is_empty().then_some(()));
 }
 
 /// Runs a command that must succeed; what it wrote to stdout.

@@ -1,11 +1,16 @@
 //! SIGKILL for the agent: everyone who waits is answered at once, with the cause.
 
-use jackfield_e2e::{Home, procs, wait_for};
+use jackfield_e2e::{Home, assert_takes_less, procs, wait_for};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 #[test]
 fn a_hundred_pending_requests_are_answered_within_100_ms_with_status_and_stderr() {
+    assert_takes_less(Duration::from_millis(100), kill_agent_with_pending_requests);
+}
+
+/// Returns how long it took to answer them all.
+fn kill_agent_with_pending_requests() -> Duration {
     let home = Home::new();
     let daemon = home.serve(&[]);
     let state = home.path().join("agent");
@@ -44,9 +49,9 @@ fn a_hundred_pending_requests_are_answered_within_100_ms_with_status_and_stderr(
     // The prompt that waited gets a new agent and runs there.
     let answer = clients[1].answer(queued);
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    assert!(took < Duration::from_millis(100), "answered after {took:?}");
     drop(clients);
     daemon.stop();
+    took
 }
 
 #[test]

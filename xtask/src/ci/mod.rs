@@ -42,6 +42,9 @@ fn run(tier: &CheckTier) -> Result<()> {
         let before = run_steps(tier.before, &mut times, tier.stops_at_failure);
         let (download_times, downloaded) = downloads.join().expect("the thread does not panic");
         times.extend(download_times);
+        if let (Err(_), Err(error)) = (&before, &downloaded) {
+            eprintln!("error: {error:#}");
+        }
         let ready = before.and(downloaded);
         if ready.is_err() && tier.stops_at_failure {
             return ready;

@@ -170,7 +170,7 @@ async fn an_end_is_told_at_once_even_if_a_grandchild_holds_stdout_and_will_not_g
     let exit = agent.gone().await;
     let told = asked.elapsed();
     assert_eq!(exit.code, Some(7));
-    assert!(told < Duration::from_secs(1), "{told:?}");
+    assert!(told < graces.left, "{told:?}");
     agent.swept().await;
     assert!(Duration::from_secs(3) <= asked.elapsed());
 }
@@ -207,13 +207,13 @@ async fn an_agent_that_closed_stdout_or_stdin_serves_nobody_and_is_ended() {
 }
 
 #[tokio::test]
-async fn a_dead_pipe_is_noticed_within_two_seconds_even_if_the_agent_will_not_go() {
+async fn a_dead_pipe_is_noticed_even_if_the_agent_will_not_go() {
     let world = World::new();
     let mut mute = world.sh("trap '' TERM; exec >&-; while :; do sleep 1; done");
     mute.started().await;
     let started = Instant::now();
     let exit = mute.gone().await;
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     assert_eq!(exit.signal, Some(9));
     assert!(exit.stderr_tail.contains("closed its stdout"), "{}", exit.stderr_tail);
     mute.swept().await;

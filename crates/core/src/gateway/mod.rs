@@ -30,6 +30,7 @@ mod merge;
 mod opening;
 mod output;
 mod place;
+mod placed;
 mod search;
 mod session;
 mod stop;
@@ -48,11 +49,11 @@ use crate::{ConnId, SessionId, Time, timer::Timers};
 use client::Client;
 use leg::Leg;
 use merge::Merge;
+use placed::PlacedSessions;
 use search::Search;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
-    sync::Arc,
 };
 
 /// One client's connection to one host, for as long as it is open.
@@ -72,10 +73,7 @@ pub struct Gateway {
     clients: BTreeMap<ConnId, Client>,
     legs: BTreeMap<LegId, Leg>,
     hosts: BTreeMap<HostName, Host>,
-    /// Sessions that were given to each host since its load was told.
-    placed: BTreeMap<HostName, usize>,
-    /// The same for each tenant, wherever they went.
-    placed_for: BTreeMap<Arc<str>, usize>,
+    placed: PlacedSessions,
     /// Hosts that a leg was lost to, and that have said nothing since.
     doubted: BTreeSet<HostName>,
     /// Sessions whose owner is looked for.
@@ -114,8 +112,7 @@ impl Gateway {
             clients: BTreeMap::new(),
             legs: BTreeMap::new(),
             hosts: BTreeMap::new(),
-            placed: BTreeMap::new(),
-            placed_for: BTreeMap::new(),
+            placed: PlacedSessions::default(),
             doubted: BTreeSet::new(),
             searches: BTreeMap::new(),
             merges: BTreeMap::new(),

@@ -6,7 +6,7 @@ use super::{
     key::ours_in,
     opening::Opening,
 };
-use crate::ConnId;
+use crate::{ConnId, SessionId};
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
@@ -31,9 +31,8 @@ impl Gateway {
     pub(super) fn on_hosts(&mut self, hosts: Vec<Host>) {
         let hosts: BTreeMap<HostName, Host> =
             hosts.into_iter().map(|it| (it.name.clone(), it)).collect();
+        self.placed.update(&self.hosts, &hosts);
         self.hosts = hosts;
-        self.placed.clear();
-        self.placed_for.clear();
         let alive = |it: &HostName| self.hosts.get(it).map(|it| it.incarnation);
         let lost = self.legs.iter().filter_map(|(id, leg)| {
             // One that was opened to a host before it was listed may be to an earlier life of it.
@@ -71,6 +70,7 @@ impl Gateway {
 
     /// Its host is lost: another is chosen, not at once, for the same one may be all there is.
     pub(super) fn place_again(&mut self, conn: ConnId, id: &str) {
+        self.placed.remove(conn, id);
         self.wait_for_place(conn, id);
         self.timers.set(self.now.plus(self.config.limits.retry_ms), Timer::Place(conn));
     }
@@ -114,6 +114,10 @@ impl Gateway {
     }
 
     fn try_place(&mut self, conn: ConnId, id: &str) -> Result<(), Nowhere> {
+        let is_open = |conn: ConnId, request: &str| {
+            self.clients.get(&conn).is_some_and(|it| it.requests.contains_key(request))
+        };
+        self.placed.remove_old(self.now, is_open);
         let client = &self.clients[&conn];
         let open = &client.requests[id];
         let (to, home) = (open.to.clone(), client.home);
@@ -127,10 +131,8 @@ impl Gateway {
             }
             let host = self.choose(&wish)?;
             if to == To::New {
-                *self.placed.entry(host.clone()).or_default() += 1;
-            }
-            if opens && let Some(tenant) = self.tenant_name(conn).map(Arc::from) {
-                *self.placed_for.entry(tenant).or_default() += 1;
+                let tenant = self.tenant_name(conn).filter(|_| opens).map(Arc::from);
+                self.placed.add(host.clone(), tenant, (conn, id));
             }
             self.leg_to(conn, &host)
         };
@@ -141,6 +143,23 @@ impl Gateway {
             _ => self.send(conn, id, leg),
         }
         Ok(())
+    }
+
+    /// Counts what an answer says about sessions that were opened or closed.
+    pub(super) fn count_placed(&mut self, conn: ConnId, request: &Frame, answer: &Frame) {
+        let id = request.id().expect("a request has an id");
+        let session = |frame: &Frame| frame.session_id().map(|it| SessionId::from(&*it));
+        let method = request.method();
+        match (method.as_deref(), answer.result().and(session(answer))) {
+            (Some("session/new" | "_jackfield/import"), Some(opened)) => {
+                self.placed.set_opened((conn, id), opened, self.now);
+            }
+            (Some("session/new" | "_jackfield/import"), None) => self.placed.remove(conn, id),
+            (Some("session/close" | "session/delete"), _) if answer.result().is_some() => {
+                session(request).inspect(|it| self.placed.remove_session(it));
+            }
+            _ => {}
+        }
     }
 
     fn settle_at(&mut self, conn: ConnId, leg: LegId, to: &To) {
@@ -191,7 +210,7 @@ impl Gateway {
         }
         let fit = open.filter(|it| lacks(it, wish).is_none());
         let key = |it: &&Host| {
-            let placed = self.placed.get(&it.name).copied().unwrap_or(0);
+            let placed = self.placed.count_on(&it.name);
             let free = wish.agent.as_deref().and_then(|agent| it.agents.get(agent));
             let full = free.is_some_and(|free| *free <= placed);
             let near = wish.near.as_ref() == Some(&it.name);

@@ -293,10 +293,8 @@ impl Gateway {
                 it.heard.told_upto(head_of(answer));
             }
         }
+        self.count_placed(conn, request, answer);
         if answer.result().is_none() {
-            if method == "session/new" {
-                self.was_not_opened(conn);
-            }
             return;
         }
         match (method.as_str(), session) {

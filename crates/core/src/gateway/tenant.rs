@@ -54,21 +54,13 @@ impl Gateway {
         self.clients.keys().filter(is_fellow).count()
     }
 
-    /// A session that was placed did not come to be: it counts for nothing.
-    pub(super) fn was_not_opened(&mut self, conn: ConnId) {
-        let tenant = self.tenant_name(conn).map(Arc::<str>::from);
-        if let Some(placed) = tenant.and_then(|it| self.placed_for.get_mut(&it)) {
-            *placed = placed.saturating_sub(1);
-        }
-    }
-
-    /// Whether the tenant of a client may have one more session awake in the whole fleet: what its hosts
-    /// told last, and what was placed since.
+    /// Whether the tenant of a client may have one more session awake in the whole fleet, by the last reports
+    /// of the hosts and the sessions that these do not count yet.
     pub(super) fn may_have_more(&self, conn: ConnId) -> Result<(), Fault> {
         let Some(tenant) = self.tenant(conn) else { return Ok(()) };
         let Some(max) = tenant.sessions else { return Ok(()) };
         let told = self.hosts.values().filter_map(|it| it.tenants.get(&tenant.name));
-        let placed = self.placed_for.get(&tenant.name).copied().unwrap_or(0);
+        let placed = self.placed.count_of(&tenant.name);
         let awake = told.sum::<usize>() + placed;
         if awake < max {
             return Ok(());

@@ -14,7 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-const SOON: Duration = Duration::from_secs(1);
+/// Long for a busy machine, and shorter than any limit after which something is ended by force.
+const SOON: Duration = Duration::from_secs(4);
 
 /// How an agent is told to end.
 type End<M> = fn(&mut Desk<M>) -> std::process::ExitStatus;

@@ -85,7 +85,7 @@ fn a_server_that_never_answers_costs_the_first_prompt_its_limit_and_nothing_more
     assert!(begin.elapsed() < LIMIT, "the session waited for its servers");
     assert_eq!(desk.client.prompt(&session, "Hello."), "end_turn");
     let took = begin.elapsed();
-    assert!(LIMIT <= took && took < LIMIT + Duration::from_secs(3), "{took:?}");
+    assert!(LIMIT <= took && took < LIMIT * 4, "{took:?}");
     let updates = desk.updates(&session);
     let notices = updates.iter().filter(|it| it["sessionUpdate"] == "notice");
     let notices: Vec<&str> = notices.map(|it| it["title"].as_str().unwrap()).collect();

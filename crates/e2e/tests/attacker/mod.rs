@@ -21,7 +21,7 @@ use std::{
 /// Every connection of a stranger is over by then, whatever it does: 10 seconds, a goodbye, and a busy machine.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// An honest client is served within this, whatever others do.
-const PROMPT: Duration = Duration::from_secs(1);
+const PROMPT: Duration = Duration::from_secs(4);
 
 /// A daemon with a web front.
 struct Target {

@@ -21,7 +21,7 @@ fn every_request_of_a_dead_worker_is_answered_at_once_and_the_next_one_is_served
         assert_eq!(fault(&clients[0].answer(id)), "worker_gone");
     }
     let answer = clients[1].answer(other);
-    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     assert_eq!(fault(&answer), "worker_gone");
     assert!(answer["error"]["message"].as_str().unwrap().contains("signal 9"), "{answer}");
     for client in &mut clients {
@@ -200,6 +200,6 @@ fn a_killed_bus_leaves_no_worker_and_no_grandchild() {
     assert!(procs::is_alive(grandchild));
     bus.child.kill().unwrap();
     bus.child.wait().unwrap();
-    is_gone(&home, Duration::from_secs(5));
+    is_gone(&home, Duration::from_secs(20));
     assert!(!procs::is_alive(grandchild));
 }

@@ -139,7 +139,7 @@ fn a_flood_keeps_nobody_waiting_long() {
     }
     waits.sort_unstable();
     // The bench measures; here it is only shown that nobody waits for the end of the flood.
-    assert!(waits[45] < Duration::from_millis(200), "{waits:?}");
+    assert!(waits[45] < Duration::from_secs(1), "{waits:?}");
     assert!(flood.answer(id).get("result").is_some());
     let updates = flood.heard.iter().filter(|it| it["method"] == "session/update").count();
     assert_eq!(updates, BURST);

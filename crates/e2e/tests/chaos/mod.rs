@@ -1,7 +1,7 @@
 //! Many sessions whose agents misbehave in different ways, while agents, clients and the daemon are killed at random:
 //! at the end no process is left, and all clients and the journal agree.
 //!
-//! Every change runs sixty sessions for fifteen seconds; `cargo xtask chaos` runs more of them for longer.
+//! Every change runs forty sessions for fifteen seconds; `cargo xtask chaos` runs more of them for longer.
 //!
 //! Read in this order: `world` (what is shared), `actor` (who uses the sessions), `conn` (what holds
 //! on each connection), `killer`, `check` and `story` (what must hold in the end).

@@ -31,7 +31,7 @@ impl Plan {
         Plan {
             seed: number("CHAOS_SEED", 1),
             seconds: number("CHAOS_SECONDS", 15),
-            sessions: number("CHAOS_SESSIONS", 60),
+            sessions: number("CHAOS_SESSIONS", 40),
         }
     }
 

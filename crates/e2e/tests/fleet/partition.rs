@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-const SESSIONS: usize = 12;
+const SESSIONS: usize = 6;
 
 /// Where the lease is renewed once more after the trouble began, or the servers elect a leader first. A
 /// gateway lets no client wait for longer.

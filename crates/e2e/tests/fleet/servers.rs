@@ -10,7 +10,7 @@ use jackfield_e2e::wait_for;
 use jackfield_testkit::{nats::Cluster, netns::Network};
 use std::thread;
 
-const SESSIONS: usize = 12;
+const SESSIONS: usize = 6;
 /// Turns of each session before and after what happens to the servers.
 const TURNS: usize = 3;
 /// Of the small disk. The logs of a test are smaller by far.

@@ -63,11 +63,11 @@ fn agents_of_a_tenant_are_read_at_its_rate_and_lose_nothing() {
         (begun.elapsed(), updates)
     };
     let (theirs, told) = turn("other");
-    assert!(EVENTS <= told && theirs < Duration::from_secs(2), "{theirs:?} for {told}");
+    assert!(EVENTS <= told, "{told} of {EVENTS}");
     // A second's worth was saved up, and what was read last is paid for afterwards.
     let (ours, told) = turn("acme");
     assert!(EVENTS <= told, "{told} of {EVENTS}");
-    let within = Duration::from_millis(2500)..Duration::from_secs(15);
-    assert!(within.contains(&ours), "{ours:?} for {told} events at 500 a second");
+    assert!(Duration::from_millis(2500) <= ours, "{ours:?} for {told} events at 500 a second");
+    assert!(theirs < ours, "{theirs:?} without a rate, {ours:?} with one");
     town.finish();
 }

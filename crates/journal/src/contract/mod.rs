@@ -186,12 +186,26 @@ macro_rules! suite {
         mod nats {
             use super::TestEffort;
 
+            /// They wait for the servers most of the time.
+            const CHECKS_AT_ONCE: usize = 4;
+
+            const CHECKS: &[(&str, fn(&mut super::World))] =
+                &[$((stringify!($check), super::$part::$check)),*];
+
             fn every_check(servers: usize, is_archived: bool, effort: TestEffort) {
                 let cluster = std::sync::Arc::new(super::Cluster::start(servers));
-                $(
-                    println!("{}", stringify!($check));
-                    super::$part::$check(&mut super::World::nats(&cluster, is_archived, effort));
-                )*
+                let next = std::sync::Mutex::new(CHECKS.iter());
+                let take_next = || next.lock().expect("no check runs with the lock").next();
+                std::thread::scope(|scope| {
+                    for _ in 0..CHECKS_AT_ONCE {
+                        scope.spawn(|| {
+                            while let Some((name, check)) = take_next() {
+                                println!("{name}");
+                                check(&mut super::World::nats(&cluster, is_archived, effort));
+                            }
+                        });
+                    }
+                });
             }
             #[test]
             fn one_server_keeps_the_contract() {

@@ -6,7 +6,7 @@ use jackfield_testkit::{
 };
 
 /// The number of seeds, unless `SIM_SEEDS` asks for more.
-const SEEDS_MIN: u64 = 2_000;
+const SEEDS_MIN: u64 = 1_000;
 
 /// Runs the seeds of the world with this name; panics with the command that replays the one that fails.
 pub(crate) fn run_seeds(name: &str) -> Tally {

@@ -142,10 +142,76 @@ fn the_whole_fleet_counts_and_so_does_what_was_just_placed() {
     assert_eq!(scene.last_said().2["method"], "session/new");
     scene.say(A, &new(8));
     assert_eq!(scene.code(), "quota");
-    // The hosts have told what they have: it is less than was feared.
+}
+
+/// Sends a request that must be sent on to a host.
+fn sent_on(scene: &mut Scene, message: &Value) -> (HostName, LegId, Value) {
+    scene.say(A, message);
+    let sent = scene.last_said();
+    assert_eq!(sent.2["method"], "session/new", "told instead: {:?}", scene.told.last());
+    sent
+}
+
+#[test]
+fn a_placed_session_counts_until_the_report_of_its_host_counts_it() {
+    let mut scene = scene(Some(2));
+    scene.feed(hosts(0));
+    let new = |id: u64| request(&json!(id), "session/new", &json!({}));
+    for (id, session) in [(1, "acme.s-1"), (2, "acme.s-2")] {
+        let (host, leg, asked) = sent_on(&mut scene, &new(id));
+        assert_eq!(&*host, "x");
+        scene.answer(leg, &asked, &json!({ "sessionId": session }));
+    }
+    let refused = |scene: &mut Scene, id: u64, why: &str| {
+        let before = scene.said.len();
+        scene.say(A, &new(id));
+        assert_eq!((scene.said.len(), scene.code().as_str()), (before, "quota"), "{why}");
+    };
+    scene.feed(hosts(0));
+    refused(&mut scene, 3, "the report was on its way when the sessions were placed");
+    scene.feed(hosts(1));
+    refused(&mut scene, 4, "the host counts one, the other is still to be counted");
     scene.feed(hosts(2));
-    scene.say(A, &new(5));
-    assert_eq!(scene.last_said().2["method"], "session/new");
-    scene.say(A, &new(6));
+    refused(&mut scene, 5, "the host counts both");
+    scene.feed(hosts(1));
+    // One has ended.
+    let (_, leg, asked) = sent_on(&mut scene, &new(6));
+    scene.feed(hosts(1));
+    refused(&mut scene, 7, "a session ended when another began");
+    scene.pass(20_000);
+    scene.feed(hosts(1));
+    refused(&mut scene, 8, "its request is still open");
+    scene.answer(leg, &asked, &json!({ "sessionId": "acme.s-3" }));
+    scene.feed(hosts(1));
+    refused(&mut scene, 9, "it has just been answered");
+    scene.pass(5_000);
+    // Every report since then counts it.
+    sent_on(&mut scene, &new(10));
+}
+
+#[test]
+fn a_placed_session_that_is_closed_counts_no_more() {
+    let mut scene = scene(Some(1));
+    let new = |id: u64| request(&json!(id), "session/new", &json!({}));
+    for (id, session) in [(1, "acme.s-1"), (2, "acme.s-2")] {
+        let (_, leg, asked) = sent_on(&mut scene, &new(id));
+        scene.answer(leg, &asked, &json!({ "sessionId": session }));
+        let close = request(&json!("close"), "session/close", &json!({ "sessionId": session }));
+        let (_, leg, asked) = scene.ask(A, &close);
+        scene.answer(leg, &asked, &json!({}));
+    }
+}
+
+#[test]
+fn a_session_that_is_placed_again_counts_once() {
+    let mut scene = scene(Some(2));
+    let new = |id: u64| request(&json!(id), "session/new", &json!({}));
+    let (_, leg, _) = sent_on(&mut scene, &new(1));
+    scene.feed(GatewayInput::Hosts(vec![host("y", 5)]));
+    scene.lose(leg);
+    scene.pass(1_000);
+    assert_eq!(&*scene.last_said().0, "y");
+    sent_on(&mut scene, &new(2));
+    scene.say(A, &new(3));
     assert_eq!(scene.code(), "quota");
 }
