@@ -112,6 +112,18 @@ fn undecided(call: &Call) -> String {
     if call.question {
         return format!("{summary} is a question, and no rule answers for a person");
     }
+    if call.is_cut {
+        return format!(
+            "no rule speaks of {summary}, and none can allow it: its input has too many parts"
+        );
+    }
+    if let Some(text) = call.unknown.first() {
+        let text = super::call::short(text);
+        return format!(
+            "no rule speaks of {summary}; no rule about commands, paths or kinds can allow it, \
+             because its input has a text that may be anything: `{text}`"
+        );
+    }
     match call.commands.iter().find_map(crate::Shell::opaque) {
         Some(why) => format!(
             "no rule speaks of {summary}; no `run` rule can allow it, because what it runs is not \
@@ -133,9 +145,9 @@ fn restrains(rule: &Rule, effect: Effect, call: &Call) -> bool {
             let names = call.name.iter().chain(&call.aliases);
             names.into_iter().any(|name| glob::matches_name(it, name))
         })
-        && given(&rule.mcp, |it| name_matches(it, call.mcp.as_deref()))
-        && given(&rule.run, |it| it.iter().any(|it| shows(call, &Pattern::of(it))))
-        && given(&rule.path, |it| touches(it, call))
+        && given(&rule.mcp, |it| call.mcp.iter().any(|name| glob::matches_name(it, name)))
+        && given(&rule.run, |it| call.is_cut || it.iter().any(|it| shows(call, &Pattern::of(it))))
+        && given(&rule.path, |it| call.is_cut || touches(it, call))
 }
 
 /// Whether the allow rules of one scope, taken together, let a call through: a rule without `run`
@@ -161,10 +173,15 @@ fn allowed<'a>(seats: &[Seat<'a>], call: &Call) -> Option<(Seat<'a>, Grant)> {
 
 /// Whether everything but `run` holds, for certain.
 fn fits(rule: &Rule, call: &Call) -> bool {
-    given(&rule.agent, |it| glob::matches_name(it, &call.agent))
+    let about_content = [&rule.run, &rule.path, &rule.kind].iter().any(|it| !it.is_empty());
+    let unknown = call.is_cut || about_content && !call.unknown.is_empty();
+    !unknown
+        && given(&rule.agent, |it| glob::matches_name(it, &call.agent))
         && given(&rule.kind, |it| it.iter().any(|it| it == call.kind()))
         && given(&rule.tool, |it| name_matches(it, call.name.as_deref()))
-        && given(&rule.mcp, |it| name_matches(it, call.mcp.as_deref()))
+        && given(&rule.mcp, |it| {
+            !call.mcp.is_empty() && call.mcp.iter().all(|name| glob::matches_name(it, name))
+        })
         && given(&rule.path, |globs| {
             let inside = call.place().inside(globs);
             !call.paths.is_empty() && call.paths.iter().all(|it| inside.matches(it))
@@ -186,18 +203,23 @@ fn shows(call: &Call, pattern: &Pattern<'_>) -> bool {
         words.iter().any(|it| (0..it.len()).any(|start| pattern.is_seen_in(&it[start..])))
     };
     let may_run = matches!(call.kind(), "execute" | "other");
-    call.commands.iter().any(|it| it.shows(pattern)) || may_run && call.hints.iter().any(hinted)
+    call.commands.iter().any(|it| it.shows(pattern))
+        || call.unknown.iter().any(hinted)
+        || may_run && call.hints.iter().any(hinted)
 }
 
 /// One of the call's paths, or a word of its commands or of a hint that may be one.
 fn touches(globs: &[String], call: &Call) -> bool {
     let place = call.place();
     let touching = place.touching(globs);
-    let hinted: Vec<_> = call.hints.iter().flat_map(|it| shell::loose(it)).flatten().collect();
+    let texts = call.hints.iter().chain(&call.unknown);
+    let hinted: Vec<_> = texts.flat_map(|it| shell::loose(it)).flatten().collect();
     // Of a text for people, only what looks like a path.
     let hinted = hinted.iter().map(|it| it.text.as_str()).filter(|it| it.contains('/'));
     let mut words = call.commands.iter().flat_map(crate::Shell::words).chain(hinted);
-    call.paths.iter().any(|it| touching.matches(it))
+    let unknown = |it: &String| touching.matches(&place.absolute(it.trim()));
+    call.paths.iter().chain(&call.folders).any(|it| touching.matches(it))
+        || call.unknown.iter().any(unknown)
         || words.any(|word| {
             // `--file=x` names `x`, and what is not plain may have lost its `$`.
             let value = word.split_once('=').map(|it| it.1);

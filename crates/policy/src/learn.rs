@@ -86,7 +86,7 @@ const NEVER: &[&str] = &[
 /// The rule that an Always to this call makes, if it can be said narrowly: the program and its
 /// subcommand for each command, the exact paths for files, the tool for an MCP server.
 pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
-    if effect == Effect::Ask || call.question {
+    if effect == Effect::Ask || call.question || call.is_cut || !call.unknown.is_empty() {
         return None;
     }
     let mut rule = Rule::of(effect);
@@ -98,7 +98,7 @@ pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
     let tool = call.name.iter().map(|it| exactly(it)).collect();
     if !call.paths.is_empty() {
         rule.kind = vec![call.kind().to_owned()];
-        if call.kind() == "other" || call.mcp.is_some() {
+        if call.kind() == "other" || !call.mcp.is_empty() {
             // Such a kind says nothing: only the tool does.
             rule.tool = tool;
             if rule.tool.is_empty() {
@@ -109,7 +109,7 @@ pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
         return Some(rule);
     }
     rule.tool = tool;
-    (call.mcp.is_some() && !rule.tool.is_empty()).then_some(rule)
+    (!call.mcp.is_empty() && !rule.tool.is_empty()).then_some(rule)
 }
 
 /// The fewest words that say what a command line does, if it is one command and they can be told:

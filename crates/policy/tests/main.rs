@@ -5,6 +5,7 @@
 mod commands;
 mod decide;
 mod flaws;
+mod inputs;
 mod learn;
 mod recorded;
 mod splitter;

@@ -2,15 +2,19 @@
 //!
 //! Agents word the same thing in a dozen ways; the tests hold this against recordings of all that
 //! we know. What a model may have written itself (a title, a description) is a *hint*: enough for a
-//! deny or an ask, never for an allow.
+//! deny or an ask, never for an allow. Where two members say different things, both count.
 
-mod command;
-mod paths;
+mod input;
 mod tool;
 
 use crate::{Shell, glob::Place};
+use input::{Input, texts_of};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What an agent puts before the command in a text for people.
+const RUNNING: &str = "Requesting approval to Running: ";
 
 /// What an agent wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,31 +29,40 @@ pub struct Call {
     /// The agent's own name for the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Titles that may be its name, if it is not said: the model may have written them.
+    /// Titles that may be its name, if it is not said, and all names if they differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it would run.
+    /// All that it may run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<Shell>,
     /// Texts that may tell what it would run or touch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
+    /// Texts of its input that may be anything: no rule about commands, paths or kinds allows it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
     /// What it would touch, from the root on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// The MCP server that has the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp: Option<String>,
+    /// The folders in which its commands run, if it names any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// The MCP servers that it names as those that have the tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp: Vec<String>,
     /// It asks a person to choose, and no rule can choose for them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub question: bool,
+    /// Its input has more parts than are looked at: nothing allows it, and every deny holds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
 }
 
 impl Call {
     /// Reads the `params` of a `session/request_permission`, together with the tool call as earlier
-    /// updates told it. What the request itself says wins, unless it is empty.
+    /// updates told it.
     pub fn of(
         agent: &str,
         cwd: &str,
@@ -59,28 +72,47 @@ impl Call {
     ) -> Call {
         let told = Told::of(params, known.unwrap_or(&Value::Null));
         let kind = told.text("kind");
-        let commands = command::commands(&told, kind);
+        let input = told.input(kind);
         let place = Place { cwd, home };
-        let paths = paths::paths(&told, &place);
-        let name = tool::name(&told, &commands);
-        let mcp = tool::server(&told, name.as_deref());
-        let silent = commands.is_empty() && paths.is_empty();
-        let hints = if silent { command::hints(&told) } else { Vec::new() };
-        let aliases = if name.is_none() { tool::aliases(&told) } else { Vec::new() };
-        let asks = |it: &str| matches!(it, "AskUserQuestion" | "ask_user_question");
+        let said = tool::names(&told, &input.commands);
+        let (name, mut aliases) = match said.as_slice() {
+            [name] => (Some(name.clone()), Vec::new()),
+            _ => (None, said.clone()),
+        };
+        if name.is_none() {
+            aliases.extend(tool::titles(&told));
+        }
+        let asks = |it: &String| matches!(it.as_str(), "AskUserQuestion" | "ask_user_question");
+        let unique = |paths: Vec<String>| {
+            let mut kept = BTreeSet::new();
+            let paths = paths.iter().filter(|it| !it.is_empty()).map(|it| place.absolute(it));
+            paths.filter(|it| kept.insert(it.clone())).collect::<Vec<String>>()
+        };
+        let mut paths = told.paths();
+        paths.extend(input.paths);
+        let is_known = |it: &&String| paths.contains(&format!("/{it}"));
+        let diffed: Vec<String> = input.diffed.iter().filter(|it| !is_known(it)).cloned().collect();
+        paths.extend(diffed);
         Call {
             agent: agent.to_owned(),
             cwd: cwd.to_owned(),
             home: home.map(str::to_owned),
             kind: kind.map(str::to_owned),
-            question: told.input()["questions"].is_array() || name.as_deref().is_some_and(asks),
+            question: told.inputs().any(|it| has_questions(it, 0)) || said.iter().any(asks),
+            mcp: tool::servers(&told, &said),
             name,
             aliases,
             title: told.text("title").map(str::to_owned),
-            commands,
-            hints,
-            paths,
-            mcp,
+            hints: if input.commands.is_empty() {
+                told.hints(kind, paths.is_empty())
+            } else {
+                Vec::new()
+            },
+            commands: input.commands,
+            unknown: input.unknown,
+            paths: unique(paths),
+            folders: unique(input.folders),
+            is_cut: input.is_cut,
         }
     }
 
@@ -126,21 +158,58 @@ impl<'a> Told<'a> {
         Told { params, own, known }
     }
 
-    fn member(&self, key: &str) -> &'a Value {
-        let own = &self.own[key];
-        if is_empty(own) { &self.known[key] } else { own }
-    }
-
+    /// What the request itself says wins, unless it is empty.
     fn text(&self, key: &str) -> Option<&'a str> {
-        self.member(key).as_str().filter(|it| !it.is_empty())
+        let texts = [&self.own[key], &self.known[key]].into_iter().filter_map(Value::as_str);
+        texts.into_iter().find(|it| !it.is_empty())
     }
 
-    /// What the tool is called with.
-    fn input(&self) -> &'a Value {
-        let input = self.member("rawInput");
-        let inner = ["arguments", "args", "input", "parameters"].iter().map(|it| &input[it]);
-        // Some wrap it once more, beside the tool's name.
-        inner.filter(|it| it.is_object()).find(|it| !is_empty(it)).unwrap_or(input)
+    /// What the tool is called with, as the request says and as it was told before.
+    fn inputs(&self) -> impl Iterator<Item = &'a Value> {
+        let (own, known) = (&self.own["rawInput"], &self.known["rawInput"]);
+        std::iter::once(own).chain((own != known).then_some(known))
+    }
+
+    /// Everything in the inputs: which of them is carried out is not said.
+    fn input(&self, kind: Option<&str>) -> Input {
+        let mut input = Input::new(kind);
+        self.inputs().for_each(|it| input.read(it));
+        for streamed in self.streamed() {
+            let mut other = Input::new(kind);
+            other.read(&streamed);
+            if input.commands.is_empty() {
+                input.commands.append(&mut other.commands);
+                input.unknown.append(&mut other.unknown);
+            }
+            input.add_paths(other);
+        }
+        let titled = kind == Some("execute")
+            && self.text("toolCallId").is_some_and(|it| it.starts_with("run_shell_command"));
+        if input.commands.is_empty() && titled {
+            // One agent tells it in the title, and nowhere else.
+            input.commands.extend(self.text("title").map(Shell::of_line));
+        }
+        input
+    }
+
+    /// The paths that are told beside the input: places to look at, and files with a diff.
+    fn paths(&self) -> Vec<String> {
+        let lists = ["locations", "content"].iter().flat_map(|it| [&self.own[it], &self.known[it]]);
+        let items = lists.filter_map(Value::as_array).flatten();
+        items.filter_map(|it| it["path"].as_str()).map(str::to_owned).collect()
+    }
+
+    /// Texts in which a command or a path may stand, of a call that names no command.
+    fn hints(&self, kind: Option<&str>, is_silent: bool) -> Vec<String> {
+        let mut hints = Vec::new();
+        if is_silent {
+            let texts = self.text("title").into_iter().chain(self.texts());
+            hints.extend(texts.map(|it| it.strip_prefix(RUNNING).unwrap_or(it).to_owned()));
+        }
+        if kind == Some("execute") {
+            hints.extend(self.inputs().flat_map(texts_of).map(str::to_owned));
+        }
+        hints
     }
 
     /// The texts of its content.
@@ -158,30 +227,26 @@ impl<'a> Told<'a> {
         texts.filter(|it| it.starts_with('{')).filter_map(|it| serde_json::from_str(it).ok())
     }
 
-    /// The first text under one of these pointers, in the request and then in what was told before.
-    fn first(&self, pointers: &[&str]) -> Option<&'a str> {
+    /// The texts under these pointers, in the request and in what was told before.
+    fn all(&self, pointers: &[&str]) -> impl Iterator<Item = &'a str> {
         let both = [self.own, self.known, self.params].into_iter();
-        let mut found =
-            both.flat_map(|it| pointers.iter().filter_map(|at| it.pointer(at)?.as_str()));
-        found.find(|it| !it.is_empty())
+        let found = both.flat_map(|it| pointers.iter().filter_map(|at| it.pointer(at)?.as_str()));
+        found.filter(|it| !it.is_empty())
     }
+}
+
+/// Whether an input, or an object in it, has a list of questions.
+fn has_questions(input: &Value, depth: usize) -> bool {
+    let Some(members) = input.as_object().filter(|_| depth < 4) else { return false };
+    input["questions"].is_array() || members.values().any(|it| has_questions(it, depth + 1))
 }
 
 /// One line of at most eighty characters.
-fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+pub(crate) fn short(text: &str) -> String {
+    let head: String = text.chars().take(4096).collect();
+    let line = head.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(it) => it.is_empty(),
-        Value::Array(it) => it.is_empty(),
-        Value::Object(it) => it.is_empty(),
-        _ => false,
     }
 }

@@ -1,0 +1,320 @@
+//! The input of a tool: every command, path and folder in it, at any depth, and the rest.
+//!
+//! Agents differ in which member they run, so nothing is picked: all that may be a command counts.
+//! A text under a name that is not in the table of members may be anything.
+
+use crate::{
+    Shell,
+    member::{MemberKind, kinds_of},
+};
+use serde_json::{Map, Value};
+
+/// An input with more than these is not judged by its parts.
+const COMMANDS_MAX: usize = 64;
+const TEXTS_MAX: usize = 4096;
+const UNKNOWN_BYTES_MAX: usize = 256 * 1024;
+const DEPTH_MAX: usize = 16;
+
+/// What editors of files call what they do, under the name that others have for a command.
+const EDITOR_VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "edit",
+    "insert",
+    "list",
+    "move",
+    "read",
+    "rename",
+    "str_replace",
+    "undo_edit",
+    "view",
+    "write",
+];
+
+/// The lines of a patch that name files.
+const PATCH_HEADERS: &[&str] =
+    &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const DIFF_HEADERS: &[&str] = &["+++ ", "--- ", "rename from ", "rename to "];
+
+/// What one or several inputs contain.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    pub(super) commands: Vec<Shell>,
+    pub(super) paths: Vec<String>,
+    pub(super) folders: Vec<String>,
+    /// Files that a diff names: a path from the root may have lost its first slash.
+    pub(super) diffed: Vec<String>,
+    /// Texts of which the name does not say what they are.
+    pub(super) unknown: Vec<String>,
+    /// It has more parts than are looked at.
+    pub(super) is_cut: bool,
+    texts: usize,
+    unknown_bytes: usize,
+    /// The tool is said to edit files.
+    edits: bool,
+}
+
+impl Input {
+    pub(super) fn new(kind: Option<&str>) -> Input {
+        let edits = !matches!(kind, None | Some("execute" | "other"));
+        Input { edits, ..Input::default() }
+    }
+
+    /// Adds all that a `rawInput` contains.
+    pub(super) fn read(&mut self, value: &Value) {
+        self.visit(&[], value, 0);
+    }
+
+    /// Adds the paths of an input whose commands are known from elsewhere.
+    pub(super) fn add_paths(&mut self, other: Input) {
+        self.paths.extend(other.paths);
+        self.folders.extend(other.folders);
+        self.diffed.extend(other.diffed);
+        self.is_cut |= other.is_cut;
+    }
+
+    fn visit(&mut self, kinds: &[MemberKind], value: &Value, depth: usize) {
+        if depth > DEPTH_MAX || self.texts > TEXTS_MAX {
+            self.is_cut = true;
+            return;
+        }
+        self.texts += 1;
+        match value {
+            Value::Object(members) => self.visit_object(members, depth),
+            Value::Array(items) => self.visit_list(kinds, items, depth),
+            Value::String(text) => self.visit_text(kinds, text, depth),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn visit_object(&mut self, members: &Map<String, Value>, depth: usize) {
+        let commands = members.iter().filter(|it| kinds_of(it.0).contains(&MemberKind::Command));
+        let has_command = commands.clone().next().is_some() && !self.is_edit(members);
+        for (_, command) in commands.filter(|_| has_command) {
+            let all = members.iter().filter(|it| kinds_of(it.0).contains(&MemberKind::Arguments));
+            let all: Vec<Value> = all.map(|it| it.1.clone()).filter(is_words).collect();
+            self.add_command(command, &all, depth);
+        }
+        for (key, value) in members {
+            let kinds = kinds_of(key);
+            // A file by its name: `{"changes": {"src/a.rs": …}}`.
+            if kinds.is_empty() && key.contains(['/', '.', ' ']) {
+                self.paths.push(key.clone());
+                self.add_unknown(key);
+            }
+            if kinds.contains(&MemberKind::Command) {
+                if !has_command {
+                    self.visit(&[MemberKind::Text], value, depth + 1);
+                }
+                continue;
+            }
+            let joined = has_command && kinds.contains(&MemberKind::Arguments) && is_words(value);
+            if !joined {
+                self.visit(&kinds, value, depth + 1);
+            }
+        }
+    }
+
+    /// `command` is also what editors of files call what they do.
+    fn is_edit(&self, members: &Map<String, Value>) -> bool {
+        let verb = members.get("command").and_then(Value::as_str);
+        self.edits
+            && verb.is_some_and(|it| EDITOR_VERBS.contains(&it))
+            && members.get("path").is_some_and(Value::is_string)
+    }
+
+    fn visit_list(&mut self, kinds: &[MemberKind], items: &[Value], depth: usize) {
+        let words: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+        match words {
+            // The words of a command may stand apart.
+            Some(words) if kinds.is_empty() || kinds.contains(&MemberKind::Arguments) => {
+                self.add_unknown(&words.join(" "));
+            }
+            _ => items.iter().for_each(|it| self.visit(kinds, it, depth + 1)),
+        }
+    }
+
+    fn visit_text(&mut self, kinds: &[MemberKind], text: &str, depth: usize) {
+        let patched = self.add_patch(text, kinds.contains(&MemberKind::Patch));
+        let mut known = patched && kinds.contains(&MemberKind::Patch);
+        // The input once more, as a text.
+        if text.trim_start().starts_with(['{', '['])
+            && !kinds.contains(&MemberKind::Text)
+            && let Ok(value) = serde_json::from_str::<Value>(text)
+        {
+            self.visit(kinds, &value, depth + 1);
+            let whole = [MemberKind::Arguments, MemberKind::Whole];
+            known |= value.is_object() && kinds.iter().any(|it| whole.contains(it));
+        }
+        for kind in kinds {
+            match kind {
+                MemberKind::Path => self.paths.push(text.to_owned()),
+                MemberKind::Folder => self.folders.push(text.to_owned()),
+                MemberKind::Pattern if leaves_folder(text) => {
+                    self.add_unknown(text);
+                    self.paths.push(text.to_owned());
+                }
+                MemberKind::Command
+                | MemberKind::Arguments
+                | MemberKind::Whole
+                | MemberKind::Patch => continue,
+                MemberKind::Pattern | MemberKind::Text => {}
+            }
+            known = true;
+        }
+        if !known {
+            self.add_unknown(text);
+        }
+    }
+
+    fn add_unknown(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        self.unknown_bytes += text.len();
+        if self.unknown_bytes > UNKNOWN_BYTES_MAX {
+            self.is_cut = true;
+        } else {
+            self.unknown.push(text.to_owned());
+        }
+    }
+
+    /// The files that a patch names; whether there is one.
+    fn add_patch(&mut self, text: &str, is_diff: bool) -> bool {
+        let named = |headers: &[&str], line: &str| {
+            let path = headers.iter().find_map(|it| line.strip_prefix(it))?;
+            let path = path.split('\t').next().unwrap_or(path).trim_end();
+            Some(path.strip_prefix("a/").or(path.strip_prefix("b/")).unwrap_or(path).to_owned())
+        };
+        let found: Vec<String> = if text.contains("*** Begin Patch") {
+            text.lines().filter_map(|it| named(PATCH_HEADERS, it)).collect()
+        } else if is_diff {
+            text.lines().filter_map(|it| named(DIFF_HEADERS, it)).collect()
+        } else {
+            return false;
+        };
+        let is_patch = !found.is_empty();
+        let is_file = |it: &String| !matches!(it.as_str(), "/dev/null" | "dev/null");
+        self.diffed.extend(found.into_iter().filter(is_file));
+        is_patch
+    }
+
+    fn add_command(&mut self, value: &Value, arguments: &[Value], depth: usize) {
+        match value {
+            Value::String(line) => {
+                self.add_patch(line, false);
+                self.add_line(line, arguments);
+            }
+            Value::Array(items) => match strings(value) {
+                None if depth > DEPTH_MAX => self.is_cut = true,
+                None => {
+                    for item in items {
+                        match item {
+                            Value::Object(members) => self.visit_object(members, depth + 1),
+                            item => self.add_command(item, arguments, depth + 1),
+                        }
+                    }
+                }
+                Some(argv) => self.add_argv(argv, arguments),
+            },
+            other => self.visit(&[], other, depth + 1),
+        }
+    }
+
+    fn add_line(&mut self, line: &str, arguments: &[Value]) {
+        if line.trim().is_empty() && arguments.is_empty() {
+            return;
+        }
+        if arguments.is_empty() {
+            return self.push_command(Shell::of_line(line));
+        }
+        // Whether a shell joins them is not said: both must be allowed.
+        for rest in arguments {
+            let words = strings(rest);
+            if let Some(rest) = &words {
+                let argv: Vec<String> =
+                    [line.to_owned()].into_iter().chain(rest.iter().cloned()).collect();
+                self.push_command(Shell::of_argv(&argv));
+            }
+            let rest =
+                words.map_or_else(|| rest.as_str().map(str::to_owned), |it| Some(it.join(" ")));
+            self.push_command(Shell::of_line(&format!("{line} {}", rest.unwrap_or_default())));
+        }
+    }
+
+    fn add_argv(&mut self, argv: Vec<String>, arguments: &[Value]) {
+        for word in &argv {
+            self.add_patch(word, false);
+        }
+        let rest = arguments.iter().filter_map(strings).flatten();
+        let argv: Vec<String> = argv.into_iter().chain(rest).collect();
+        arguments.iter().filter_map(Value::as_str).for_each(|it| self.add_unknown(it));
+        if !arguments.is_empty() {
+            self.push_command(Shell::of_line(&argv.join(" ")));
+        }
+        match argv.as_slice() {
+            [] => {}
+            // A list of one is a line; of more, a program and its arguments, unless its first is
+            // already several words.
+            [first, ..] if argv.len() == 1 || first.contains(char::is_whitespace) => {
+                for line in &argv {
+                    self.push_command(Shell::of_line(line));
+                }
+            }
+            argv => self.push_command(Shell::of_argv(argv)),
+        }
+    }
+
+    fn push_command(&mut self, command: Shell) {
+        if self.commands.contains(&command) {
+            return;
+        }
+        if self.commands.len() < COMMANDS_MAX {
+            self.commands.push(command);
+        } else {
+            self.is_cut = true;
+        }
+    }
+}
+
+/// All texts of an input, for one that does not say which of them is run.
+pub(super) fn texts_of(value: &Value) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = vec![value];
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::String(text) => found.push(text.as_str()),
+            Value::Array(items) => rest.extend(items),
+            Value::Object(members) => rest.extend(members.values()),
+            _ => {}
+        }
+        if found.len() > TEXTS_MAX {
+            break;
+        }
+    }
+    found
+}
+
+fn is_words(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty() && !text.trim_start().starts_with('{'),
+        value => strings(value).is_some_and(|it| !it.is_empty()),
+    }
+}
+
+/// A list of texts, also one that is written as a text.
+fn strings(value: &Value) -> Option<Vec<String>> {
+    let text = value.as_str().filter(|it| it.trim_start().starts_with('['));
+    let read: Option<Value> = text.and_then(|it| serde_json::from_str(it).ok());
+    read.as_ref()
+        .unwrap_or(value)
+        .as_array()?
+        .iter()
+        .map(|it| it.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Whether a glob may reach files outside of the folder it is used in.
+fn leaves_folder(pattern: &str) -> bool {
+    pattern.starts_with(['/', '~', '$']) || pattern.split('/').any(|it| it == "..")
+}

@@ -1,0 +1,174 @@
+//! The names of members in the input of tools, and what each name means.
+//!
+//! This is the only table of such names: the policy reads the input of every agent with it, and our
+//! own agent accepts exactly the names that stand here. A name is compared without case, `_` and
+//! `-`: `filePath`, `file_path` and `FilePath` are one name.
+
+/// What the value of a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemberKind {
+    /// A command line, a list of words, or a list of command lines.
+    Command,
+    /// What follows a command, or an object around the whole input.
+    Arguments,
+    /// The whole input once more.
+    Whole,
+    /// A file or a folder that is touched.
+    Path,
+    /// The folder in which a command runs.
+    Folder,
+    /// A patch that names files.
+    Patch,
+    /// A glob or a regular expression.
+    Pattern,
+    /// A text that is neither run nor opened.
+    Text,
+}
+
+/// One member by the name that our own agent has for it.
+struct Member {
+    name: &'static str,
+    kind: MemberKind,
+    aliases: &'static [&'static str],
+}
+
+const fn member(name: &'static str, kind: MemberKind, aliases: &'static [&'static str]) -> Member {
+    Member { name, kind, aliases }
+}
+
+/// A name may stand in several rows: then its value is all that these rows say.
+const MEMBERS: &[Member] = &[
+    member(
+        "command",
+        MemberKind::Command,
+        &[
+            "argv",
+            "bash_command",
+            "cmd",
+            "cmd_line",
+            "cmds",
+            "command_line",
+            "command_lines",
+            "commands",
+            "exec",
+            "executable",
+            "program",
+            "script",
+            "shell_command",
+            "shell_script",
+            "terminal_command",
+        ],
+    ),
+    member("args", MemberKind::Arguments, &["arguments", "argument", "parameters", "params"]),
+    member("input", MemberKind::Whole, &["kwargs", "raw_input", "tool_input"]),
+    member(
+        "path",
+        MemberKind::Path,
+        &[
+            "absolute_path",
+            "destination",
+            "destination_path",
+            "file",
+            "file_name",
+            "file_path",
+            "file_paths",
+            "files",
+            "from_path",
+            "input_path",
+            "move_path",
+            "new_path",
+            "notebook_path",
+            "old_path",
+            "output_path",
+            "paths",
+            "relative_path",
+            "source",
+            "source_path",
+            "target",
+            "target_file",
+            "target_path",
+            "to_path",
+            "uri",
+        ],
+    ),
+    member(
+        "path",
+        MemberKind::Path,
+        &["dir", "dir_path", "directories", "directory", "folder", "root", "target_directory"],
+    ),
+    member(
+        "cwd",
+        MemberKind::Folder,
+        &["dir_path", "work_dir", "working_dir", "working_directory", "workspace_path"],
+    ),
+    member("patch", MemberKind::Patch, &["diff", "input", "patch_text", "unified_diff"]),
+    member("pattern", MemberKind::Pattern, &["glob_pattern", "query", "regex", "regexp"]),
+    member(
+        "glob",
+        MemberKind::Pattern,
+        &["exclude", "exclude_pattern", "file_pattern", "globs", "include", "include_pattern"],
+    ),
+    member("content", MemberKind::Text, &["contents", "file_text", "new_source", "text"]),
+    member("old_string", MemberKind::Text, &["old", "old_str", "old_text"]),
+    member("new_string", MemberKind::Text, &["new", "new_str", "new_text", "insert_text"]),
+    member("replace_all", MemberKind::Text, &[]),
+    member("ignore_case", MemberKind::Text, &["case_insensitive", "-i"]),
+    member("offset", MemberKind::Text, &["line", "start", "start_line"]),
+    member("limit", MemberKind::Text, &["line_count", "lines", "max_lines"]),
+    member("timeout", MemberKind::Text, &["timeout_ms", "timeout_seconds", "timeout_secs"]),
+    member("todos", MemberKind::Text, &["entries", "items", "plan", "tasks", "todo"]),
+    member("url", MemberKind::Text, &["href", "link", "uri"]),
+    member(
+        "description",
+        MemberKind::Text,
+        &["explanation", "intent", "justification", "purpose", "reason", "summary", "thought"],
+    ),
+    member("status", MemberKind::Text, &["active_form", "priority"]),
+    member("prompt", MemberKind::Text, &["instruction", "message", "question", "subject"]),
+    member("tool", MemberKind::Text, &["name", "tool_name", "toolname", "kind", "type"]),
+    member("server", MemberKind::Text, &["server_name", "mcp_server", "extension_name"]),
+    member("id", MemberKind::Text, &["call_id", "session_id", "shell_id", "tool_call_id"]),
+    member("output_mode", MemberKind::Text, &["encoding", "format", "language", "mode"]),
+];
+
+/// Whether `key` is the name of this member or one of its aliases.
+pub fn is_name_of(key: &str, member: &str) -> bool {
+    let key = plain_name(key);
+    let rows = MEMBERS.iter().filter(|it| it.name == member);
+    let mut names = rows.flat_map(|it| std::iter::once(&it.name).chain(it.aliases));
+    names.any(|it| plain_name(it) == key) || plain_name(member) == key
+}
+
+/// Everything that the value of a member may be; nothing if the name is not known.
+pub(crate) fn kinds_of(key: &str) -> Vec<MemberKind> {
+    let key = plain_name(key);
+    let has =
+        |it: &&Member| std::iter::once(&it.name).chain(it.aliases).any(|it| plain_name(it) == key);
+    MEMBERS.iter().filter(has).map(|it| it.kind).collect()
+}
+
+fn plain_name(name: &str) -> String {
+    let kept = name.chars().filter(|it| !matches!(it, '_' | '-'));
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_is_found_in_every_spelling() {
+        for key in ["command", "Command", "commandLine", "command-line", "COMMAND_LINE", "argv"] {
+            assert!(is_name_of(key, "command"), "{key}");
+            assert_eq!(kinds_of(key), [MemberKind::Command], "{key}");
+        }
+        assert!(!is_name_of("description", "command"));
+        assert!(kinds_of("stdin").is_empty() && kinds_of("c\u{43e}mmand").is_empty());
+    }
+
+    #[test]
+    fn name_in_two_rows_has_both_kinds() {
+        assert_eq!(kinds_of("input"), [MemberKind::Whole, MemberKind::Patch]);
+        assert_eq!(kinds_of("dir_path"), [MemberKind::Path, MemberKind::Folder]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Inputs of tools that show one command and may run another.
+
+use jackfield_policy::{Call, Effect, Scope, decide, learn, parse};
+use serde_json::{Value, json};
+
+fn call(kind: &str, input: &Value) -> Call {
+    let params = json!({ "toolCall": { "kind": kind, "rawInput": input } });
+    Call::of("claude", "/project", Some("/user"), &params, None)
+}
+
+fn effect(rules: &str, call: &Call) -> Option<Effect> {
+    let policy = parse(&format!("rule = [{rules}]"), "policy.toml").unwrap();
+    decide(&[(Scope::User, &policy)], call).effect
+}
+
+const ALLOW_LS: &str = r#"{ do = "allow", run = "ls" }"#;
+const ALL_BUT_PUSH: &str = r#"{ do = "allow" }, { do = "deny", run = "git push" }"#;
+
+#[test]
+fn every_member_that_may_be_the_command_must_be_allowed() {
+    for name in ["input", "arguments", "args", "parameters", "params", "tool_input", "anything"] {
+        let input = json!({ "command": "touch A; id", name: { "command": "ls" } });
+        assert_eq!(effect(ALLOW_LS, &call("execute", &input)), None, "{input}");
+        let input = json!({ "command": "ls", name: { "command": "touch A; id" } });
+        assert_eq!(effect(ALLOW_LS, &call("execute", &input)), None, "{input}");
+        let input = json!({ "command": "ls", name: { "deep": [{ "cmd": "ls -la" }] } });
+        assert_eq!(effect(ALLOW_LS, &call("execute", &input)), Some(Effect::Allow), "{input}");
+    }
+    for input in [
+        json!({ "command": "ls", "cmd": "id" }),
+        json!({ "command": "ls", "argv": ["id"] }),
+        json!({ "command": "ls", "args": "; id" }),
+        json!({ "command": "ls", "args": "[\";\", \"id\"]" }),
+        json!({ "command": "ls", "arguments": "{\"command\": \"id\"}" }),
+        json!({ "command": ["ls"], "args": [";", "id"] }),
+        json!({ "commands": ["ls", { "run": "x", "command": "id" }] }),
+    ] {
+        assert_eq!(effect(ALLOW_LS, &call("execute", &input)), None, "{input}");
+    }
+}
+
+#[test]
+fn request_and_earlier_update_are_both_judged() {
+    let own = json!({ "toolCall": { "kind": "execute", "rawInput": { "command": "ls" } } });
+    let known = json!({ "rawInput": { "command": "git push" } });
+    let call = Call::of("claude", "/project", None, &own, Some(&known));
+    assert_eq!(effect(ALLOW_LS, &call), None);
+    assert_eq!(effect(ALL_BUT_PUSH, &call), Some(Effect::Deny));
+}
+
+#[test]
+fn deny_finds_a_command_under_any_name_and_at_any_depth() {
+    for input in [
+        json!({ "command_line": "git push" }),
+        json!({ "commandLine": "git push" }),
+        json!({ "Command": "git push" }),
+        json!({ "anything": "git push" }),
+        json!({ "a": { "b": [{ "c": "cd x && git push" }] } }),
+        json!({ "a": ["git", "push"] }),
+        json!({ "program": "git", "arguments": ["push"] }),
+        json!({ "command": "git", "args": "push" }),
+        json!({ "command": "ls", "input": { "command": "git push" } }),
+        json!({ "arguments": "{\"command\": \"git push\"}" }),
+        json!(["git", "push"]),
+        json!("git push"),
+        json!({ "content": "git push" }),
+    ] {
+        assert_eq!(effect(ALL_BUT_PUSH, &call("execute", &input)), Some(Effect::Deny), "{input}");
+    }
+    let text = json!({ "path": "a", "content": "git push" });
+    assert_eq!(effect(ALL_BUT_PUSH, &call("edit", &text)), Some(Effect::Allow), "it is not run");
+}
+
+#[test]
+fn unknown_text_prevents_an_allow_of_what_a_rule_cannot_see() {
+    let unknown = [
+        json!({ "command": "ls", "stdin": "x" }),
+        json!({ "command": "ls", "env": { "LD_PRELOAD": "x" } }),
+        json!({ "command": "ls", "c\u{43e}mmand": "id" }),
+        json!({ "command": "ls", "deep": { "er": ["x"] } }),
+    ];
+    for input in unknown {
+        let call = call("execute", &input);
+        assert_eq!(effect(ALLOW_LS, &call), None, "{input}");
+        assert_eq!(learn(&call, Effect::Allow), None, "{input}");
+        let all = r#"{ do = "allow" }"#;
+        assert_eq!(effect(all, &call), Some(Effect::Allow), "a rule about nothing sees nothing");
+    }
+    let read = json!({ "path": "src/a", "transform": "id" });
+    let rule = r#"{ do = "allow", kind = "read", path = "src/**" }"#;
+    assert_eq!(effect(rule, &call("read", &read)), None);
+    let plain = json!({ "command": "ls", "description": "id", "timeout": 5, "background": false });
+    assert_eq!(effect(ALLOW_LS, &call("execute", &plain)), Some(Effect::Allow));
+}
+
+#[test]
+fn every_path_of_an_input_counts() {
+    let deny = r#"{ do = "allow" }, { do = "deny", path = "~/.ssh/**" }"#;
+    let allow = r#"{ do = "allow", path = "src/**" }"#;
+    for input in [
+        json!({ "path": "src/a", "input": { "path": "~/.ssh/id" } }),
+        json!({ "path": "src/a", "target": "/user/.ssh/id" }),
+        json!({ "path": "src/a", "unknown": "/user/.ssh/id" }),
+        json!({ "path": "src/a", "FilePath": "~/.ssh/id" }),
+        json!({ "path": "src/a", "pattern": "/user/.ssh/id" }),
+        json!({ "path": "src/a", "changes": { "/user/.ssh/id": {} } }),
+        json!({ "path": "src/a", "diff": "--- a/x\n+++ /user/.ssh/id\n" }),
+    ] {
+        assert_eq!(effect(deny, &call("edit", &input)), Some(Effect::Deny), "{input}");
+        assert_eq!(effect(allow, &call("edit", &input)), None, "{input}");
+    }
+}
+
+#[test]
+fn input_with_too_many_parts_is_allowed_by_nothing_and_denied_by_everything() {
+    let many = json!({ "commands": (0..100).map(|it| format!("ls {it}")).collect::<Vec<_>>() });
+    let mut deep = json!({ "command": "ls" });
+    for _ in 0..40 {
+        deep = json!({ "a": deep });
+    }
+    let long = json!({ "command": "ls", "x": "y ".repeat(200_000) });
+    for input in [many, deep, long] {
+        let call = call("execute", &input);
+        assert!(call.is_cut);
+        assert_eq!(effect(r#"{ do = "allow" }"#, &call), None);
+        assert_eq!(effect(ALL_BUT_PUSH, &call), Some(Effect::Deny));
+    }
+}
+
+#[test]
+fn tool_with_two_names_is_known_by_none_to_an_allow() {
+    let call = |meta: &str, input: &str| {
+        let params = json!({ "toolCall": {
+            "_meta": { "claudeCode": { "toolName": meta } }, "rawInput": { "tool": input },
+        } });
+        Call::of("claude", "/project", None, &params, None)
+    };
+    let (allow, deny) = (r#"{ do = "allow", tool = "Read" }"#, r#"{ do = "deny", tool = "Bash" }"#);
+    assert_eq!(effect(allow, &call("Read", "Read")), Some(Effect::Allow));
+    for call in [call("Read", "Bash"), call("Bash", "Read")] {
+        assert_eq!(effect(allow, &call), None);
+        assert_eq!(effect(deny, &call), Some(Effect::Deny));
+    }
+}
