@@ -122,9 +122,10 @@ impl Servers {
         let title = format!("{}.{tool}", server.label);
         let grant = Grant::Ask(format!("mcp {title}"));
         let content = result::shown_arguments(&arguments);
+        let input = Value::Object(arguments.clone());
         let params = CallToolRequestParams::new(tool).with_arguments(arguments);
         let work = Work::Call { server: place, params };
-        Ok(Job { title, kind: ToolKind::Other, locations: Vec::new(), content, grant, work })
+        Ok(Job { input, title, kind: ToolKind::Other, locations: Vec::new(), content, grant, work })
     }
 
     fn prepare_read(&self, arguments: &JsonObject) -> Result<Job<Work>, String> {

@@ -50,18 +50,20 @@ pub(super) fn is_list(name: &str) -> Option<bool> {
 }
 
 pub(super) fn list_job() -> Job<Work> {
-    job("List resources of MCP servers".to_owned(), Grant::Free, Work::ListResources)
+    let title = "List resources of MCP servers".to_owned();
+    job(json!({}), title, Grant::Free, Work::ListResources)
 }
 
 /// It is asked about like a call: which address a server reads is for people to say.
 pub(super) fn read_job(server: usize, label: &str, uri: String) -> Job<Work> {
     let grant = Grant::Ask(format!("mcp {label} resources"));
-    job(format!("Read {uri} of {label}"), grant, Work::ReadResource { server, uri })
+    let input = json!({ "server": label, "uri": uri });
+    job(input, format!("Read {uri} of {label}"), grant, Work::ReadResource { server, uri })
 }
 
-fn job(title: String, grant: Grant, work: Work) -> Job<Work> {
+fn job(input: Value, title: String, grant: Grant, work: Work) -> Job<Work> {
     let (locations, content) = (Vec::new(), Vec::new());
-    Job { title, kind: ToolKind::Read, locations, content, grant, work }
+    Job { input, title, kind: ToolKind::Read, locations, content, grant, work }
 }
 
 pub(super) fn wanted(arguments: &JsonObject) -> Result<(String, String), String> {

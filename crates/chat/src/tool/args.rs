@@ -1,31 +1,12 @@
 //! The arguments of a call, as models write them: good JSON mostly, and sometimes nearly.
 
 use super::table::Tool;
+use jackfield_policy::is_name_of;
 use serde_json::{Map, Value};
-
-/// Other names that models give to our arguments, because other tools have them.
-const ALIASES: &[(&str, &[&str])] = &[
-    ("path", &["file_path", "filePath", "filename", "file", "target_file", "absolute_path"]),
-    ("path", &["directory", "dir", "dir_path", "target_directory"]),
-    ("command", &["cmd", "command_line", "script"]),
-    ("cwd", &["workdir", "working_directory", "dir_path"]),
-    ("content", &["contents", "file_text", "text"]),
-    ("old_string", &["old_str", "oldString", "old_text", "old"]),
-    ("new_string", &["new_str", "newString", "new_text", "new"]),
-    ("replace_all", &["replaceAll"]),
-    ("pattern", &["query", "regex", "glob_pattern"]),
-    ("glob", &["include", "include_pattern", "file_pattern"]),
-    ("ignore_case", &["ignoreCase", "case_insensitive", "-i"]),
-    ("patch", &["input", "diff", "patch_text", "patchText"]),
-    ("offset", &["start_line", "line", "start"]),
-    ("limit", &["max_lines", "lines", "line_count"]),
-    ("timeout", &["timeout_seconds", "timeout_secs", "timeoutSeconds"]),
-    ("todos", &["plan", "entries", "items", "tasks", "todo"]),
-    ("url", &["uri", "href", "link"]),
-];
 
 pub(super) struct Args {
     tool: &'static Tool,
+    /// By the names of the tool's own fields, and nothing else.
     map: Map<String, Value>,
 }
 
@@ -43,9 +24,9 @@ impl Args {
             Ok(_) => return Err(shape(tool, "are JSON, but no object")),
             Err(error) => return Err(shape(tool, &format!("are no JSON ({error})"))),
         };
-        let args = Args { tool, map };
+        let args = Args { tool, map: by_field(tool, map)? };
         for field in tool.fields.iter().filter(|it| it.is_required) {
-            if args.find(field.name).is_none() {
+            if !args.map.contains_key(field.name) {
                 return Err(shape(tool, &format!("have no `{}`", field.name)));
             }
         }
@@ -66,10 +47,6 @@ impl Args {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(Value::Number(number)) => Ok(Some(number.to_string())),
-            Some(Value::Array(words)) => match line_of(words) {
-                Some(line) => Ok(Some(line)),
-                None => Err(self.wrong(name, "is no text")),
-            },
             Some(_) => Err(self.wrong(name, "is no text")),
         }
     }
@@ -119,14 +96,41 @@ impl Args {
         shape(self.tool, &format!("are wrong: `{name}` {what}"))
     }
 
-    /// By its own name first; `null` is as good as nothing.
-    fn find(&self, name: &str) -> Option<&Value> {
-        let aliases = ALIASES.iter().filter(|(it, _)| *it == name);
-        let names = std::iter::once(name).chain(aliases.flat_map(|(_, aliases)| *aliases).copied());
-        let is_ours = |it: &str| self.tool.fields.iter().any(|field| field.name == it);
-        let found = names.filter(|it| *it == name || !is_ours(it));
-        found.filter_map(|it| self.map.get(it)).find(|it| !it.is_null())
+    /// What will be carried out, by the names of the tool's own fields.
+    pub(super) fn input(&self) -> Value {
+        Value::Object(self.map.clone())
     }
+
+    fn find(&self, name: &str) -> Option<&Value> {
+        self.map.get(name)
+    }
+}
+
+/// The arguments by the names of the fields. An argument that no field takes is refused: what the
+/// tool does not see must not be in what people are asked about.
+fn by_field(tool: &Tool, map: Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let mut found = Map::new();
+    // `null` is as good as nothing.
+    for (key, value) in map.into_iter().filter(|it| !it.1.is_null()) {
+        let own = tool.fields.iter().find(|it| it.name == key);
+        let field = own.or_else(|| tool.fields.iter().find(|it| is_name_of(&key, it.name)));
+        let Some(field) = field else {
+            let known: Vec<&str> = tool.fields.iter().map(|it| it.name).collect();
+            let known = known.join("`, `");
+            let why = format!("have `{key}`, which is not one of `{known}`");
+            return Err(shape(tool, &why));
+        };
+        // A command as a list of words is the line that is run.
+        let value = match value.as_array().filter(|_| field.is_text()).map(|it| line_of(it)) {
+            Some(Some(line)) => Value::String(line),
+            _ => value,
+        };
+        let before = found.insert(field.name.to_owned(), value);
+        if before.is_some_and(|it| it != found[field.name]) {
+            return Err(shape(tool, &format!("have `{}` twice, as `{key}`", field.name)));
+        }
+    }
+    Ok(found)
 }
 
 fn shape(tool: &Tool, what: &str) -> String {
@@ -226,6 +230,28 @@ mod tests {
         assert_eq!(line(r#"{"cmd": ["bash", "-lc", "ls | wc"]}"#), "ls | wc");
         assert_eq!(line(r#"{"command": ["echo", "it's", "a b"]}"#), r"echo 'it'\''s' 'a b'");
         assert_eq!(line(r#"["ls", "-l"]"#), "ls -l");
+    }
+
+    #[test]
+    fn argument_that_no_field_takes_is_refused() {
+        for text in [
+            r#"{"command": "touch A; id", "input": {"command": "ls"}}"#,
+            r#"{"command": "ls", "description": "x"}"#,
+            r#"{"command": "ls", "cmd": "id"}"#,
+            r#"{"command": "ls", "Command": "id"}"#,
+        ] {
+            let why = args("shell", text).err().unwrap();
+            assert!(why.contains("The arguments of `shell` have `"), "{why}");
+        }
+        let same = args("shell", r#"{"command": "ls", "cmd": "ls", "input": null}"#).unwrap();
+        assert_eq!(same.input(), serde_json::json!({ "command": "ls" }));
+    }
+
+    #[test]
+    fn input_is_what_will_be_run_under_the_own_names_of_the_tool() {
+        let given = r#"{"commandLine": ["bash", "-lc", "ls | wc"], "workdir": "src"}"#;
+        let input = args("shell", given).unwrap().input();
+        assert_eq!(input, serde_json::json!({ "command": "ls | wc", "cwd": "src" }));
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl Changes {
             rest => format!("{} and {} more", first.target.shown, rest.len()),
         };
         Ok(Job {
+            input: args.input(),
             title,
             kind: args.tool().kind,
             locations: changes.iter().map(Change::location).collect(),

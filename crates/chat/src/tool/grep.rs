@@ -38,6 +38,7 @@ pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, Strin
     let fits = glob.as_deref().map(Fits::new).transpose()?;
     let roots = walk::roots(args.optional_text("path")?, site).await?;
     Ok(Job {
+        input: args.input(),
         title: pattern,
         kind: args.tool().kind,
         locations: roots.iter().map(|it| it.location(None)).collect(),

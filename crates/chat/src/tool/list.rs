@@ -22,6 +22,7 @@ pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, Strin
         return Err(format!("`{}` is a file. Use `read` to see what is in it.", target.shown));
     }
     Ok(Job {
+        input: args.input(),
         title: target.shown.clone(),
         kind: args.tool().kind,
         locations: vec![target.location(None)],

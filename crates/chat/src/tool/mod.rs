@@ -74,6 +74,8 @@ pub(crate) struct Offers {
 /// What a call would do, before anybody has allowed it. `Work` is what a tool does then.
 #[derive(Debug)]
 pub(crate) struct Job<Work> {
+    /// The arguments that will be carried out: the `rawInput` by which rules and people judge it.
+    pub(crate) input: Value,
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
     pub(crate) locations: Vec<ToolCallLocation>,
@@ -86,8 +88,8 @@ pub(crate) struct Job<Work> {
 impl<Work> Job<Work> {
     /// The same job as one among others.
     pub(crate) fn map<T>(self, wrap: impl FnOnce(Work) -> T) -> Job<T> {
-        let Job { title, kind, locations, content, grant, work } = self;
-        Job { title, kind, locations, content, grant, work: wrap(work) }
+        let Job { input, title, kind, locations, content, grant, work } = self;
+        Job { input, title, kind, locations, content, grant, work: wrap(work) }
     }
 }
 

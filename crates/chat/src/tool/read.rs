@@ -27,6 +27,7 @@ pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, Strin
     let offset = small(args.number("offset")?.unwrap_or(1));
     let limit = small(args.number("limit")?.unwrap_or(LINES_DEFAULT));
     Ok(Job {
+        input: args.input(),
         title: target.shown.clone(),
         kind: args.tool().kind,
         locations: vec![target.location(Some(offset))],

@@ -65,6 +65,10 @@ impl Tool {
 }
 
 impl Field {
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.kind, FieldKind::Text)
+    }
+
     fn to_schema(&self) -> Value {
         let mut schema = match self.kind {
             FieldKind::Text => json!({ "type": "string" }),

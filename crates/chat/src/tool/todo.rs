@@ -9,6 +9,7 @@ pub(super) fn prepare(args: &Args) -> Result<Job<Work>, String> {
     let entries: Option<Vec<PlanEntry>> = list.iter().map(entry).collect();
     let entries = entries.ok_or_else(|| args.wrong("todos", "has an entry without a `content`"))?;
     Ok(Job {
+        input: args.input(),
         title: "Plan".to_owned(),
         kind: args.tool().kind,
         locations: Vec::new(),

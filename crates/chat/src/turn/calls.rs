@@ -101,12 +101,12 @@ impl Turn<'_> {
 
     /// Shows what a call would do.
     fn show(&self, call: &Call, id: &str, job: &Result<Job<Work>, String>, is_known: bool) {
-        let input = serde_json::from_str::<Value>(&call.arguments).ok();
         let fields = match job {
             Ok(job) => described(job),
-            Err(_) => ToolCallUpdateFields::new().title(call.name.clone()),
+            Err(_) => ToolCallUpdateFields::new()
+                .title(call.name.clone())
+                .raw_input(serde_json::from_str::<Value>(&call.arguments).ok()),
         };
-        let fields = fields.raw_input(input);
         self.session.tell(if is_known {
             SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields))
         } else {
@@ -146,8 +146,7 @@ impl Turn<'_> {
         job: &Job<Work>,
         name: &str,
     ) -> Result<Verdict, StoreError> {
-        let input = serde_json::from_str::<Value>(&planned.call.arguments).ok();
-        let fields = described(job).status(ToolCallStatus::Pending).raw_input(input);
+        let fields = described(job).status(ToolCallStatus::Pending);
         let always = if name == EDITS {
             "Always allow edits in this session".to_owned()
         } else {
@@ -236,4 +235,5 @@ fn described(job: &Job<Work>) -> ToolCallUpdateFields {
         .kind(job.kind)
         .locations(job.locations.clone())
         .content(job.content.clone())
+        .raw_input(job.input.clone())
 }

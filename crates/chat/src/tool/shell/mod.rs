@@ -56,6 +56,7 @@ pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, Strin
     }
     let secs = args.number("timeout")?.unwrap_or(LIMIT_SECS).min(LIMIT_SECS_MAX);
     Ok(Job {
+        input: args.input(),
         title: line.clone(),
         kind: args.tool().kind,
         locations: vec![cwd.location(None)],

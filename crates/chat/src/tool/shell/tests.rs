@@ -19,6 +19,7 @@ async fn a_command_tells_what_it_printed_and_how_it_ended() {
             let job = world.prepare("shell", args).await.unwrap();
             let line = "echo out; echo err >&2; pwd; exit 3";
             assert_eq!((job.title.as_str(), job.kind), (line, ToolKind::Execute));
+            assert_eq!(job.input, json!({ "command": line, "cwd": "sub" }), "what will be run");
             assert_eq!(job.grant, Grant::Ask(format!("shell in sub: {line}")));
             let outcome = world.run(job).await;
             let sub = fs::canonicalize(world.at("sub")).unwrap();

@@ -52,6 +52,7 @@ pub(super) fn prepare(args: &Args) -> Result<Job<Work>, String> {
     }
     let port = url.port().map(|it| format!(":{it}")).unwrap_or_default();
     Ok(Job {
+        input: args.input(),
         title: url.to_string(),
         kind: args.tool().kind,
         locations: Vec::new(),
