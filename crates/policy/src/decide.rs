@@ -1,11 +1,18 @@
 //! What the rules say about a call.
 //!
-//! A matching deny wins wherever it stands. Otherwise the nearest scope with a rule that matches
-//! decides, and in it an ask beats an allow. If no rule matches, nobody has decided.
+//! A matching deny wins wherever it stands. Otherwise the nearest written scope with a rule that
+//! matches decides, and in it an ask beats an allow; what was learned in a session adds to what is
+//! allowed, and never to what an ask of a file wants a person to see. If no rule matches, nothing is
+//! decided.
 
-use crate::{Call, Effect, Grant, Policy, Rule, Scope, glob, shell, shell::Pattern};
+use crate::{
+    Call, Effect, Grant, Policy, Rule, Scope, glob,
+    shell::{Hit, Pattern, Reading, loose},
+    touch::{stays_inside, touches},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::cell::OnceCell;
 
 /// What the rules say, and which of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,8 +49,25 @@ struct Seat<'a> {
     rule: &'a Rule,
 }
 
+/// A call, and the readings of its commands once a rule wants them.
+struct Case<'a> {
+    call: &'a Call,
+    readings: OnceCell<Vec<Reading>>,
+}
+
+impl<'a> Case<'a> {
+    fn new(call: &'a Call) -> Case<'a> {
+        Case { call, readings: OnceCell::new() }
+    }
+
+    fn readings(&self) -> &[Reading] {
+        self.readings.get_or_init(|| self.call.commands.iter().map(crate::Shell::read).collect())
+    }
+}
+
 /// Asks all rules about a call. Several policies may have one scope.
 pub fn decide(policies: &[(Scope, &Policy)], call: &Call) -> Decision {
+    let case = Case::new(call);
     let mut seats: Vec<Seat<'_>> = Vec::new();
     for (scope, policy) in policies {
         let rules = policy.rules.iter().enumerate();
@@ -56,29 +80,39 @@ pub fn decide(policies: &[(Scope, &Policy)], call: &Call) -> Decision {
     }
     // Stable: inside a scope, the order of the files and of their rules.
     seats.sort_by_key(|it| it.scope);
-    if let Some(seat) = seats.iter().find(|it| restrains(it.rule, Effect::Deny, call)) {
+    let denies = seats.iter().map(|it| (it, restrains(it.rule, Effect::Deny, &case)));
+    let denies: Vec<_> = denies.filter(|it| it.1 != Hit::No).collect();
+    if let Some((seat, _)) = denies.iter().find(|it| it.1 == Hit::Yes) {
         return decided(seat, call, Grant::Once);
     }
-    for scope in [Scope::Session, Scope::Project, Scope::User] {
-        let near = || seats.iter().filter(|it| it.scope == scope);
-        if let Some(seat) = near().find(|it| restrains(it.rule, Effect::Ask, call)) {
-            return decided(seat, call, Grant::Once);
-        }
-        if call.question {
-            continue;
-        }
-        if let Some((seat, grant)) = allowed(&near().copied().collect::<Vec<_>>(), call) {
-            return decided(&seat, call, grant);
-        }
+    if let Some((seat, _)) = denies.first() {
+        return doubted(seat, call);
     }
-    Decision {
-        effect: None,
-        scope: None,
-        rule: None,
-        place: None,
-        why: undecided(call),
-        grant: Grant::Once,
+    let of_scope = |scope: Scope| {
+        let near: Vec<Seat<'_>> = seats.iter().filter(|it| it.scope == scope).copied().collect();
+        let ask = near.iter().find(|it| restrains(it.rule, Effect::Ask, &case) != Hit::No);
+        match ask {
+            Some(seat) => Some((*seat, Grant::Once)),
+            None if call.question => None,
+            None => allowed(&near, &case),
+        }
+    };
+    let written = of_scope(Scope::Project).or_else(|| of_scope(Scope::User));
+    let asks = |it: &(Seat<'_>, Grant)| it.0.rule.effect == Effect::Ask;
+    let decision = written.filter(asks).or_else(|| of_scope(Scope::Session)).or(written);
+    if let Some((seat, grant)) = decision {
+        return decided(&seat, call, grant);
     }
+    let why = if seats.is_empty() { no_rule(call) } else { undecided(&case) };
+    Decision { effect: None, scope: None, rule: None, place: None, why, grant: Grant::Once }
+}
+
+/// A deny that would hold if a word became what it could: a person is asked.
+fn doubted(seat: &Seat<'_>, call: &Call) -> Decision {
+    let mut decision = decided(seat, call, Grant::Once);
+    decision.effect = Some(Effect::Ask);
+    decision.why.push_str("; a variable in it could be anything, so a person is asked");
+    decision
 }
 
 fn decided(seat: &Seat<'_>, call: &Call, grant: Grant) -> Decision {
@@ -107,35 +141,38 @@ fn decided(seat: &Seat<'_>, call: &Call, grant: Grant) -> Decision {
     }
 }
 
-fn undecided(call: &Call) -> String {
-    let summary = call.summary();
+fn no_rule(call: &Call) -> String {
+    format!("no rule speaks of {}", call.summary())
+}
+
+fn undecided(case: &Case<'_>) -> String {
+    let call = case.call;
+    let none = no_rule(call);
     if call.question {
-        return format!("{summary} is a question, and no rule answers for a person");
+        return format!("{} is a question, and no rule answers for a person", call.summary());
     }
     if call.is_cut {
-        return format!(
-            "no rule speaks of {summary}, and none can allow it: its input has too many parts"
-        );
+        return format!("{none}, and none can allow it: its input has too many parts");
     }
     if let Some(text) = call.unknown.first() {
-        let text = super::call::short(text);
+        let text = crate::call::short(text);
         return format!(
-            "no rule speaks of {summary}; no rule about commands, paths or kinds can allow it, \
-             because its input has a text that may be anything: `{text}`"
+            "{none}; no rule about commands, paths or kinds can allow it, because its input has a \
+             text that may be anything: `{text}`"
         );
     }
-    match call.commands.iter().find_map(crate::Shell::opaque) {
+    match case.readings().iter().find_map(Reading::opaque) {
         Some(why) => format!(
-            "no rule speaks of {summary}; no `run` rule can allow it, because what it runs is not \
-             certain: {why}"
+            "{none}; no `run` rule can allow it, because what it runs is not certain: {why}"
         ),
-        None => format!("no rule speaks of {summary}"),
+        None => none,
     }
 }
 
 /// Whether a rule of this effect, deny or ask, holds: what is suspicious is enough.
-fn restrains(rule: &Rule, effect: Effect, call: &Call) -> bool {
-    rule.effect == effect
+fn restrains(rule: &Rule, effect: Effect, case: &Case<'_>) -> Hit {
+    let call = case.call;
+    let speaks = rule.effect == effect
         && given(&rule.agent, |it| glob::matches_name(it, &call.agent))
         && given(&rule.kind, |it| {
             let declared = call.kind.as_deref().unwrap_or("other");
@@ -143,28 +180,70 @@ fn restrains(rule: &Rule, effect: Effect, call: &Call) -> bool {
         })
         && given(&rule.tool, |it| {
             let names = call.name.iter().chain(&call.aliases);
-            names.into_iter().any(|name| glob::matches_name(it, name))
+            names.into_iter().any(|name| glob::resembles_name(it, name))
         })
-        && given(&rule.mcp, |it| call.mcp.iter().any(|name| glob::matches_name(it, name)))
-        && given(&rule.run, |it| call.is_cut || it.iter().any(|it| shows(call, &Pattern::of(it))))
-        && given(&rule.path, |it| call.is_cut || touches(it, call))
+        && given(&rule.mcp, |it| call.mcp.iter().any(|name| glob::resembles_name(it, name)))
+        && given(&rule.exact, |it| {
+            call.is_cut || call.commands.iter().any(|own| is_exactly(it, own))
+        });
+    if !speaks {
+        return Hit::No;
+    }
+    let mut hit = Hit::Yes;
+    if !rule.run.is_empty() && !call.is_cut {
+        let runs = rule.run.iter().map(|it| shows(case, &Pattern::of(it)));
+        hit = hit.min(runs.max().unwrap_or(Hit::No));
+    }
+    if hit != Hit::No && !rule.path.is_empty() && !call.is_cut {
+        hit = hit.min(touches(&rule.path, call, case.readings()));
+    }
+    hit
+}
+
+fn is_exactly(lines: &[String], command: &crate::Shell) -> bool {
+    lines.iter().any(|it| it.trim() == command.text().trim())
 }
 
 /// Whether the allow rules of one scope, taken together, let a call through: a rule without `run`
 /// alone; of those with `run`, each command of the call needs one.
-fn allowed<'a>(seats: &[Seat<'a>], call: &Call) -> Option<(Seat<'a>, Grant)> {
+fn allowed<'a>(seats: &[Seat<'a>], case: &Case<'_>) -> Option<(Seat<'a>, Grant)> {
+    let call = case.call;
     let fits = |it: &&Seat<'a>| it.rule.effect == Effect::Allow && fits(it.rule, call);
     let fitting: Vec<&Seat<'a>> = seats.iter().filter(fits).collect();
-    if let Some(seat) = fitting.iter().find(|it| it.rule.run.is_empty()) {
+    let whole = fitting.iter().find(|it| {
+        let rule = it.rule;
+        let exactly = |it| is_exactly(&rule.exact, it);
+        match (rule.run.is_empty(), rule.exact.is_empty()) {
+            (true, true) => true,
+            (_, false) => !call.commands.is_empty() && call.commands.iter().all(exactly),
+            (false, true) => false,
+        }
+    });
+    if let Some(seat) = whole {
         return Some((**seat, seat.rule.grant));
     }
-    if call.commands.is_empty() || call.commands.iter().any(|it| it.commands().is_empty()) {
+    let fitting: Vec<&Seat<'a>> =
+        fitting.into_iter().filter(|it| !it.rule.run.is_empty()).collect();
+    if fitting.is_empty() || call.commands.is_empty() {
         return None;
     }
     let mut used: Vec<&Seat<'a>> = Vec::new();
-    for command in call.commands.iter().flat_map(crate::Shell::commands) {
-        let spells = |it: &&&Seat<'a>| it.rule.run.iter().any(|it| Pattern::of(it).spells(command));
-        used.push(fitting.iter().find(spells)?);
+    for reading in case.readings() {
+        let elsewhere = call.runs_elsewhere() && reading.runs_relative_file();
+        if reading.commands().is_empty() || elsewhere {
+            return None;
+        }
+        for command in reading.commands() {
+            let words = reading.words_of(command);
+            let holds = |it: &&&Seat<'a>| {
+                it.rule.run.iter().map(|it| Pattern::of(it)).any(|pattern| {
+                    let rest = words.get(pattern.length()..).unwrap_or_default();
+                    pattern.spells(command, words)
+                        && given(&it.rule.path, |globs| stays_inside(globs, call, rest))
+                })
+            };
+            used.push(fitting.iter().find(holds)?);
+        }
     }
     let all = used.iter().all(|it| it.rule.grant == Grant::Always);
     let grant = if all { Grant::Always } else { Grant::Once };
@@ -173,18 +252,25 @@ fn allowed<'a>(seats: &[Seat<'a>], call: &Call) -> Option<(Seat<'a>, Grant)> {
 
 /// Whether everything but `run` holds, for certain.
 fn fits(rule: &Rule, call: &Call) -> bool {
-    let about_content = [&rule.run, &rule.path, &rule.kind].iter().any(|it| !it.is_empty());
+    let about_content =
+        [&rule.run, &rule.exact, &rule.path, &rule.kind].iter().any(|it| !it.is_empty());
     let unknown = call.is_cut || about_content && !call.unknown.is_empty();
     !unknown
         && given(&rule.agent, |it| glob::matches_name(it, &call.agent))
         && given(&rule.kind, |it| it.iter().any(|it| it == call.kind()))
-        && given(&rule.tool, |it| name_matches(it, call.name.as_deref()))
+        && given(&rule.tool, |it| {
+            call.name.as_ref().is_some_and(|name| glob::matches_name(it, name))
+        })
         && given(&rule.mcp, |it| {
             !call.mcp.is_empty() && call.mcp.iter().all(|name| glob::matches_name(it, name))
         })
+        && given(&rule.exact, |_| !call.runs_elsewhere())
         && given(&rule.path, |globs| {
             let inside = call.place().inside(globs);
-            !call.paths.is_empty() && call.paths.iter().all(|it| inside.matches(it))
+            let all = call.paths.iter().all(|it| inside.matches(it));
+            // A program may touch anything: a rule about paths alone does not allow it.
+            let alone = !call.paths.is_empty() && call.commands.is_empty();
+            all && if rule.run.is_empty() { alone } else { !call.runs_elsewhere() }
         })
 }
 
@@ -193,40 +279,16 @@ fn given(entries: &[String], holds: impl Fn(&[String]) -> bool) -> bool {
     entries.is_empty() || holds(entries)
 }
 
-fn name_matches(globs: &[String], name: Option<&str>) -> bool {
-    name.is_some_and(|it| glob::matches_name(globs, it))
-}
-
-fn shows(call: &Call, pattern: &Pattern<'_>) -> bool {
-    let hinted = |text: &String| {
-        let words = shell::loose(text);
-        words.iter().any(|it| (0..it.len()).any(|start| pattern.is_seen_in(&it[start..])))
-    };
+fn shows(case: &Case<'_>, pattern: &Pattern<'_>) -> Hit {
+    let call = case.call;
+    let run = case.readings().iter().map(|it| it.hit(pattern)).max().unwrap_or(Hit::No);
     let may_run = matches!(call.kind(), "execute" | "other");
-    call.commands.iter().any(|it| it.shows(pattern))
-        || call.unknown.iter().any(hinted)
-        || may_run && call.hints.iter().any(hinted)
-}
-
-/// One of the call's paths, or a word of its commands or of a hint that may be one.
-fn touches(globs: &[String], call: &Call) -> bool {
-    let place = call.place();
-    let touching = place.touching(globs);
-    let texts = call.hints.iter().chain(&call.unknown);
-    let hinted: Vec<_> = texts.flat_map(|it| shell::loose(it)).flatten().collect();
-    // Of a text for people, only what looks like a path.
-    let hinted = hinted.iter().map(|it| it.text.as_str()).filter(|it| it.contains('/'));
-    let mut words = call.commands.iter().flat_map(crate::Shell::words).chain(hinted);
-    let unknown = |it: &String| touching.matches(&place.absolute(it.trim()));
-    call.paths.iter().chain(&call.folders).any(|it| touching.matches(it))
-        || call.unknown.iter().any(unknown)
-        || words.any(|word| {
-            // `--file=x` names `x`, and what is not plain may have lost its `$`.
-            let value = word.split_once('=').map(|it| it.1);
-            let home = word.strip_prefix('$').unwrap_or(word).strip_prefix("HOME/");
-            let home = home.map(|it| format!("~/{it}"));
-            let all = [Some(word), value, home.as_deref()];
-            let mut named = all.into_iter().flatten().filter(|it| !it.is_empty());
-            named.any(|it| !it.starts_with('-') && touching.matches(&place.absolute(it)))
-        })
+    let texts = call.unknown.iter().chain(call.hints.iter().filter(|_| may_run));
+    let hinted = |text: &String| {
+        let [apart, joined] = loose(text);
+        [apart, joined]
+            .iter()
+            .any(|it| (0..it.len()).any(|start| pattern.hit(&it[start..]) == Hit::Yes))
+    };
+    if texts.into_iter().any(hinted) { Hit::Yes } else { run }
 }

@@ -1,5 +1,6 @@
 //! Globs over names and paths, and paths as they are compared.
 
+use crate::shell::Token;
 use globset::{GlobBuilder, GlobMatcher, escape};
 
 /// Why a text is no glob.
@@ -10,7 +11,12 @@ pub(crate) fn flaw(text: &str) -> Option<String> {
 
 /// Whether one of the globs matches a name; `*` matches anything in it.
 pub(crate) fn matches_name(globs: &[String], name: &str) -> bool {
-    globs.iter().any(|it| build(it, false).is_some_and(|it| it.is_match(name)))
+    globs.iter().any(|it| build(it, false, false).is_some_and(|it| it.is_match(name)))
+}
+
+/// The same without case: servers and tools are known under several spellings.
+pub(crate) fn resembles_name(globs: &[String], name: &str) -> bool {
+    globs.iter().any(|it| build(it, false, true).is_some_and(|it| it.is_match(name)))
 }
 
 /// A glob that matches this text and no other.
@@ -19,10 +25,10 @@ pub(crate) fn exactly(text: &str) -> String {
 }
 
 /// A learned rule comes from the journal: what cannot be read there matches nothing.
-fn build(glob: &str, slashes_stay: bool) -> Option<GlobMatcher> {
-    let glob =
-        GlobBuilder::new(glob).literal_separator(slashes_stay).backslash_escape(true).build();
-    glob.ok().map(|it| it.compile_matcher())
+fn build(glob: &str, slashes_stay: bool, ignores_case: bool) -> Option<GlobMatcher> {
+    let mut glob = GlobBuilder::new(glob);
+    glob.literal_separator(slashes_stay).backslash_escape(true).case_insensitive(ignores_case);
+    glob.build().ok().map(|it| it.compile_matcher())
 }
 
 /// What relative paths and `~` mean.
@@ -48,32 +54,69 @@ impl Place<'_> {
 
     /// Globs that match paths which are [absolute](Self::absolute): all of an allow.
     pub(crate) fn inside(&self, globs: &[String]) -> Paths {
-        Paths(globs.iter().filter_map(|it| self.build(it)).collect())
+        let matcher = |it: &String| build(&self.absolute_glob(it), true, false);
+        Paths { matchers: globs.iter().filter_map(matcher).collect(), tokens: Vec::new() }
     }
 
-    /// The same for a deny or an ask: what forbids the contents of a folder forbids the folder.
+    /// The same for a deny or an ask: what forbids the contents of a folder forbids the folder, and
+    /// case makes no difference, as on many disks.
     pub(crate) fn touching(&self, globs: &[String]) -> Paths {
-        let mut paths = self.inside(globs);
         let folders = globs.iter().filter_map(|it| it.strip_suffix("/**"));
-        paths.0.extend(folders.filter(|it| !it.is_empty()).filter_map(|it| self.build(it)));
-        paths
+        let all = globs.iter().map(String::as_str).chain(folders.filter(|it| !it.is_empty()));
+        let all: Vec<String> = all.map(|it| self.absolute_glob(it)).collect();
+        let matchers = all.iter().filter_map(|it| build(it, true, true)).collect();
+        Paths { matchers, tokens: all.iter().map(|it| glob_tokens(it)).collect() }
     }
 
-    fn build(&self, glob: &str) -> Option<GlobMatcher> {
+    fn absolute_glob(&self, glob: &str) -> String {
         let cwd = escape(self.cwd);
         let home = self.home.map(escape);
-        let place = Place { cwd: &cwd, home: home.as_deref() };
-        build(&place.absolute(glob), true)
+        Place { cwd: &cwd, home: home.as_deref() }.absolute(glob)
     }
 }
 
 /// Globs that are ready to be asked.
-pub(crate) struct Paths(Vec<GlobMatcher>);
+pub(crate) struct Paths {
+    matchers: Vec<GlobMatcher>,
+    tokens: Vec<Vec<Token>>,
+}
 
 impl Paths {
     pub(crate) fn matches(&self, path: &str) -> bool {
-        self.0.iter().any(|it| it.is_match(path))
+        self.matchers.iter().any(|it| it.is_match(path))
     }
+
+    /// The pieces of each glob, for words that could become a path.
+    pub(crate) fn tokens(&self) -> &[Vec<Token>] {
+        &self.tokens
+    }
+}
+
+/// A glob as pieces; what is not plain in it may be more than the glob allows.
+fn glob_tokens(glob: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = glob;
+    while let Some(next) = rest.chars().next() {
+        let (token, length) = match next {
+            '*' if rest.starts_with("**/") => {
+                tokens.extend([Token::Maybe(2), Token::Any]);
+                (Token::Char('/'), 3)
+            }
+            '*' if rest.starts_with("**") => (Token::Any, 2),
+            '*' => (Token::Segment, 1),
+            '?' => (Token::One, 1),
+            '[' => (Token::One, rest[1..].find(']').map_or(1, |it| it + 2)),
+            '{' => (Token::Any, rest.find('}').map_or(1, |it| it + 1)),
+            '\\' => {
+                let escaped = rest[1..].chars().next();
+                (escaped.map_or(Token::Any, Token::Char), 1 + escaped.map_or(0, char::len_utf8))
+            }
+            it => (Token::Char(it), it.len_utf8()),
+        };
+        tokens.push(token);
+        rest = &rest[length..];
+    }
+    tokens
 }
 
 fn normal(path: &str) -> String {

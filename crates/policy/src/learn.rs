@@ -1,9 +1,9 @@
-//! What an Always means: a rule that is narrow, and ours.
+//! What an Always means: a rule of ours that is narrow.
 
 use crate::{
     Call, Effect, Rule, Shell,
     glob::exactly,
-    shell::{Simple, WordKind, base, interpreter, runs_others},
+    shell::{Reading, Simple, Word, WordKind, base, interpreter, runs_others},
 };
 
 /// Programs whose first argument says what they do.
@@ -83,8 +83,81 @@ const NEVER: &[&str] = &[
     "unset", "enable", "hash", "unalias", "read",
 ];
 
+/// Programs whose Always means the exact line, and of some only certain subcommands: what cannot be
+/// undone, takes what to do from its arguments, or sends files elsewhere.
+const EXACT: &[(&str, &[&str])] = &[
+    ("aws", &[]),
+    ("az", &[]),
+    ("cargo", &["install", "login", "owner", "publish", "uninstall", "yank"]),
+    ("chgrp", &[]),
+    ("chmod", &[]),
+    ("chown", &[]),
+    ("cp", &[]),
+    ("curl", &[]),
+    ("dd", &[]),
+    ("docker", &["build", "compose", "cp", "kill", "push", "rm", "rmi", "system", "volume"]),
+    ("fd", &[]),
+    ("fdfind", &[]),
+    ("find", &[]),
+    ("gcloud", &[]),
+    ("gh", &[]),
+    (
+        "git",
+        &[
+            "branch",
+            "checkout",
+            "clean",
+            "clone",
+            "config",
+            "push",
+            "rebase",
+            "remote",
+            "reset",
+            "restore",
+            "rm",
+            "stash",
+            "submodule",
+            "switch",
+            "tag",
+            "update-ref",
+            "worktree",
+        ],
+    ),
+    ("install", &[]),
+    ("kill", &[]),
+    ("killall", &[]),
+    ("kubectl", &[]),
+    ("ln", &[]),
+    ("mkfs", &[]),
+    ("mv", &[]),
+    ("nc", &[]),
+    ("npm", &["install", "i", "login", "publish", "uninstall", "unpublish"]),
+    ("pip", &["install", "uninstall"]),
+    ("pip3", &["install", "uninstall"]),
+    ("pkill", &[]),
+    ("podman", &["build", "cp", "kill", "push", "rm", "rmi", "system", "volume"]),
+    ("reboot", &[]),
+    ("rm", &[]),
+    ("rmdir", &[]),
+    ("rsync", &[]),
+    ("scp", &[]),
+    ("sed", &[]),
+    ("sftp", &[]),
+    ("shred", &[]),
+    ("shutdown", &[]),
+    ("systemctl", &[]),
+    ("tar", &[]),
+    ("tee", &[]),
+    ("terraform", &[]),
+    ("truncate", &[]),
+    ("unlink", &[]),
+    ("unzip", &[]),
+    ("wget", &[]),
+];
+
 /// The rule that an Always to this call makes, if it can be said narrowly: the program and its
-/// subcommand for each command, the exact paths for files, the tool for an MCP server.
+/// subcommand for each command, or the exact line, the exact paths for files, the tool for an MCP
+/// server.
 pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
     if effect == Effect::Ask || call.question || call.is_cut || !call.unknown.is_empty() {
         return None;
@@ -92,8 +165,17 @@ pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
     let mut rule = Rule::of(effect);
     rule.mcp = call.mcp.iter().map(|it| exactly(it)).collect();
     if !call.commands.is_empty() {
-        rule.run = runs(call, effect)?;
-        return Some(rule);
+        let readings: Vec<Reading> = call.commands.iter().map(Shell::read).collect();
+        let runs = runs(&readings, effect)?;
+        if effect == Effect::Allow && readings.iter().any(is_exact) {
+            let lines = call.commands.iter().map(|it| it.text().trim().to_owned());
+            rule.exact = lines.collect();
+            let certain = !call.runs_elsewhere() && readings.iter().all(has_no_variable);
+            return certain.then_some(rule);
+        }
+        rule.run = runs;
+        let relative = call.runs_elsewhere() && readings.iter().any(Reading::runs_relative_file);
+        return (!relative).then_some(rule);
     }
     let tool = call.name.iter().map(|it| exactly(it)).collect();
     if !call.paths.is_empty() {
@@ -112,36 +194,78 @@ pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
     (!call.mcp.is_empty() && !rule.tool.is_empty()).then_some(rule)
 }
 
-/// The fewest words that say what a command line does, if it is one command and they can be told:
-/// `cargo test` of `cargo test -p wire`.
+/// What an Always to this call will mean, as one sentence for people, before they confirm it.
+pub fn learned_text(call: &Call, effect: Effect) -> String {
+    let Some(rule) = learn(call, effect) else {
+        return "no rule is learned from this, so the next call is asked about again".to_owned();
+    };
+    let listed = |entries: &[String]| format!("`{}`", entries.join("`, `"));
+    let verb = if effect == Effect::Deny { "denies" } else { "allows" };
+    let what = if !rule.exact.is_empty() {
+        format!("exactly this line: {}", listed(&rule.exact))
+    } else if !rule.run.is_empty() {
+        format!("{} with any arguments", listed(&rule.run))
+    } else if !rule.path.is_empty() {
+        format!("`{}` of {}", call.kind(), listed(&call.paths))
+    } else {
+        let tool = call.name.as_deref().unwrap_or_default();
+        format!("the tool `{tool}` of {} with any input", listed(&call.mcp))
+    };
+    format!("{verb} {what}, in this session")
+}
+
+fn is_exact(reading: &Reading) -> bool {
+    reading.commands().iter().any(|it| means_exact_line(reading.words_of(it)))
+}
+
+/// Whether an Always to a command means the whole line.
+fn means_exact_line(words: &[Word]) -> bool {
+    let Some(program) = words.first().map(|it| base(&it.text)) else { return false };
+    let program = program.split_once('.').map_or(program, |it| it.0);
+    let row = EXACT.iter().find(|it| it.0 == program);
+    row.is_some_and(|(_, subcommands)| {
+        subcommands.is_empty() || words.iter().any(|it| subcommands.contains(&it.text.as_str()))
+    })
+}
+
+fn has_no_variable(reading: &Reading) -> bool {
+    let words = reading.commands().iter().flat_map(|it| reading.words_of(it));
+    words.into_iter().all(|it| it.kind != WordKind::Open)
+}
+
+/// The fewest words that say what a command line does, if it is one command and an Always to it does
+/// not mean the exact line: `cargo test` of `cargo test -p wire`.
 pub fn gist(line: &str) -> Option<String> {
-    let shell = Shell::of_line(line);
-    match shell.commands() {
-        [command] if shell.opaque().is_none() => pattern(command),
+    let reading = Shell::of_line(line).read();
+    match reading.commands() {
+        [command] if reading.opaque().is_none() => {
+            let words = reading.words_of(command);
+            pattern(command, words).filter(|_| !means_exact_line(words))
+        }
         _ => None,
     }
 }
 
-fn runs(call: &Call, effect: Effect) -> Option<Vec<String>> {
+fn runs(readings: &[Reading], effect: Effect) -> Option<Vec<String>> {
     let mut patterns: Vec<String> = Vec::new();
-    for shell in &call.commands {
-        if shell.commands().is_empty() {
+    for reading in readings {
+        if reading.commands().is_empty() {
             return None;
         }
-        for command in shell.commands() {
-            let pattern = pattern(command)?;
+        for command in reading.commands() {
+            let pattern = pattern(command, reading.words_of(command))?;
             if !patterns.contains(&pattern) {
                 patterns.push(pattern);
             }
         }
     }
-    // Each of several would be denied alone, which nobody said.
+    // Each of several would be denied alone, which no person has said.
     (effect == Effect::Allow || patterns.len() == 1).then_some(patterns)
 }
 
 /// The fewest words that say what a command does.
-fn pattern(command: &Simple) -> Option<String> {
-    let words: Vec<&str> = command.words.iter().map(|it| it.text.as_str()).collect();
+fn pattern(command: &Simple, own: &[Word]) -> Option<String> {
+    let words: Vec<&str> = own.iter().map(|it| it.text.as_str()).collect();
     let program = *words.first()?;
     let name = base(program);
     let plain = command.reach == 1 && command.programs == [0];
@@ -157,7 +281,7 @@ fn pattern(command: &Simple) -> Option<String> {
     } else {
         1
     };
-    let fixed = command.words[..taken].iter().all(|it| it.kind == WordKind::Fixed);
+    let fixed = own[..taken].iter().all(|it| it.kind == WordKind::Fixed);
     (fixed && words[..taken].iter().all(|it| is_plain(it))).then(|| words[..taken].join(" "))
 }
 

@@ -25,14 +25,15 @@ mod parse;
 mod policies;
 mod rule;
 mod shell;
+mod touch;
 
 pub use call::Call;
 pub use decide::{Decision, decide};
 pub use flaw::Flaw;
-pub use learn::{gist, learn};
+pub use learn::{gist, learn, learned_text};
 pub use member::is_name_of;
 pub use offer::option;
 pub use parse::{KINDS, parse, parse_project};
 pub use policies::Policies;
 pub use rule::{Effect, Grant, Policy, Rule, Scope};
-pub use shell::Shell;
+pub use shell::{ReadingSize, Shell};

@@ -21,7 +21,8 @@ pub const KINDS: &[&str] = &[
     "other",
 ];
 
-const RULE_KEYS: &str = "`do`, `name`, `agent`, `kind`, `tool`, `run`, `path`, `mcp` and `grant`";
+const RULE_KEYS: &str =
+    "`do`, `name`, `agent`, `kind`, `tool`, `run`, `exact`, `path`, `mcp` and `grant`";
 
 /// Reads a `policy.toml`.
 pub fn parse(text: &str, origin: &str) -> Result<Policy, Vec<Flaw>> {
@@ -97,6 +98,7 @@ impl Reader<'_> {
                 "kind" => rule.kind = self.list(value, kind_flaw),
                 "tool" => rule.tool = self.list(value, glob::flaw),
                 "run" => rule.run = self.list(value, shell::flaw),
+                "exact" => rule.exact = self.list(value, |_| None),
                 "path" => rule.path = self.list(value, glob::flaw),
                 "mcp" => rule.mcp = self.list(value, glob::flaw),
                 "grant" => rule.grant = self.grant(value, effect.flatten()),

@@ -74,6 +74,9 @@ pub struct Rule {
     pub tool: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<String>,
+    /// Whole command lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exact: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,6 +98,7 @@ impl Rule {
             kind: Vec::new(),
             tool: Vec::new(),
             run: Vec::new(),
+            exact: Vec::new(),
             path: Vec::new(),
             mcp: Vec::new(),
             grant: Grant::Once,
@@ -104,11 +108,12 @@ impl Rule {
 
     /// The matchers that are given, by their keys.
     pub fn matchers(&self) -> impl Iterator<Item = (&'static str, &[String])> {
-        let all: [(&'static str, &[String]); 6] = [
+        let all: [(&'static str, &[String]); 7] = [
             ("agent", &self.agent),
             ("kind", &self.kind),
             ("tool", &self.tool),
             ("run", &self.run),
+            ("exact", &self.exact),
             ("path", &self.path),
             ("mcp", &self.mcp),
         ];

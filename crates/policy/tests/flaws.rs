@@ -63,7 +63,7 @@ fn every_flaw_is_told_with_its_line() {
         (
             "[[rule]]\ndo = \"ask\"\ncommand = \"ls\"",
             "line 3: a rule has no `command`: there are `do`, `name`, `agent`, `kind`, `tool`, \
-             `run`, `path`, `mcp` and `grant`",
+             `run`, `exact`, `path`, `mcp` and `grant`",
         ),
         (
             "[[rule]]\ndo = \"ask\"\nkind = [\"read\",\n \"write\"]",

@@ -1,6 +1,6 @@
 //! What an Always means, and what it does not.
 
-use jackfield_policy::{Call, Effect, Policy, Rule, Scope, decide, learn};
+use jackfield_policy::{Call, Effect, Policy, Rule, Scope, decide, gist, learn, learned_text};
 use serde_json::{Value, json};
 
 fn call(tool_call: &Value) -> Call {
@@ -28,13 +28,11 @@ fn an_always_is_about_the_program_and_its_subcommand() {
         ("/bin/ls", &["/bin/ls"]),
         ("git status --short", &["git status"]),
         ("git --no-pager diff", &["git --no-pager diff"]),
-        ("git stash pop", &["git stash pop"]),
         ("cargo test -p x", &["cargo test"]),
         ("cargo --version", &["cargo --version"]),
         ("npm run test -- --all", &["npm run test"]),
         ("npm test", &["npm test"]),
-        ("docker compose up -d", &["docker compose up"]),
-        ("kubectl get pods", &["kubectl get"]),
+        ("docker ps -a", &["docker ps"]),
         ("bun run build", &["bun run build"]),
         ("go run ./x a", &["go run ./x"]),
         ("make", &["make"]),
@@ -48,6 +46,60 @@ fn an_always_is_about_the_program_and_its_subcommand() {
     for (command, patterns) in cases {
         assert_eq!(learned(command).unwrap(), *patterns, "{command}");
     }
+}
+
+#[test]
+fn always_to_what_cannot_be_undone_is_about_the_exact_line() {
+    let lines = [
+        "rm build/x.o",
+        "rm -rf build",
+        "/bin/rm x",
+        "mv a b",
+        "chmod +x a",
+        "git push origin main",
+        "git stash pop",
+        "git reset --hard",
+        "npm publish",
+        "kubectl get pods",
+        "docker compose up -d",
+        "cd build && rm x.o",
+        "sed -n 1p a",
+        "find . -name x",
+        "mkfs.ext4 /dev/x",
+    ];
+    for line in lines {
+        let rule = learn(&runs(line), Effect::Allow).unwrap();
+        assert_eq!((rule.run.len(), rule.exact.as_slice()), (0, [line.to_owned()].as_slice()));
+        assert!(allows(&rule, &runs(line)), "{line}");
+        assert!(!allows(&rule, &runs(&format!("{line} more"))), "{line}");
+        assert_eq!(gist(line), None, "our own agent means the exact line, too: {line}");
+    }
+    let rule = learn(&runs("rm build/x.o"), Effect::Allow).unwrap();
+    assert!(!allows(&rule, &runs("rm -rf /")) && !allows(&rule, &runs("rm build/x.o /")));
+    assert_eq!(learned("rm $X"), None, "a variable is not the same every time");
+}
+
+#[test]
+fn what_an_always_will_mean_is_told_before_it_is_confirmed() {
+    let cases = [
+        (runs("cargo test -p x"), "allows `cargo test` with any arguments, in this session"),
+        (runs("cd a && ls"), "allows `cd`, `ls` with any arguments, in this session"),
+        (runs("rm a"), "allows exactly this line: `rm a`, in this session"),
+        (
+            call(&json!({ "kind": "edit", "locations": [{ "path": "a" }] })),
+            "allows `edit` of `/project/a`, in this session",
+        ),
+        (
+            call(&json!({ "title": "mcp__github__create" })),
+            "allows the tool `mcp__github__create` of `github` with any input, in this session",
+        ),
+        (runs("ls > x"), "no rule is learned from this, so the next call is asked about again"),
+    ];
+    for (call, text) in cases {
+        assert_eq!(learned_text(&call, Effect::Allow), text);
+    }
+    let denied = learned_text(&runs("git push origin"), Effect::Deny);
+    assert_eq!(denied, "denies `git push` with any arguments, in this session");
 }
 
 #[test]

@@ -139,6 +139,11 @@ impl Call {
         }
     }
 
+    /// Whether its commands run in another folder than the session's.
+    pub(crate) fn runs_elsewhere(&self) -> bool {
+        self.folders.iter().any(|it| *it != self.place().absolute("."))
+    }
+
     pub(crate) fn place(&self) -> Place<'_> {
         Place { cwd: &self.cwd, home: self.home.as_deref() }
     }

@@ -1,7 +1,7 @@
 //! A command line as the words of its simple commands, or the reason why it cannot be read.
 //!
-//! Only what every shell reads alike is read here. Whoever adds to it must be sure of all of them:
-//! a word that is read wrongly lets something through.
+//! Only what every shell reads alike is read here: a word that is read wrongly lets something
+//! through. The tests compare it with a real bash.
 
 use super::{Word, WordKind};
 use std::{iter::Peekable, str::Chars};
@@ -9,17 +9,23 @@ use std::{iter::Peekable, str::Chars};
 /// Files that a redirection may name without being a change: nothing is read from or kept in them.
 const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 
+/// A line with more words is not read.
+pub(super) const WORDS_MAX: usize = 16 * 1024;
+
 /// The simple commands of a line, in order, joined by `&&`, `||`, `;`, `|`, `&` or a newline.
 pub(super) fn split(text: &str) -> Result<Vec<Vec<Word>>, &'static str> {
     let mut lexer = Lexer {
         chars: text.chars().peekable(),
         word: None,
+        is_quoted: false,
         words: Vec::new(),
         commands: Vec::new(),
+        count: 0,
         unfinished: false,
+        ends_here: false,
     };
     lexer.run()?;
-    lexer.end_word();
+    lexer.end_word()?;
     lexer.end_command(true)?;
     if lexer.unfinished {
         return Err("it ends in the middle");
@@ -30,19 +36,25 @@ pub(super) fn split(text: &str) -> Result<Vec<Vec<Word>>, &'static str> {
 struct Lexer<'a> {
     chars: Peekable<Chars<'a>>,
     word: Option<Word>,
+    /// The word has a quote or an escape.
+    is_quoted: bool,
     words: Vec<Word>,
     commands: Vec<Vec<Word>>,
+    /// How many words there are in all.
+    count: usize,
     /// `&&`, `||` or `|` came, and its second command did not yet.
     unfinished: bool,
+    /// `&>` came: a shell that does not know it ends the command there.
+    ends_here: bool,
 }
 
 impl Lexer<'_> {
     fn run(&mut self) -> Result<(), &'static str> {
         while let Some(next) = self.chars.next() {
             match next {
-                ' ' | '\t' => self.end_word(),
+                ' ' | '\t' => self.end_word()?,
                 '\n' => {
-                    self.end_word();
+                    self.end_word()?;
                     self.end_command(true)?;
                 }
                 ';' | '&' | '|' => self.operator(next)?,
@@ -51,14 +63,18 @@ impl Lexer<'_> {
                 '"' => self.double_quotes()?,
                 '\\' => match self.chars.next() {
                     Some('\n') => {}
-                    Some(it) => self.push(it),
+                    Some('\0') => return Err("it has a control character"),
+                    Some(it) => {
+                        self.is_quoted = true;
+                        self.push(it);
+                    }
                     None => return Err("it ends with a backslash"),
                 },
                 '$' => self.dollar(false)?,
-                '#' if self.word.is_none() => self.comment(),
+                '#' if self.word.is_none() => self.comment()?,
                 '`' => return Err("it has backticks"),
                 '(' | ')' => return Err("it has parentheses"),
-                '\0' => return Err("it has a NUL byte"),
+                '\0' | '\r' => return Err("it has a control character"),
                 '*' | '?' | '[' => self.push_as(next, WordKind::Glob),
                 '{' => self.push_as(next, WordKind::Open),
                 _ => self.push(next),
@@ -81,21 +97,30 @@ impl Lexer<'_> {
         word.kind = word.kind.max(kind);
     }
 
-    fn end_word(&mut self) {
-        if let Some(mut word) = self.word.take() {
-            // The test command, and the place that `find` and `xargs` fill: nothing expands them.
-            if matches!(word.text.as_str(), "[" | "{}") {
-                word.kind = WordKind::Fixed;
-            }
-            self.words.push(word);
+    fn end_word(&mut self) -> Result<(), &'static str> {
+        let Some(mut word) = self.word.take() else { return Ok(()) };
+        if self.ends_here {
+            return Err("words follow a redirection that not every shell knows");
         }
+        self.count += 1;
+        if self.count > WORDS_MAX {
+            return Err("it has too many words");
+        }
+        // The test command, and the place that `find` and `xargs` fill: nothing expands them.
+        if matches!(word.text.as_str(), "[" | "{}") {
+            word.kind = WordKind::Fixed;
+        }
+        self.is_quoted = false;
+        self.words.push(word);
+        Ok(())
     }
 
     fn end_command(&mut self, newline: bool) -> Result<(), &'static str> {
+        self.ends_here = false;
         if !self.words.is_empty() {
             self.commands.push(std::mem::take(&mut self.words));
             self.unfinished = false;
-        } else if self.unfinished && !newline {
+        } else if !newline {
             return Err("an operator has nothing on its left");
         }
         Ok(())
@@ -104,11 +129,13 @@ impl Lexer<'_> {
     fn operator(&mut self, first: char) -> Result<(), &'static str> {
         let second = self.chars.peek().copied();
         if first == '&' && second == Some('>') {
-            self.end_word();
+            self.end_word()?;
             self.chars.next();
-            return self.redirection('>');
+            self.redirection('>')?;
+            self.ends_here = true;
+            return Ok(());
         }
-        self.end_word();
+        self.end_word()?;
         self.end_command(false)?;
         match (first, second) {
             (';', Some(';' | '&')) => return Err("it has a `case`"),
@@ -127,8 +154,8 @@ impl Lexer<'_> {
         let number =
             |it: &Word| !it.text.is_empty() && it.text.bytes().all(|it| it.is_ascii_digit());
         match &self.word {
-            Some(word) if number(word) => self.word = None,
-            _ => self.end_word(),
+            Some(word) if number(word) && !self.is_quoted => self.word = None,
+            _ => self.end_word()?,
         }
         match (first, self.chars.peek()) {
             ('<', Some('<')) => return Err("it has a here-document"),
@@ -156,10 +183,11 @@ impl Lexer<'_> {
 
     fn single_quotes(&mut self) -> Result<(), &'static str> {
         self.mark(WordKind::Fixed);
+        self.is_quoted = true;
         loop {
             match self.chars.next() {
                 Some('\'') => return Ok(()),
-                Some('\0') => return Err("it has a NUL byte"),
+                Some('\0') => return Err("it has a control character"),
                 Some(it) => self.push(it),
                 None => return Err("a quote is not closed"),
             }
@@ -168,15 +196,17 @@ impl Lexer<'_> {
 
     fn double_quotes(&mut self) -> Result<(), &'static str> {
         self.mark(WordKind::Fixed);
+        self.is_quoted = true;
         loop {
             match self.chars.next() {
                 Some('"') => return Ok(()),
                 Some('`') => return Err("it has backticks"),
                 Some('$') => self.dollar(true)?,
-                Some('\0') => return Err("it has a NUL byte"),
+                Some('\0') => return Err("it has a control character"),
                 Some('\\') => match self.chars.next() {
                     Some('\n') => {}
                     Some(it @ ('$' | '`' | '"' | '\\')) => self.push(it),
+                    Some('\0') => return Err("it has a control character"),
                     Some(it) => {
                         self.push('\\');
                         self.push(it);
@@ -224,7 +254,13 @@ impl Lexer<'_> {
         }
     }
 
-    fn comment(&mut self) {
-        while self.chars.next_if(|it| *it != '\n').is_some() {}
+    /// A shell at a terminal may not know comments.
+    fn comment(&mut self) -> Result<(), &'static str> {
+        while let Some(it) = self.chars.next_if(|it| *it != '\n') {
+            if ";&|<>()`$\0\r".contains(it) {
+                return Err("it has a comment with operators");
+            }
+        }
+        Ok(())
     }
 }

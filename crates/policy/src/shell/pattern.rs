@@ -3,6 +3,7 @@
 use super::{
     Simple, Word, WordKind,
     program::{base, trusted_name},
+    wild::{Hit, could_be, could_run},
 };
 
 /// How far behind a program a deny looks for the words of its pattern.
@@ -23,11 +24,16 @@ impl<'a> Pattern<'a> {
         Pattern { words }
     }
 
+    /// How many words it has.
+    pub(crate) fn length(&self) -> usize {
+        self.words.len()
+    }
+
     /// Whether it spells which program the command runs: what an allow wants to know.
-    pub(crate) fn spells(&self, command: &Simple) -> bool {
-        let long = command.reach <= self.words.len() && self.words.len() <= command.words.len();
+    pub(crate) fn spells(&self, command: &Simple, words: &[Word]) -> bool {
+        let long = command.reach <= self.words.len() && self.words.len() <= words.len();
         let same = |index: usize| {
-            let (pattern, word) = (self.words[index], &command.words[index]);
+            let (pattern, word) = (self.words[index], &words[index]);
             if pattern == "*" {
                 return true;
             }
@@ -41,31 +47,41 @@ impl<'a> Pattern<'a> {
 
     /// Whether it may be what these words run: the program by its name alone, options between the
     /// words of the pattern skipped, with a value or without.
-    pub(crate) fn is_seen_in(&self, words: &[Word]) -> bool {
+    pub(crate) fn hit(&self, words: &[Word]) -> Hit {
         let Some((program, arguments)) = self.words.split_first() else {
-            return !words.is_empty();
+            return if words.is_empty() { Hit::No } else { Hit::Yes };
         };
-        let Some(first) = words.first() else { return false };
-        if *program != "*" && base(program) != base(&first.text) {
-            return false;
+        let Some(first) = words.first() else { return Hit::No };
+        let hit = match could_run(first, base(program)) {
+            _ if *program == "*" => Hit::Yes,
+            // A word that could be anything is a program only where a program stands.
+            Hit::Possible if !first.is_start => Hit::No,
+            hit => hit,
+        };
+        if hit == Hit::No || !arguments_could_be(arguments, &words[1..words.len().min(WINDOW)]) {
+            return Hit::No;
         }
-        let words = &words[1..words.len().min(WINDOW)];
-        // Where the next word of the pattern may stand.
-        let mut places = vec![true];
-        places.resize(words.len() + 1, false);
-        for argument in arguments {
-            skip_options(&mut places, words);
-            let mut next = vec![false; words.len() + 1];
-            for (index, word) in words.iter().enumerate() {
-                let open = word.kind == WordKind::Open;
-                if places[index] && (open || *argument == "*" || *argument == word.text) {
-                    next[index + 1] = true;
-                }
-            }
-            places = next;
-        }
-        places.contains(&true)
+        hit
     }
+}
+
+fn arguments_could_be(arguments: &[&str], words: &[Word]) -> bool {
+    // Where the next word of the pattern may stand.
+    let mut places = vec![true];
+    places.resize(words.len() + 1, false);
+    for argument in arguments {
+        skip_options(&mut places, words);
+        let mut next = vec![false; words.len() + 1];
+        for (index, word) in words.iter().enumerate() {
+            // Braces and variables become several words, or none.
+            let could = *argument == "*" || word.kind == WordKind::Open || could_be(word, argument);
+            if places[index] && could {
+                next[index + 1] = true;
+            }
+        }
+        places = next;
+    }
+    places.contains(&true)
 }
 
 fn skip_options(places: &mut [bool], words: &[Word]) {

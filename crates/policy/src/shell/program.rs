@@ -1,6 +1,6 @@
 //! Programs that run other programs: which word of theirs is the one to look at.
 
-use super::{Word, WordKind};
+use super::{Word, WordKind, git, hazard, wild::could_be_option, wrapper};
 
 /// Where a program may lie for an allow to take it by its name.
 const TRUSTED: &[&str] = &[
@@ -43,8 +43,43 @@ const RUNNERS: &[(&str, &str)] = &[
 
 /// Words that begin a construct, and builtins that run text or change what later words mean.
 const UNREADABLE: &[&str] = &[
-    "!", "{", "}", "[[", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done",
-    "case", "esac", "select", "function", "coproc", "eval", "source", ".", "alias", "trap",
+    "!",
+    ".",
+    "[[",
+    "alias",
+    "bind",
+    "case",
+    "compgen",
+    "complete",
+    "coproc",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "enable",
+    "esac",
+    "eval",
+    "fc",
+    "fi",
+    "for",
+    "function",
+    "hash",
+    "if",
+    "let",
+    "mapfile",
+    "readarray",
+    "repeat",
+    "select",
+    "shopt",
+    "source",
+    "then",
+    "trap",
+    "unalias",
+    "until",
+    "while",
+    "zmodload",
+    "{",
+    "}",
 ];
 
 /// Programs that run code given in an argument, and the options that give it.
@@ -60,59 +95,6 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
     ("lua", &["-e"]),
     ("Rscript", &["-e"]),
     ("osascript", &["-e"]),
-];
-
-/// A program that runs the command in its arguments.
-struct Wrapper {
-    name: &'static str,
-    /// Words of its own between its options and the command.
-    operands: usize,
-    /// Options without a value.
-    flags: &'static [&'static str],
-    /// Options whose value is the next word.
-    valued: &'static [&'static str],
-}
-
-const fn wrapper(
-    name: &'static str,
-    operands: usize,
-    flags: &'static [&'static str],
-    valued: &'static [&'static str],
-) -> Wrapper {
-    Wrapper { name, operands, flags, valued }
-}
-
-const WRAPPERS: &[Wrapper] = &[
-    wrapper("env", 0, &["-i", "-", "--ignore-environment"], &["-u", "--unset", "-C"]),
-    wrapper("nohup", 0, &[], &[]),
-    wrapper("time", 0, &["-p", "-v"], &[]),
-    wrapper("timeout", 1, &["--foreground", "--preserve-status", "-v"], &["-s", "-k"]),
-    wrapper("gtimeout", 1, &["--foreground"], &["-s", "-k"]),
-    wrapper("nice", 0, &[], &["-n"]),
-    wrapper("ionice", 0, &["-t"], &["-c", "-n"]),
-    wrapper("stdbuf", 0, &["-oL", "-o0", "-eL", "-e0", "-i0"], &["-o", "-e", "-i"]),
-    wrapper("setsid", 0, &["-f", "-w"], &[]),
-    wrapper("sudo", 0, &["-n", "-E", "-H", "-S", "-b", "-k"], &["-u", "-g"]),
-    wrapper("doas", 0, &["-n"], &["-u"]),
-    wrapper("xargs", 0, &["-0", "-r", "-t", "-x"], &["-n", "-P", "-I", "-L", "-d", "-s"]),
-    wrapper("exec", 0, &["-c", "-l"], &["-a"]),
-    wrapper("command", 0, &["-p", "-v", "-V"], &[]),
-    wrapper("builtin", 0, &[], &[]),
-    wrapper("chroot", 1, &[], &[]),
-    wrapper("flock", 1, &["-n", "-x", "-s"], &["-w"]),
-    wrapper("strace", 0, &["-f"], &["-o", "-e", "-p"]),
-    wrapper("watch", 0, &["-d", "-t"], &["-n"]),
-    wrapper("parallel", 0, &["-0", "-k"], &["-j"]),
-    wrapper("ssh", 1, &["-t", "-T", "-q"], &["-p", "-i", "-l", "-o"]),
-    wrapper("busybox", 0, &[], &[]),
-    wrapper("toybox", 0, &[], &[]),
-    wrapper("npx", 0, &["-y", "--yes", "--no-install", "-q"], &[]),
-    wrapper("bunx", 0, &[], &[]),
-    wrapper("uvx", 0, &[], &[]),
-    wrapper("unshare", 0, &["-r", "-n", "-m"], &[]),
-    wrapper("su", 0, &[], &[]),
-    wrapper("pkexec", 0, &[], &[]),
-    wrapper("caffeinate", 0, &["-i", "-d", "-s"], &[]),
 ];
 
 /// What a program does with the words after it.
@@ -149,9 +131,12 @@ pub(super) fn is_assignment(word: &Word) -> bool {
 
 /// Whether a name is of a shell, of an interpreter or of a program that runs others.
 pub(crate) fn runs_others(name: &str) -> bool {
-    SHELLS.contains(&name)
-        || interpreter(name).is_some()
-        || WRAPPERS.iter().any(|it| it.name == name)
+    SHELLS.contains(&name) || interpreter(name).is_some() || wrapper::is_wrapper(name)
+}
+
+/// Whether the word after this one is a command.
+pub(super) fn precedes_command(name: &str) -> bool {
+    UNREADABLE.contains(&name) || runs_others(name)
 }
 
 /// `python3.12` is `python`.
@@ -179,21 +164,41 @@ pub(super) fn role(words: &[Word], at: usize) -> Role {
     if let Some(next) = words.get(at + 1)
         && RUNNERS.contains(&(name, next.text.as_str()))
     {
-        return match words.get(at + 2) {
-            Some(word) if !word.text.starts_with('-') => Role::Runs(at + 2),
-            _ => Role::Unreadable("a program that runs others has an option that is not known"),
-        };
+        return runner(words, at, name);
     }
     if let Some(code) = interpreter(name) {
         return interpreted(words, at, code);
     }
-    if let Some(wrapper) = WRAPPERS.iter().find(|it| it.name == name) {
-        return wrapped(wrapper, words, at);
+    if let Some(role) = wrapper::role(words, at, name) {
+        return role;
+    }
+    if let Some(why) = hazard::of(name, &words[at + 1..]) {
+        return Role::Unreadable(why);
     }
     match name {
-        "find" | "fd" | "fdfind" => found(words, at),
-        "git" => git(words, at),
+        "find" | "gfind" | "fd" | "fdfind" => found(words, at),
+        "git" => git::role(words, at),
         _ => Role::Plain,
+    }
+}
+
+/// `npm exec CMD`, `docker run IMAGE CMD`.
+fn runner(words: &[Word], at: usize, name: &str) -> Role {
+    const UNKNOWN: Role =
+        Role::Unreadable("a program that runs others has an option that is not known");
+    let mut next = at + 2;
+    if matches!(name, "docker" | "podman" | "kubectl") {
+        if words.get(next).is_none_or(|it| it.text.starts_with('-') || it.kind != WordKind::Fixed) {
+            return UNKNOWN;
+        }
+        next += 1;
+    }
+    next += usize::from(words.get(next).is_some_and(|it| it.text == "--"));
+    match words.get(next) {
+        Some(word) if word.text.starts_with('-') => UNKNOWN,
+        Some(_) => Role::Runs(next),
+        None if next > at + 2 => Role::Upto(next - 1),
+        None => UNKNOWN,
     }
 }
 
@@ -253,41 +258,12 @@ fn interpreted(words: &[Word], at: usize, code: &[&str]) -> Role {
     Role::Plain
 }
 
-fn wrapped(wrapper: &Wrapper, words: &[Word], at: usize) -> Role {
-    let mut next = at + 1;
-    while let Some(word) = words.get(next) {
-        let text = word.text.as_str();
-        if text == "--" {
-            next += 1;
-            break;
-        } else if wrapper.valued.contains(&text) {
-            next += 2;
-        } else if wrapper.flags.contains(&text) {
-            next += 1;
-        } else if text.starts_with('-') {
-            return Role::Unreadable("a program that runs others has an option that is not known");
-        } else {
-            break;
-        }
-    }
-    next += wrapper.operands;
-    if wrapper.name == "env" {
-        next += words.iter().skip(next).take_while(|it| is_assignment(it)).count();
-    }
-    // What `ssh` runs is a line for a shell elsewhere, and `watch` and `parallel` join their words.
-    let joins = matches!(wrapper.name, "ssh" | "watch" | "parallel");
-    match words.get(next) {
-        None => Role::Plain,
-        Some(_) if words[at..next].iter().any(|it| it.kind == WordKind::Open) => {
-            Role::Unreadable("which program it runs is not said in plain letters")
-        }
-        Some(_) if joins => Role::Unreadable("a program passes a line to a shell"),
-        Some(_) => Role::Runs(next),
-    }
-}
-
 fn found(words: &[Word], at: usize) -> Role {
     let runs = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+    let writes = ["-delete", "-fls", "-fprint", "-fprint0", "-fprintf", "-files0-from"];
+    if words[at + 1..].iter().any(|it| writes.contains(&it.text.as_str()) || could_be_option(it)) {
+        return Role::Unreadable("it deletes or writes files, or a word of it could be an option");
+    }
     let is_exec = |it: &Word| {
         let option = it.text.split_once('=').map_or(it.text.as_str(), |it| it.0);
         runs.contains(&option)
@@ -300,28 +276,4 @@ fn found(words: &[Word], at: usize) -> Role {
         }
         _ => Role::Unreadable("it runs programs for what it finds in a way that is not plain"),
     }
-}
-
-/// Settings on git's command line can name programs, and some subcommands run them.
-fn git(words: &[Word], at: usize) -> Role {
-    let mut next = at + 1;
-    while let Some(word) = words.get(next).filter(|it| it.text.starts_with('-')) {
-        let text = word.text.as_str();
-        if ["-c", "--config-env", "--exec-path="].iter().any(|it| text.starts_with(it)) {
-            return Role::Unreadable("git is given settings");
-        }
-        let valued = matches!(text, "-C" | "--git-dir" | "--work-tree" | "--namespace");
-        next += if valued { 2 } else { 1 };
-    }
-    let rest: Vec<&str> = words.iter().skip(next).map(|it| it.text.as_str()).collect();
-    let runs = match rest.as_slice() {
-        ["bisect", rest @ ..] => rest.contains(&"run"),
-        ["submodule", rest @ ..] => rest.contains(&"foreach"),
-        ["rebase", rest @ ..] => {
-            rest.iter().any(|it| it.starts_with("-x") || it.starts_with("--ex"))
-        }
-        ["filter-branch", ..] => true,
-        _ => false,
-    };
-    if runs { Role::Unreadable("git is told to run a program") } else { Role::Plain }
 }

@@ -2,16 +2,10 @@
 
 use jackfield_policy::gist;
 
-/// What cannot be undone, or takes what to do from its arguments: here "always" would be anything.
-const EXACTLY: &[&str] = &[
-    "chmod", "chown", "dd", "find", "kill", "mkfs", "mv", "pkill", "rm", "rsync", "scp", "sed",
-    "shred", "tee", "unlink",
-];
-
 /// The words that say what a plain command does, or all of any other line.
 pub(super) fn cover(line: &str) -> String {
     let line = line.trim();
-    let covered = gist(line).filter(|it| is_plain(line) && !is_exact(it));
+    let covered = gist(line).filter(|_| is_plain(line));
     covered.unwrap_or_else(|| line.to_owned())
 }
 
@@ -19,11 +13,6 @@ pub(super) fn cover(line: &str) -> String {
 fn is_plain(line: &str) -> bool {
     let is_special = |it: char| ";&|<>`$(){}\\!#~*?[]\"\'".contains(it) || it.is_control();
     !line.contains(is_special)
-}
-
-fn is_exact(command: &str) -> bool {
-    let program = command.split(' ').next().unwrap_or_default();
-    EXACTLY.contains(&program.rsplit('/').next().unwrap_or(program))
 }
 
 #[cfg(test)]
