@@ -4,6 +4,7 @@
 
 mod bounds;
 mod commands;
+mod corpus;
 mod decide;
 mod flaws;
 mod inputs;
