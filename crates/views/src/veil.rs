@@ -1,6 +1,6 @@
 //! A session's log without secrets. What an agent says comes in pieces, and a secret may be split
-//! over them: the pieces of one speech are read as one text, and each is kept until nothing in it
-//! can be half of a secret.
+//! over them, with tool calls and other events between them: the pieces of one stream are read as one
+//! text, and an event waits until nothing in it can be half of a secret.
 
 use jackfield_wire::redact::{self, Pieces};
 use serde_json::Value;
@@ -10,112 +10,124 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Default)]
 pub struct Veil {
     waiting: VecDeque<Waiting>,
-    /// How many have come out: the number of the first that waits.
-    told: usize,
-    /// What is being said, by whom or by which tool call.
-    speeches: BTreeMap<String, Speech>,
+    /// About how much memory the waiting facts take.
+    waiting_bytes: usize,
+    /// How many facts have come out: the number of the first that waits.
+    released: usize,
+    /// The texts that are not over, by the kind of their chunks or by their tool call.
+    streams: BTreeMap<String, Stream>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     fact: Value,
+    bytes: usize,
     /// Pieces of it that are not decided yet.
     open: usize,
 }
 
 #[derive(Debug, Default)]
-struct Speech {
+struct Stream {
     pieces: Pieces,
     /// Where the pieces stand that have not come back.
     places: VecDeque<(usize, String)>,
 }
 
-/// More facts than this wait for nobody: then a word is hidden, secret or not.
+/// If more facts than this wait, a word that may become a secret is hidden without waiting on.
 const WAITING_MAX: usize = 4096;
-/// These say how a session is, and may come between two words.
-const ASIDE: [&str; 5] = [
-    "usage_update",
-    "available_commands_update",
-    "current_mode_update",
-    "config_option_update",
-    "session_info_update",
-];
+/// The same for the memory that they take.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+/// More texts than this are not kept apart: the oldest tool calls are taken to be over.
+const STREAMS_MAX: usize = 256;
+/// Facts between which no text goes on: a turn is over, or the agent is another.
+const BOUNDARIES: [&str; 8] =
+    ["prompted", "ended", "opened", "bound", "forked", "imported", "gone", "closed"];
 
 impl Veil {
     /// The next fact, or the next message of a log in ACP; returns what may be shown.
     pub fn push(&mut self, fact: Value) -> Vec<Value> {
-        let heard = Heard::of(&fact);
-        self.make_way(&heard);
-        let number = self.told + self.waiting.len();
-        let pieces: Vec<(String, String)> = match &heard {
-            Heard::Speech { places, .. } => places
+        let part = Part::of(&fact);
+        self.interrupt(&part);
+        let number = self.released + self.waiting.len();
+        let pieces: Vec<(String, String)> = match &part {
+            Part::Chunk { places, .. } => places
                 .iter()
                 .filter_map(|it| Some((it.clone(), fact.pointer(it)?.as_str()?.to_owned())))
                 .collect(),
-            Heard::Aside | Heard::Other => Vec::new(),
+            Part::Between | Part::Boundary => Vec::new(),
         };
-        self.waiting.push_back(Waiting { fact, open: pieces.len() });
-        if let Heard::Speech { key, ends, .. } = heard {
-            let mut speech = self.speeches.remove(&key).unwrap_or_default();
+        let bytes = size_of(&fact);
+        self.waiting_bytes += bytes;
+        self.waiting.push_back(Waiting { fact, bytes, open: pieces.len() });
+        if let Part::Chunk { key, ends, .. } = part {
+            let mut stream = self.streams.remove(&key).unwrap_or_default();
             for (place, text) in pieces {
-                speech.places.push_back((number, place));
-                let decided = speech.pieces.push(&text);
-                self.put_back(&mut speech, decided);
+                stream.places.push_back((number, place));
+                let decided = stream.pieces.push(&text);
+                self.put_back(&mut stream, decided);
             }
             if ends {
-                self.end(speech);
+                self.end(stream);
             } else {
-                self.speeches.insert(key, speech);
+                self.streams.insert(key, stream);
             }
         }
-        if WAITING_MAX < self.waiting.len() {
-            self.give_up();
-        }
+        self.keep_bounds();
         self.take()
     }
 
     /// There are no more: the rest.
     pub fn finish(&mut self) -> Vec<Value> {
-        self.end_all(|_| true);
+        self.end_all();
         self.take()
     }
 
-    /// Ends the speeches that cannot go on behind this.
-    fn make_way(&mut self, heard: &Heard) {
-        match heard {
-            Heard::Aside => {}
-            Heard::Other => self.end_all(|_| true),
-            Heard::Speech { key, .. } if is_call(key) => self.end_all(|it| !is_call(it)),
-            Heard::Speech { key, .. } => self.end_all(|it| it != key),
+    /// Lets go of what the other streams need not wait for, or ends them.
+    fn interrupt(&mut self, part: &Part) {
+        let current = match part {
+            Part::Boundary => return self.end_all(),
+            Part::Chunk { key, .. } => Some(key.as_str()),
+            Part::Between => None,
+        };
+        for (key, mut stream) in std::mem::take(&mut self.streams) {
+            if current != Some(key.as_str()) && !stream.places.is_empty() {
+                let decided = stream.pieces.pause();
+                self.put_back(&mut stream, decided);
+            }
+            self.streams.insert(key, stream);
         }
     }
 
-    fn end_all(&mut self, which: impl Fn(&str) -> bool) {
-        let ended: Vec<String> = self.speeches.keys().filter(|it| which(it)).cloned().collect();
-        for key in ended {
-            if let Some(speech) = self.speeches.remove(&key) {
-                self.end(speech);
+    fn keep_bounds(&mut self) {
+        if WAITING_MAX < self.waiting.len() || WAITING_BYTES_MAX < self.waiting_bytes {
+            for (key, mut stream) in std::mem::take(&mut self.streams) {
+                let decided = stream.pieces.give_up();
+                self.put_back(&mut stream, decided);
+                self.streams.insert(key, stream);
             }
         }
-    }
-
-    fn end(&mut self, mut speech: Speech) {
-        let decided = speech.pieces.finish();
-        self.put_back(&mut speech, decided);
-    }
-
-    fn give_up(&mut self) {
-        for (key, mut speech) in std::mem::take(&mut self.speeches) {
-            let decided = speech.pieces.give_up();
-            self.put_back(&mut speech, decided);
-            self.speeches.insert(key, speech);
+        while STREAMS_MAX < self.streams.len()
+            && let Some((_, stream)) = self.streams.pop_first()
+        {
+            self.end(stream);
         }
     }
 
-    fn put_back(&mut self, speech: &mut Speech, decided: Vec<String>) {
+    fn end_all(&mut self) {
+        for (_, stream) in std::mem::take(&mut self.streams) {
+            self.end(stream);
+        }
+    }
+
+    fn end(&mut self, mut stream: Stream) {
+        let decided = stream.pieces.finish();
+        self.put_back(&mut stream, decided);
+    }
+
+    fn put_back(&mut self, stream: &mut Stream, decided: Vec<String>) {
         for text in decided {
-            let (number, place) = speech.places.pop_front().expect("a place for each piece");
-            let waiting = &mut self.waiting[number - self.told];
+            let (number, place) = stream.places.pop_front().expect("a place for each piece");
+            let waiting = &mut self.waiting[number - self.released];
             waiting.open -= 1;
             if let Some(slot) = waiting.fact.pointer_mut(&place) {
                 *slot = Value::String(text);
@@ -126,7 +138,8 @@ impl Veil {
     fn take(&mut self) -> Vec<Value> {
         let mut shown = Vec::new();
         while let Some(mut waiting) = self.waiting.pop_front_if(|it| it.open == 0) {
-            self.told += 1;
+            self.released += 1;
+            self.waiting_bytes -= waiting.bytes;
             redact::json(&mut waiting.fact);
             shown.push(waiting.fact);
         }
@@ -134,34 +147,44 @@ impl Veil {
     }
 }
 
-/// What a fact is to those that are in the middle of a word.
-enum Heard {
-    /// Part of a speech: which, where its texts stand, and whether it ends with this.
-    Speech {
-        key: String,
-        places: Vec<String>,
-        ends: bool,
-    },
-    Aside,
-    Other,
+/// About how much memory a value takes.
+fn size_of(value: &Value) -> usize {
+    let inner = match value {
+        Value::String(it) => it.len(),
+        Value::Array(items) => items.iter().map(size_of).sum(),
+        Value::Object(members) => members.iter().map(|(key, it)| key.len() + size_of(it)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    inner + std::mem::size_of::<Value>()
 }
 
-fn is_call(key: &str) -> bool {
-    key.starts_with("call ")
+/// What a fact is to the texts that are not over.
+enum Part {
+    /// A piece of one: which, where its texts stand, and whether it ends with this.
+    Chunk { key: String, places: Vec<String>, ends: bool },
+    /// It may come between two pieces.
+    Between,
+    /// All texts end before it.
+    Boundary,
 }
 
-impl Heard {
-    fn of(fact: &Value) -> Heard {
+impl Part {
+    fn of(fact: &Value) -> Part {
         // A fact of the log, or the same as ACP has it.
         let found = ["/frame/params/update", "/params/update"]
             .into_iter()
             .find_map(|it| Some((it, fact.pointer(it)?)));
-        let Some((at, update)) = found else { return Heard::Other };
+        let Some((at, update)) = found else {
+            let is = fact["is"].as_str().or_else(|| fact["params"]["is"].as_str());
+            let is_boundary = is.is_some_and(|it| BOUNDARIES.contains(&it));
+            return if is_boundary { Part::Boundary } else { Part::Between };
+        };
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         match kind {
             "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk" => {
                 let places = vec![format!("{at}/content/text")];
-                Heard::Speech { key: kind.to_owned(), places, ends: false }
+                // Tool calls come first in the order of keys: they are the first to go.
+                Part::Chunk { key: format!("text {kind}"), places, ends: false }
             }
             "tool_call" | "tool_call_update" => {
                 let blocks = update["content"].as_array().map_or(0, Vec::len);
@@ -173,10 +196,9 @@ impl Heard {
                 places.extend(terminal.map(|it| format!("{at}/_meta/{it}/data")));
                 let key = format!("call {}", update["toolCallId"].as_str().unwrap_or_default());
                 let ends = matches!(update["status"].as_str(), Some("completed" | "failed"));
-                Heard::Speech { key, places, ends }
+                Part::Chunk { key, places, ends }
             }
-            _ if ASIDE.contains(&kind) => Heard::Aside,
-            _ => Heard::Other,
+            _ => Part::Between,
         }
     }
 }
@@ -259,6 +281,72 @@ mod tests {
     fn a_call_that_says_everything_again_is_read_afresh_each_time() {
         let shown = veiled(vec![tool("a", "done"), tool("a", &format!("done\n{KEY}"))]);
         assert!(!serde_json::to_string(&shown).unwrap().contains("Zx81k"));
+    }
+
+    #[test]
+    fn a_secret_is_found_although_another_event_comes_between_its_halves() {
+        let plan = json!({ "is": "said", "frame": { "params": { "update": { "sessionUpdate": "plan" } } } });
+        let between = [
+            tool("a", "output of a call"),
+            chunk("agent_thought_chunk", "a thought"),
+            chunk("user_message_chunk", "a prompt said back"),
+            json!({ "is": "asked", "ask": 1, "frame": { "params": {} } }),
+            json!({ "is": "answered", "ask": 1 }),
+            json!({ "is": "configured", "frame": {} }),
+            json!({ "method": "_jackfield/ask", "params": { "is": "asked" } }),
+            plan,
+        ];
+        for event in between {
+            let shown = veiled(vec![
+                chunk("agent_message_chunk", "it is sk-ant-api03-Zx81"),
+                event.clone(),
+                chunk("agent_message_chunk", "kQpL0vTn52RmYw. Then"),
+            ]);
+            assert_eq!(shown.len(), 3);
+            let said = words(&[shown[0].clone(), shown[2].clone()]);
+            assert_eq!(said, "it is sk-***. Then", "{event}");
+            assert_eq!(shown[1], event);
+        }
+        let shown = veiled(vec![
+            tool("a", "KEY sk-ant-api03-Zx81"),
+            chunk("agent_message_chunk", "still running"),
+            tool("a", "kQpL0vTn52RmYw"),
+        ]);
+        let text = serde_json::to_string(&shown).unwrap();
+        assert!(!text.contains("Zx81") && !text.contains("kQpL0"), "{text}");
+    }
+
+    #[test]
+    fn nothing_waits_behind_a_word_that_is_no_secret() {
+        let mut veil = Veil::default();
+        assert!(veil.push(chunk("agent_message_chunk", "I run the tests:")).is_empty());
+        assert_eq!(veil.push(json!({ "is": "asked", "ask": 1 })).len(), 2);
+        assert!(veil.push(chunk("agent_message_chunk", "a key is sk-ant-")).is_empty());
+        assert!(veil.push(json!({ "is": "asked", "ask": 2 })).is_empty());
+        assert_eq!(veil.push(json!({ "is": "ended" })).len(), 3);
+    }
+
+    #[test]
+    fn a_word_does_not_go_on_behind_the_end_of_a_turn() {
+        let shown = veiled(vec![
+            chunk("agent_message_chunk", "see sk-"),
+            json!({ "is": "ended" }),
+            chunk("agent_message_chunk", "abcdefgh12345678"),
+        ]);
+        assert_eq!(words(&shown), "see sk-abcdefgh12345678");
+    }
+
+    #[test]
+    fn large_facts_wait_only_up_to_their_bound() {
+        let mut veil = Veil::default();
+        let mut shown = veil.push(chunk("agent_message_chunk", "sk-ant-api03-Zx81k"));
+        let large = json!({ "is": "configured", "frame": "x".repeat(WAITING_BYTES_MAX / 4) });
+        for _ in 0..4 {
+            shown.extend(veil.push(large.clone()));
+        }
+        assert_eq!(shown.len(), 5, "the first were released before the end");
+        assert_eq!(words(&shown), "***");
+        assert_eq!(veil.waiting_bytes, 0);
     }
 
     #[test]

@@ -1,6 +1,14 @@
 //! Secrets in values: in any string, and behind any key that says so.
 
-use super::{HIDDEN, is_secret_name, text};
+use super::{
+    HIDDEN,
+    context::Context,
+    is_secret_name,
+    lead::Lead,
+    names::{self, Kind},
+    text,
+    value::accepts_quoted,
+};
 use serde_json::{Map, Value};
 
 /// Hides what is secret in every string of the value, and all that stands behind a telling key.
@@ -21,10 +29,18 @@ fn object(members: &mut Map<String, Value>) {
             hide_whole(value);
         } else if key == "env" {
             hide_variables(value);
+        } else if is_encoded(key, value) {
+            hide_whole(value);
         } else {
             json(value);
         }
     }
+}
+
+/// Whether the value is a user and a password in base64, behind a key that says so.
+fn is_encoded(key: &str, value: &Value) -> bool {
+    let kind = names::kind(key).filter(|it| *it == Kind::Encoded);
+    kind.is_some_and(|kind| value.as_str().is_some_and(|it| accepts_quoted(it, kind)))
 }
 
 /// The values of an environment, whatever their names: as an object, or as a list of pairs.
@@ -57,13 +73,25 @@ fn hide_in(it: &mut String) {
     }
 }
 
-/// A command line: also an argument behind a telling flag.
+/// A command line: also an argument behind a telling flag, and the password of `curl -u`.
 pub fn argv(args: &[String]) -> Vec<String> {
     let mut flagged = false;
+    let mut context = Context::default();
+    let mut before = Lead::Nothing;
     let shown = |arg: &String| {
         let hide = std::mem::take(&mut flagged) && !arg.starts_with('-');
         flagged = arg.starts_with("--") && is_secret_name(arg);
-        if hide { HIDDEN.to_owned() } else { text(arg).into_owned() }
+        let attached = context.attached(arg);
+        let hidden = match std::mem::replace(&mut before, context.read(arg)) {
+            Lead::Whole => Some(0..arg.len()),
+            Lead::BehindColon => arg.find(':').map(|it| it + 1..arg.len()),
+            _ => attached,
+        };
+        match hidden {
+            _ if hide => HIDDEN.to_owned(),
+            Some(it) => format!("{}{HIDDEN}{}", &arg[..it.start], &arg[it.end..]),
+            None => text(arg).into_owned(),
+        }
     };
     args.iter().map(shown).collect()
 }

@@ -2,16 +2,23 @@
 //! clients say to each other is never touched.
 //!
 //! [`text`] does it for a whole text, [`Pieces`] for one that comes in pieces, [`json`] for a value.
-//! A secret is known by its shape (`keys`), by the name it is given (`names`), or because an agent
-//! was started with it ([`Redactor`]).
+//! A secret is known by its shape (`shapes`, `keys`), by the name it is given (`names`), by the command
+//! or the file that it stands in (`context`), or because an agent was started with it ([`Redactor`]).
+//!
+//! The scanner reads a text once and keeps one word of it, at most 16 KiB. `corpus` lists what is
+//! recognized and what must stay as it is.
 //!
 //! **Invariant:** it does not matter how a text is cut into pieces.
 
+mod context;
 mod json;
 mod keys;
+mod lead;
 mod names;
 mod pieces;
 mod scanner;
+mod search;
+mod shapes;
 mod value;
 
 pub use json::{argv, json};
@@ -81,5 +88,7 @@ impl Redactor {
     }
 }
 
+#[cfg(test)]
+mod corpus;
 #[cfg(test)]
 mod tests;

@@ -13,11 +13,41 @@ pub(super) enum Kind {
     Header,
     /// `Cookie`: the rest of the line.
     Cookie,
+    /// `auth`: a user and a password in base64, or nothing secret.
+    Encoded,
 }
 
 const NAME_BYTES_MAX: usize = 64;
+/// Names that are not made of the words below.
+const WHOLE_NAMES: [(&str, Kind); 7] = [
+    ("authorization", Kind::Header),
+    ("proxy-authorization", Kind::Header),
+    ("cookie", Kind::Cookie),
+    ("set-cookie", Kind::Cookie),
+    ("client-key-data", Kind::Token),
+    ("secret_key_base", Kind::Token),
+    ("auth", Kind::Encoded),
+];
 const VARIABLES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 const PASSWORDS: [&str; 5] = ["password", "passwd", "passphrase", "secret", "pwd"];
+/// What variables end with besides.
+const VARIABLES_ONLY: [&str; 7] = ["key", "pass", "pat", "psk", "jwt", "keypass", "storepass"];
+/// Words that are also written without a sign before them, as in `PGPASSWORD` and `identitytoken`.
+const ENDINGS: [&str; 4] = ["password", "passwd", "passphrase", "passcode"];
+const TOKEN_ENDINGS: [&str; 10] = [
+    "apikey",
+    "authtoken",
+    "accesstoken",
+    "identitytoken",
+    "registrytoken",
+    "refreshtoken",
+    "sessiontoken",
+    "accesskey",
+    "secretkey",
+    "secretkeybase",
+];
+/// Parameters of a URL that sign it.
+const SIGNATURES: [&str; 4] = ["sig", "signature", "x-amz-signature", "x-goog-signature"];
 const TOKENS: [&str; 10] = [
     "token",
     "apikey",
@@ -31,7 +61,7 @@ const TOKENS: [&str; 10] = [
     "credentials",
 ];
 /// What makes a `key` one that opens something.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 23] = [
     "api",
     "access",
     "secret",
@@ -43,15 +73,32 @@ const KEYS: [&str; 11] = [
     "service",
     "shared",
     "master",
+    "subscription",
+    "storage",
+    "application",
+    "app",
+    "functions",
+    "deploy",
+    "admin",
+    "integration",
+    "routing",
+    "hmac",
+    "jwt",
+    "decryption",
 ];
 
-/// Whether the value of this member, flag or header is a secret.
+/// Whether the value of this member, flag or header is a secret, whatever it looks like.
 pub fn is_secret_name(name: &str) -> bool {
-    kind(name).is_some()
+    kind(name).is_some_and(|it| it != Kind::Encoded)
 }
 
-/// Whether the value of this variable of an environment is one. Wider than [`is_secret_name`]: there
-/// are few variables, and nobody reads them for pleasure.
+/// Whether a parameter of a URL with this name is a signature that grants access.
+pub(super) fn is_signature(name: &str) -> bool {
+    SIGNATURES.iter().any(|it| name.eq_ignore_ascii_case(it))
+}
+
+/// Whether the value of this variable of an environment is one. Wider than [`is_secret_name`]: an
+/// environment is small, and a hidden value of it is rarely missed.
 pub fn is_secret_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     VARIABLES.iter().any(|it| name.contains(it))
@@ -62,43 +109,64 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     if name.len() < 3 || NAME_BYTES_MAX < name.len() {
         return None;
     }
-    match name.to_ascii_lowercase().as_str() {
-        "authorization" | "proxy-authorization" => return Some(Kind::Header),
-        "cookie" | "set-cookie" => return Some(Kind::Cookie),
-        _ => {}
+    if let Some((_, kind)) = WHOLE_NAMES.iter().find(|it| name.eq_ignore_ascii_case(it.0)) {
+        return Some(*kind);
     }
-    let words = words(name);
-    let last = words.last()?.as_str();
-    let before = words.len().checked_sub(2).map(|it| words[it].as_str());
+    let words = Words::of(name);
+    let is_in = |list: &[&str]| list.iter().any(|it| words.last.eq_ignore_ascii_case(it));
+    let ends_in = |list: &[&str]| list.iter().any(|it| ends_with(words.last, it));
+    let password = is_in(&PASSWORDS) || ends_in(&ENDINGS);
+    let token = is_in(&TOKENS) || ends_in(&TOKEN_ENDINGS);
     let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
-    let secret = PASSWORDS.contains(&last) || TOKENS.contains(&last);
     if is_variable && name.contains('_') {
-        let keyed = matches!(last, "key" | "pass") || words.iter().any(|it| it == "secret");
-        return (secret || keyed).then_some(Kind::Variable);
+        let keyed = words.has_secret || is_in(&VARIABLES_ONLY);
+        return (password || token || keyed).then_some(Kind::Variable);
     }
-    if PASSWORDS.contains(&last) {
+    if password {
         return Some(Kind::Password);
     }
-    let key = last == "key" && before.is_some_and(|it| KEYS.contains(&it));
-    (key || TOKENS.contains(&last)).then_some(Kind::Token)
+    let opens = |it: &&str| words.before.eq_ignore_ascii_case(it);
+    let key = words.last.eq_ignore_ascii_case("key") && KEYS.iter().any(opens);
+    (key || token).then_some(Kind::Token)
 }
 
-/// `apiKey`, `API_KEY` and `x-api-key` in words, in small letters.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut before = '_';
-    for c in name.chars() {
-        let begins = c.is_ascii_uppercase() && !before.is_ascii_uppercase();
-        if matches!(c, '_' | '-' | '.') || begins {
-            words.push(String::new());
+/// The last words of a name: `apiKey`, `API_KEY` and `x-api-key` have the same.
+struct Words<'a> {
+    before: &'a str,
+    last: &'a str,
+    has_secret: bool,
+}
+
+impl Words<'_> {
+    fn of(name: &str) -> Words<'_> {
+        let mut words = Words { before: "", last: "", has_secret: false };
+        let bytes = name.as_bytes();
+        let mut from = 0;
+        for at in 0..=bytes.len() {
+            let ends = match bytes.get(at) {
+                None => true,
+                Some(byte) if !byte.is_ascii_alphanumeric() => name.is_char_boundary(at),
+                Some(byte) => {
+                    byte.is_ascii_uppercase() && 0 < at && !bytes[at - 1].is_ascii_uppercase()
+                }
+            };
+            if !ends {
+                continue;
+            }
+            let word = name[from..at].trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+            if !word.is_empty() {
+                words.before = std::mem::replace(&mut words.last, word);
+                words.has_secret |= word.eq_ignore_ascii_case("secret");
+            }
+            from = at;
         }
-        if c.is_ascii_alphanumeric() {
-            words.last_mut().expect("there is always one").push(c.to_ascii_lowercase());
-        }
-        before = c;
+        words
     }
-    words.retain(|it| !it.is_empty());
-    words
+}
+
+fn ends_with(word: &str, ending: &str) -> bool {
+    let from = word.len().checked_sub(ending.len());
+    from.and_then(|it| word.get(it..)).is_some_and(|it| it.eq_ignore_ascii_case(ending))
 }
 
 /// The name that ends here, without the quotes around it.
@@ -134,6 +202,12 @@ mod tests {
             "Authorization",
             "cookie",
             "private_key",
+            "PGPASSWORD",
+            "identitytoken",
+            "client-key-data",
+            "secret_key_base",
+            "Ocp-Apim-Subscription-Key",
+            "GH_PAT",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -153,6 +227,10 @@ mod tests {
             "id",
             "publicKey",
             "monkey",
+            "auth",
+            "sig",
+            "PATH",
+            "FILE_PATH",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }

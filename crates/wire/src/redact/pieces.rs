@@ -45,7 +45,15 @@ impl Pieces {
         shown
     }
 
-    /// Nobody can wait any longer: the word that is not whole is hidden, secret or not.
+    /// Something else comes before the next piece: returns what more text cannot make a secret of. The
+    /// next piece goes on with the same word all the same.
+    pub fn pause(&mut self) -> Vec<String> {
+        let mut runs = Vec::new();
+        self.scanner.pause(&mut runs);
+        self.decide(&runs)
+    }
+
+    /// There is no room to wait any longer: a word that may become a secret is hidden, up to its end.
     pub fn give_up(&mut self) -> Vec<String> {
         let mut runs = Vec::new();
         self.scanner.give_up(&mut runs);

@@ -236,6 +236,34 @@ fn values_behind_telling_keys_are_hidden_in_json() {
             "maxTokens": 5, "token": ["ok", "sk-***"],
         })
     );
-    let args = ["x", "--api-key", "abc", "--token=a1b2c3d4e5", "y"].map(str::to_owned);
-    assert_eq!(argv(&args), ["x", "--api-key", "***", "--token=***", "y"]);
+    let mut value = json!({ "auth": "dXNlcjpmYWtlLXBhc3M=", "mode": { "auth": "required" } });
+    json(&mut value);
+    assert_eq!(value, json!({ "auth": "***", "mode": { "auth": "required" } }));
+}
+
+#[test]
+fn passwords_in_arguments_are_hidden() {
+    let shown =
+        |args: &str| argv(&args.split(' ').map(str::to_owned).collect::<Vec<_>>()).join(" ");
+    assert_eq!(shown("x --api-key abc --token=a1b2c3d4e5 y"), "x --api-key *** --token=*** y");
+    assert_eq!(shown("/bin/curl -s -u me:pass https://x"), "/bin/curl -s -u me:*** https://x");
+    assert_eq!(shown("curl -ume:pass --user=a:pass"), "curl -ume:*** --user=a:***");
+    assert_eq!(shown("sshpass -p pass ssh -p 22 x"), "sshpass -p *** ssh -p 22 x");
+    assert_eq!(shown("docker run -u 1:1 -p 80:80 x"), "docker run -u 1:1 -p 80:80 x");
+}
+
+#[test]
+fn a_hostile_word_is_read_in_linear_time() {
+    let hostile = [
+        "eyJ-".repeat(100_000),
+        format!("{}(", "token:".repeat(100_000)),
+        "a://b:c/d".repeat(50_000),
+        "<token></token>~8Q~".repeat(20_000),
+        "hvs.-SG.-1//0-s.".repeat(20_000),
+    ];
+    for word in hostile {
+        // A quadratic reader would take minutes.
+        let limit = std::time::Duration::from_secs(20);
+        assert!(started(|| assert!(!text(&word).is_empty())) < limit, "{}", &word[..40]);
+    }
 }
