@@ -1,10 +1,11 @@
 //! Markdown that others wrote, put between ours. What it leaves open would swallow all that follows,
-//! so a fence without an end gets one; and what looks like HTML is shown, not obeyed: a comment
-//! would hide the rest of the page, and the `<String>` of a `Vec` would not be seen.
+//! so a fence without an end gets one. What looks like HTML is shown, not obeyed: a comment would hide
+//! the rest of the page, and the `<String>` of a `Vec` would not be seen. No image is loaded, and no
+//! link runs a script. Code stays as it is.
 //!
 //! Lines are read as `CommonMark` reads them, as far as it decides what is code and what is not.
 
-use super::html::without_html;
+use super::html::without_active_parts;
 
 /// The text as it may stand between blank lines. It begins at the margin, so that it belongs to no
 /// list before it.
@@ -15,7 +16,7 @@ pub(super) fn contained(text: &str) -> String {
         let wide = expanded(line);
         let part = blocks.line(&wide);
         if part != Part::Continues {
-            contained.push_str(&without_html(&inline));
+            contained.push_str(&without_active_parts(&inline));
             inline.clear();
         }
         let is_code = matches!(part, Part::Code | Part::Fenced);
@@ -25,7 +26,7 @@ pub(super) fn contained(text: &str) -> String {
         to.push_str(if as_it_is { line } else { &wide });
         to.push('\n');
     }
-    contained.push_str(&without_html(&inline));
+    contained.push_str(&without_active_parts(&inline));
     contained.truncate(contained.trim_end().len());
     if let Some(end) = blocks.end() {
         contained.push('\n');

@@ -3,13 +3,16 @@
 //! asked and who answered, how each turn ended, and what all of it has used.
 //!
 //! **Invariant:** nothing that anyone said changes how the rest is read: fences and HTML end where
-//! their words do.
+//! their words do. Nothing in it is loaded or run by a viewer.
 
 mod call;
 mod contain;
+#[cfg(test)]
+mod corpus;
 mod diff;
 mod html;
 mod item;
+mod links;
 mod markdown;
 mod section;
 #[cfg(test)]

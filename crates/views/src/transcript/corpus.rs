@@ -1,0 +1,108 @@
+//! The corpus of words that a viewer would load or run, and of those that must stay as they are.
+
+use super::contain::contained;
+
+/// What was said, and what stands in the transcript.
+const ACTIVE: &[(&str, &str)] = &[
+    // Images
+    ("![alt](http://e.x/i.png)", "[image: alt](http://e.x/i.png)"),
+    ("![](http://e.x/i.png)", "[image: ](http://e.x/i.png)"),
+    ("a ![b](<http://e.x/i.png> \"t\") c", "a [image: b](<http://e.x/i.png> \"t\") c"),
+    ("![b][ref]\n\n[ref]: http://e.x/i.png", "[image: b][ref]\n\n[ref]: http://e.x/i.png"),
+    ("![ref][]\n\n[ref]: http://e.x/i.png", "[image: ref][]\n\n[ref]: http://e.x/i.png"),
+    ("![ref]\n\n[ref]: http://e.x/i.png", "[image: ref]\n\n[ref]: http://e.x/i.png"),
+    ("[![b](http://e.x/i.png)](http://e.x)", "[[image: b](http://e.x/i.png)](http://e.x)"),
+    ("![a ![b](c) d](http://e.x/i.png)", "[image: a [image: b](c) d](http://e.x/i.png)"),
+    ("![a [b] c](http://e.x/i.png)", "[image: a [b] c](http://e.x/i.png)"),
+    ("![a\nb](\nhttp://e.x/i.png)", "[image: a\nb](\nhttp://e.x/i.png)"),
+    ("!![b](http://e.x/i.png)", "! [image: b](http://e.x/i.png)"),
+    ("\\\\![b](http://e.x/i.png)", "\\\\[image: b](http://e.x/i.png)"),
+    ("- ![b](http://e.x/i.png)", "- [image: b](http://e.x/i.png)"),
+    ("> ![b](http://e.x/i.png)", "> [image: b](http://e.x/i.png)"),
+    ("# ![b](http://e.x/i.png)", "# [image: b](http://e.x/i.png)"),
+    ("| ![b](http://e.x/i.png) |\n|---|", "| [image: b](http://e.x/i.png) |\n|---|"),
+    ("| `a | ![b](http://e.x)` |\n|--|--|", "| `a | [image: b](http://e.x)` |\n|--|--|"),
+    ("``a ` ![b](http://e.x)", "``a ` [image: b](http://e.x)"),
+    ("![b](data:image/svg+xml,x)", "[image: b]\\(data:image/svg+xml,x)"),
+    ("![[embedded]]", "[image: [embedded]]"),
+    ("<a@![b](http://e.x/i.png)>", "\\<a@[image: b](http://e.x/i.png)>"),
+    // Links that run something
+    ("[a](javascript:x)", "[a]\\(javascript:x)"),
+    ("[a](JavaScript:x)", "[a]\\(JavaScript:x)"),
+    ("[a]( javascript:x )", "[a]\\( javascript:x )"),
+    ("[a](\njavascript:x)", "[a]\\(\njavascript:x)"),
+    ("> [a](\n> javascript:x)", "> [a]\\(\n> javascript:x)"),
+    ("[a](<javascript:x>)", "[a]\\(\\<javascript:x>)"),
+    ("[a](<java\tscript:x>)", "[a]\\(\\<java   script:x>)"),
+    ("[a](javascript&colon;x)", "[a]\\(javascript&colon;x)"),
+    ("[a](&#106;avascript:x)", "[a]\\(&#106;avascript:x)"),
+    ("[a](&#x6a;avascript&#x3A;x)", "[a]\\(&#x6a;avascript&#x3A;x)"),
+    ("[a](java&NewLine;script:x)", "[a]\\(java&NewLine;script:x)"),
+    ("[a](&#1;javascript:x)", "[a]\\(&#1;javascript:x)"),
+    ("[a](javascript\\:x)", "[a]\\(javascript\\:x)"),
+    ("[a](vbscript:x)", "[a]\\(vbscript:x)"),
+    ("[a](data:text/html,x)", "[a]\\(data:text/html,x)"),
+    ("[a [b] c](javascript:x)", "[a [b] c]\\(javascript:x)"),
+    ("[a](javascript:x \"t\")", "[a]\\(javascript:x \"t\")"),
+    ("[a][r]\n\n[r]: javascript:x", "[a][r]\n\n[r]\\: javascript:x"),
+    ("[r]:\njavascript:x", "[r]\\:\njavascript:x"),
+    ("[r]: <javascript:x>", "[r]\\: \\<javascript:x>"),
+    ("> [r]: data:text/html,x", "> [r]\\: data:text/html,x"),
+    ("[^1]: javascript:x", "[^1]\\: javascript:x"),
+    ("<javascript:x>", "\\<javascript:x>"),
+    ("<DATA:text/html,x>", "\\<DATA:text/html,x>"),
+    ("<vbscript:x>", "\\<vbscript:x>"),
+    // HTML
+    ("<script>x</script>", "\\<script>x\\</script>"),
+    ("<img src=http://e.x/i.png>", "\\<img src=http://e.x/i.png>"),
+    ("a <IMG SRC=\"http://e.x/i.png\">", "a \\<IMG SRC=\"http://e.x/i.png\">"),
+    ("<svg/onload=x>", "\\<svg/onload=x>"),
+    ("<a href=\"javascript:x\">a</a>", "\\<a href=\"javascript:x\">a\\</a>"),
+    ("<iframe src=x></iframe>", "\\<iframe src=x>\\</iframe>"),
+    ("<style>@import 'http://e.x'</style>", "\\<style>@import 'http://e.x'\\</style>"),
+    ("<!-- a", "\\<!-- a"),
+    ("<?xml?>", "\\<?xml?>"),
+    ("<img\nsrc=x onerror=y>", "\\<img\nsrc=x onerror=y>"),
+    ("<x:y onclick=z>", "\\<x:y onclick=z>"),
+];
+
+/// What is neither loaded nor run stays as it is.
+const INERT: &[&str] = &[
+    "```\n![b](http://e.x/i.png)\n[a](javascript:x)\n<script>\n```",
+    "~~~html\n<img src=x>\n~~~",
+    "a\n\n    ![b](http://e.x/i.png)\n    <script>",
+    "`![b](http://e.x)` and `[a](javascript:x)` and ``a ` <b>``",
+    "\\![b](http://e.x)",
+    "[a](https://e.x/javascript:x)",
+    "[a](src/main.rs:12) and [b](main.rs:12)",
+    "[a](#data) [b](/data:x) [c](?data:x)",
+    "[a]: https://e.x/a \"title\"",
+    "array[0]: data and list[1](data)",
+    "Wow! [a](https://e.x)",
+    "if !list[0] { } else { a[1]: 2 }",
+    "<https://e.x/a> and <me@e.x> and mailto:me@e.x",
+    "1 < 2, a <- b, x <= y",
+    "&lt;script&gt; and &amp;",
+    "the scheme javascript: and data: in words",
+];
+
+#[test]
+fn nothing_that_was_said_is_loaded_or_run() {
+    let mut faults = Vec::new();
+    for (said, shown) in ACTIVE {
+        let once = contained(said);
+        let twice = contained(&once);
+        if once != *shown || twice != once {
+            faults.push(format!(
+                "{said:?}\n  expected {shown:?}\n  once {once:?}\n  twice {twice:?}"
+            ));
+        }
+    }
+    for said in INERT {
+        let shown = contained(said);
+        if shown != *said {
+            faults.push(format!("FALSE ALARM {said:?}\n  shown {shown:?}"));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
