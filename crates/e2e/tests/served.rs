@@ -5,7 +5,7 @@ use jackfield_e2e::{Client, Daemon, Home, wait_for};
 use serde_json::{Value, json};
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -24,7 +24,14 @@ struct World {
 
 impl World {
     fn new() -> World {
+        World::with_rules("")
+    }
+
+    /// With a policy file of the user.
+    fn with_rules(rules: &str) -> World {
         let home = Home::new();
+        fs::create_dir_all(home.path().join("config")).unwrap();
+        fs::write(home.path().join("config/policy.toml"), rules).unwrap();
         let daemon = home.serve(&[]);
         let work = home.path().join("project");
         fs::create_dir(&work).unwrap();
@@ -193,6 +200,47 @@ fn a_command_runs_and_tells_what_it_printed_and_how_it_ended() {
     let before = world.quiet();
     assert_eq!(world.say("terminal-line sleep 600 & exit 0"), "terminal: exit 0 signal null: ");
     world.gone(&before);
+    world.end();
+}
+
+#[test]
+fn rules_hold_for_what_the_daemon_itself_does_and_the_log_has_it() {
+    let rules =
+        "[[rule]]\ndo = \"deny\"\nrun = \"touch\"\n\n[[rule]]\ndo = \"deny\"\npath = \"**/.env\"\n";
+    let mut world = World::with_rules(rules);
+    let at = |name: &str| world.work.join(name).display().to_string();
+    let (env, other, marker) = (at(".env"), at("notes.txt"), at("marker"));
+    fs::write(&env, "KEY=1").unwrap();
+    // A program of this name does not make the line another command.
+    let program = world.work.join("echo a; touch marker");
+    fs::write(&program, "#!/bin/sh\ntouch marker\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    for (prompt, answer) in [
+        (format!("terminal touch {marker}"), "terminal: error -31017 "),
+        (format!("terminal-line env touch {marker}"), "terminal: error -31017 "),
+        ("terminal-line echo a; touch marker".to_owned(), "terminal: error -31017 "),
+        (format!("fs-read {env}"), "fs-read: error -31017 "),
+        (format!("fs-write {env} KEY=2"), "fs-write: error -31017 "),
+        (format!("fs-write {other} text"), "fs-write: done"),
+        ("terminal echo a".to_owned(), "terminal: exit 0 signal null: a\n"),
+    ] {
+        let said = world.say(&prompt);
+        assert!(said.starts_with(answer), "{prompt}: {said}");
+    }
+    assert_eq!(
+        (fs::read_to_string(&env).unwrap().as_str(), Path::new(&marker).exists()),
+        ("KEY=1", false)
+    );
+    let log = world.home.run(&["log", &world.session], BOUND);
+    let log = String::from_utf8_lossy(&log.stdout).into_owned();
+    for line in [
+        format!("the daemon refused the agent: run `touch {marker}`: a rule of the user"),
+        format!("the daemon refused the agent: read {env}: a rule of the user"),
+        format!("the daemon did for the agent: write {other}"),
+        "the daemon did for the agent: run `echo a`".to_owned(),
+    ] {
+        assert!(log.contains(&line), "`{line}` is missing in\n{log}");
+    }
     world.end();
 }
 

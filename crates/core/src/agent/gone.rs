@@ -88,6 +88,7 @@ impl Hub {
             self.append(id, Body::Gone { status, stderr });
         }
         self.void_asks(id, "the agent that asked is gone");
+        self.end_served(id);
         if let Some(turn) = turn {
             let error = Json::trusted(end.fault.to_json());
             self.end_turn(id, turn, Outcome::Interrupted(error));

@@ -43,6 +43,10 @@ impl Hub {
                 self.outputs.push_back(Output::ToAgent { agent, text });
             }
             Effect::ToClient { conn, text } => self.send_after(id, seq, conn, text),
+            Effect::Serve { agent, frame } => {
+                let dirs = self.sessions[id].state.dirs();
+                self.outputs.push_back(Output::Serve { agent, frame, dirs });
+            }
             Effect::ToSubscribers { text } => {
                 self.for_live(id, |hub, conn| hub.send(conn, text.clone()));
             }

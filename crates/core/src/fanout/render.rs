@@ -114,6 +114,7 @@ fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
         | Body::Moved { .. }
         | Body::Bound { .. }
         | Body::Unasked { .. }
+        | Body::Served { .. }
         | Body::Configured { .. }
         | Body::Gone { .. }
         | Body::Quiet { .. }

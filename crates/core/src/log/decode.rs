@@ -1,7 +1,7 @@
 //! Lines of the journal read back, also those that an earlier version wrote: what a newer one added
 //! has a default here.
 
-use super::{Body, Event, Json, Outcome, Rung};
+use super::{Body, Event, Json, Outcome, Rung, ServedOutcome};
 use crate::{Seq, Time};
 use bytes::Bytes;
 use serde::Deserialize;
@@ -144,6 +144,11 @@ impl Fields<'_> {
             }
             "learned" => Body::Learned { ask: self.ask?, rule: slice(self.rule)? },
             "unasked" => Body::Unasked { call: slice(self.call)? },
+            "served" => Body::Served {
+                call: slice(self.call)?,
+                decision: or_null(self.decision),
+                outcome: ServedOutcome::named(self.how.as_deref()?, self.why.clone())?,
+            },
             "configured" => {
                 Body::Configured { frame: slice(self.frame)?, result: slice(self.answer)? }
             }
@@ -219,6 +224,14 @@ mod tests {
         round_trip(Body::Asked { ask: 1, decision: json("{}"), frame: json("[1]") });
         round_trip(Body::Learned { ask: 1, rule: json("{}") });
         round_trip(Body::Unasked { call: json("{}") });
+        for outcome in [
+            ServedOutcome::Done,
+            ServedOutcome::Denied("a rule".into()),
+            ServedOutcome::Failed("no file".into()),
+            ServedOutcome::Unknown,
+        ] {
+            round_trip(Body::Served { call: json("{}"), decision: Json::null(), outcome });
+        }
         round_trip(Body::Answered { ask: 1, by: "tty".into(), answer: json("null") });
         round_trip(Body::Configured { frame: json("{}"), result: json("{}") });
         round_trip(Body::Gone { status: "exit status 1".into(), stderr: "oh\nno".into() });

@@ -89,6 +89,13 @@ impl Line<'_> {
             Body::Unasked { call } => {
                 self.is("unasked").json("call", call);
             }
+            Body::Served { call, decision, outcome } => {
+                self.is("served").json("call", call).unless_null("decision", decision);
+                self.text("how", outcome.name());
+                if let Some(why) = outcome.why() {
+                    self.text("why", why);
+                }
+            }
             Body::Configured { frame, result } => {
                 self.is("configured").json("frame", frame).json("answer", result);
             }

@@ -59,6 +59,9 @@ pub enum Body {
     Learned { ask: u64, rule: Json },
     /// The agent did, without asking, what a rule wants asked or denied.
     Unasked { call: Json },
+    /// The daemon itself was to read, write or run something for the agent; `decision` is what the policy says to
+    /// it, if anything.
+    Served { call: Json, decision: Json, outcome: ServedOutcome },
     /// A setting was changed and the agent agreed.
     Configured { frame: Json, result: Json },
     /// The agent process ended.
@@ -81,6 +84,45 @@ pub enum Outcome {
     Failed(Json),
     /// Not by the agent: it died, or the daemon did. An error that says why.
     Interrupted(Json),
+}
+
+/// What became of a request that the daemon itself was to carry out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServedOutcome {
+    Done,
+    /// By a rule or by a person, with the reason.
+    Denied(Arc<str>),
+    Failed(Arc<str>),
+    /// The agent ended first.
+    Unknown,
+}
+
+impl ServedOutcome {
+    pub fn name(&self) -> &'static str {
+        match self {
+            ServedOutcome::Done => "done",
+            ServedOutcome::Denied(_) => "denied",
+            ServedOutcome::Failed(_) => "failed",
+            ServedOutcome::Unknown => "unknown",
+        }
+    }
+
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            ServedOutcome::Denied(why) | ServedOutcome::Failed(why) => Some(why),
+            ServedOutcome::Done | ServedOutcome::Unknown => None,
+        }
+    }
+
+    pub fn named(name: &str, why: Option<Arc<str>>) -> Option<ServedOutcome> {
+        Some(match name {
+            "done" => ServedOutcome::Done,
+            "denied" => ServedOutcome::Denied(why?),
+            "failed" => ServedOutcome::Failed(why?),
+            "unknown" => ServedOutcome::Unknown,
+            _ => return None,
+        })
+    }
 }
 
 /// How a session came to its present agent process.
@@ -169,6 +211,7 @@ impl Body {
             | Body::Bound { setup: json, .. }
             | Body::Learned { rule: json, .. }
             | Body::Unasked { call: json }
+            | Body::Served { call: json, .. }
             | Body::Answered { answer: json, .. } => json.bytes().len(),
             Body::Configured { frame, result } => frame.bytes().len() + result.bytes().len(),
             Body::Ended { outcome, .. } => outcome.json().bytes().len(),

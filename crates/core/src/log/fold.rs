@@ -245,7 +245,9 @@ impl State {
             Body::Unasked { call } => self.unasked = Some(call.clone()),
             Body::Configured { frame, .. } => self.fold_setting(frame),
             Body::Closed => self.closed = true,
-            Body::Cancelled { .. } | Body::Quiet { .. } => return Worth::Nothing,
+            Body::Cancelled { .. } | Body::Quiet { .. } | Body::Served { .. } => {
+                return Worth::Nothing;
+            }
         }
         Worth::Now
     }

@@ -26,14 +26,17 @@ pub enum Effect {
     ToAgent { agent: AgentId, text: Bytes },
     ToClient { conn: ConnId, text: Bytes },
     ToSubscribers { text: Bytes },
+    Serve { agent: AgentId, frame: Frame },
 }
 
 impl Effect {
     fn weight(&self) -> usize {
-        let (Effect::ToAgent { text, .. }
-        | Effect::ToClient { text, .. }
-        | Effect::ToSubscribers { text }) = self;
-        text.len()
+        match self {
+            Effect::ToAgent { text, .. }
+            | Effect::ToClient { text, .. }
+            | Effect::ToSubscribers { text } => text.len(),
+            Effect::Serve { frame, .. } => frame.bytes().len(),
+        }
     }
 }
 
@@ -76,7 +79,7 @@ impl Gate {
     pub fn unsaid(self) -> impl Iterator<Item = (ConnId, Bytes)> {
         self.effects.into_iter().filter_map(|(_, effect)| match effect {
             Effect::ToClient { conn, text } => Some((conn, text)),
-            Effect::ToAgent { .. } | Effect::ToSubscribers { .. } => None,
+            Effect::ToAgent { .. } | Effect::ToSubscribers { .. } | Effect::Serve { .. } => None,
         })
     }
 

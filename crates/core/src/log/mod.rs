@@ -10,7 +10,7 @@ mod keys;
 mod texts;
 
 pub use decode::BadLine;
-pub use event::{Body, Event, Outcome, Rung};
+pub use event::{Body, Event, Outcome, Rung, ServedOutcome};
 pub(crate) use fold::first_line;
 pub use fold::{Origin, Queued, State, Worth};
 pub use gate::{Effect, Gate, Released};

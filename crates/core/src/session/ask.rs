@@ -3,7 +3,7 @@
 
 use super::rules::{answer_of, params_of};
 use crate::{
-    AgentId, ConnId, Hub, Note, Output, Seq, SessionId, TERMINAL_PREFIX, Time,
+    AgentId, ConnId, Hub, Note, Seq, SessionId, TERMINAL_PREFIX, Time,
     fanout::cancel_notice,
     log::{Body, Effect, Json},
     peer::{Conn, Issued},
@@ -21,8 +21,18 @@ pub(crate) struct Ask {
     pub(super) theirs: Box<str>,
     /// As the clients hear it, save for the id.
     pub(super) frame: Frame,
+    pub(super) origin: AskOrigin,
     /// What a rule says to it, if one does: that a person must be asked.
     decision: Json,
+}
+
+/// What waits for the answer to an ask.
+#[derive(Debug)]
+pub(super) enum AskOrigin {
+    /// A request of the agent: it gets the answer.
+    Agent,
+    /// A request for a file or a terminal: it is carried out if the answer allows it.
+    Served(Frame),
 }
 
 impl Ask {
@@ -44,46 +54,44 @@ impl Hub {
         let ours = self.as_ours(id, frame.clone());
         let row = frame.method().and_then(|it| acp::method(&it));
         if row.is_some_and(|it| it.durability == acp::Durability::Journaled) {
-            return self.open_ask(agent, id, frame, ours);
+            return self.open_ask(agent, id, ours, AskOrigin::Agent);
         }
         match self.server_for(id, frame).filter(|_| !is_of_our_terminal(frame)) {
             Some(conn) => self.issue_passing(agent, Some(id), conn, &ours),
-            None if is_served(frame) => {
-                let dirs = self.sessions[id].state.dirs();
-                self.outputs.push_back(Output::Serve { agent, frame: frame.clone(), dirs });
-            }
+            None if is_served(frame) => self.judge_served(agent, id, frame),
             None => self.refuse_ask(agent, frame),
         }
     }
 
-    /// The driver of the loop served what no client did.
-    pub(crate) fn on_served(&mut self, agent: AgentId, frame: &Frame) {
-        if self.agents.contains_key(&agent) {
-            self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
-        }
-    }
-
-    fn open_ask(&mut self, agent: AgentId, id: &SessionId, frame: &Frame, ours: Frame) {
+    pub(super) fn open_ask(
+        &mut self,
+        agent: AgentId,
+        id: &SessionId,
+        ours: Frame,
+        origin: AskOrigin,
+    ) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let elicits = frame.method().as_deref() == Some("elicitation/create");
+        let elicits = ours.method().as_deref() == Some("elicitation/create");
+        let frame = match &origin {
+            AskOrigin::Agent => &ours,
+            AskOrigin::Served(request) => request,
+        };
         let nobody = elicits && !session.subscribers.keys().any(|it| can_elicit(&self.conns, *it));
         if nobody || self.config.limits.asks_max <= session.asks.len() {
             return self.refuse_ask(agent, frame);
         }
         let number = session.state.asks + 1;
         let theirs: Box<str> = frame.id().expect("a request has an id").into();
-        let decision = (!elicits).then(|| self.judge(id, &ours));
-        let silent = self.config.policies.is_empty();
-        let spoken = decision.as_ref().filter(|it| !silent || it.effect.is_some());
-        let said = spoken.map_or_else(Json::null, |it| Json::trusted(it.to_json().to_string()));
+        let decision = (!elicits).then(|| self.judge(id, &params_of(&ours)));
+        let said = decision.as_ref().map_or_else(Json::null, |it| self.spoken(it));
         let asked = Json::trusted(ours.bytes().clone());
         let body = Body::Asked { ask: number, decision: said.clone(), frame: asked };
         let seq = self.append(id, body);
         self.remember_asked(id, &ours);
-        if let Some(result) = spoken.and_then(|it| answer_of(it, &ours)) {
+        if let Some(result) = decision.and_then(|it| answer_of(&it, &ours)) {
             return self.answer_by_rule(agent, id, number, &theirs, &result);
         }
-        let ask = Ask { seq, at: self.now, agent, theirs, frame: ours, decision: said };
+        let ask = Ask { seq, at: self.now, agent, theirs, frame: ours, origin, decision: said };
         let what = ask.what();
         self.sessions.get_mut(id).expect("found above").asks.insert(number, ask);
         self.limit_ask(id, number);
@@ -217,9 +225,22 @@ impl Hub {
         };
         self.remember_settled(id, number, format!("answered by {by}").into());
         self.append(id, Body::Answered { ask: number, by, answer: Json::trusted(answer) });
-        let text = frame.with_id(&ask.theirs).bytes().clone();
-        self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
+        if permission {
+            self.remember_approved(id, &ask.frame, frame);
+        }
+        self.answer_agent(id, &ask, frame);
         self.told(id, true);
+    }
+
+    /// Gives the answer to the request that waits for it.
+    pub(super) fn answer_agent(&mut self, id: &SessionId, ask: &Ask, answer: &Frame) {
+        match &ask.origin {
+            AskOrigin::Agent => {
+                let text = answer.with_id(&ask.theirs).bytes().clone();
+                self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
+            }
+            AskOrigin::Served(request) => self.settle_served(ask.agent, id, request, answer),
+        }
     }
 
     /// The event that an ask is settled goes by: who was asked and did not answer need not.
@@ -281,8 +302,7 @@ impl Hub {
                 } else {
                     r#"{"action":"cancel"}"#
                 };
-                let text = Frame::result_for(&ask.theirs, result).bytes().clone();
-                self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
+                self.answer_agent(id, &ask, &Frame::result_for(&ask.theirs, result));
                 self.told(id, true);
             }
         }
@@ -301,8 +321,7 @@ impl Hub {
         let ask = session.asks.remove(&number).expect("found above");
         self.remember_settled(&id, number, "the agent withdrew it".into());
         self.append(&id, voided(number, "the agent withdrew it"));
-        let text = Frame::error_for(&ask.theirs, &Fault::Cancelled).bytes().clone();
-        self.after_log(&id, Effect::ToAgent { agent, text });
+        self.answer_agent(&id, &ask, &Frame::error_for(&ask.theirs, &Fault::Cancelled));
     }
 
     /// The agent no longer wants the answer of the one client it asked.

@@ -21,6 +21,7 @@ mod refusal;
 mod reseed;
 mod rules;
 mod sentence;
+mod served;
 mod settings;
 mod sleep;
 mod trial;
@@ -37,6 +38,7 @@ pub use list::rfc3339;
 pub use liveness::Liveness;
 pub(crate) use open::Opening;
 pub use rules::{AskRule, Unanswered};
+pub use served::SHELL;
 pub use sleep::Sleep;
 pub(crate) use trial::Standing;
 pub(crate) use way::Way;
@@ -53,6 +55,7 @@ use calls::Calls;
 use import::Importing;
 use jackfield_wire::{Frame, redact};
 use queue::Prompt;
+use served::ServedRequest;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -83,6 +86,8 @@ pub(crate) struct Session {
     pub(crate) parked: VecDeque<(ConnId, Frame)>,
     /// Asks that wait for an answer.
     pub(crate) asks: BTreeMap<u64, Ask>,
+    /// Requests for files and terminals that are being carried out.
+    pub(crate) served: Vec<ServedRequest>,
     /// How the latest others ended, for whoever answers too late.
     pub(crate) settled: BTreeMap<u64, Arc<str>>,
     pub(crate) restarts: Restarts,
@@ -127,6 +132,7 @@ impl Session {
             queue: VecDeque::new(),
             parked: VecDeque::new(),
             asks: BTreeMap::new(),
+            served: Vec::new(),
             settled: BTreeMap::new(),
             restarts: Restarts::default(),
             calls: Calls::default(),

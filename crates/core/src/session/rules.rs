@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Hub, SessionId,
-    log::{Body, Effect as After, Json},
+    log::{Body, Json},
     timer::Timer,
 };
 use jackfield_policy::{self as policy, Call, Decision, Effect, Rule};
@@ -36,12 +36,11 @@ const CHANGES: [&str; 4] = ["edit", "delete", "move", "execute"];
 
 impl Hub {
     /// What the rules say to a permission request.
-    pub(super) fn judge(&self, id: &SessionId, ask: &Frame) -> Decision {
+    pub(super) fn judge(&self, id: &SessionId, params: &Value) -> Decision {
         let session = &self.sessions[id];
-        let params = params_of(ask);
-        let call = self.call(session, &params);
+        let call = self.call(session, params);
         let mut decision = self.config.policies.decide(learned(session), &call);
-        if told_before(session, &params).is_some_and(|it| it.cut)
+        if told_before(session, params).is_some_and(|it| it.cut)
             && decision.effect == Some(Effect::Allow)
         {
             // What is not known of it cannot be allowed.
@@ -51,8 +50,16 @@ impl Hub {
         decision
     }
 
+    /// A decision as the log has it: nothing if there are no rules.
+    pub(super) fn spoken(&self, decision: &Decision) -> Json {
+        if decision.effect.is_none() && self.config.policies.is_empty() {
+            return Json::null();
+        }
+        Json::trusted(decision.to_json().to_string())
+    }
+
     /// The facts of a permission request, with what was said about its tool call before.
-    fn call(&self, session: &Session, params: &Value) -> Call {
+    pub(super) fn call(&self, session: &Session, params: &Value) -> Call {
         let (agent, cwd) = (&session.state.agent, &session.state.cwd);
         let known = told_before(session, params).map(Told::as_json);
         Call::of(agent, cwd, self.config.policies.home.as_deref(), params, known.as_ref())
@@ -118,8 +125,7 @@ impl Hub {
             }
             Unanswered::Fail => drop(self.append(id, voided(number, &why))),
         }
-        let text = Frame::result_for(&ask.theirs, &refusal).bytes().clone();
-        self.after_log(id, After::ToAgent { agent: ask.agent, text });
+        self.answer_agent(id, &ask, &Frame::result_for(&ask.theirs, &refusal));
         if rule.then == Unanswered::Fail {
             self.cancel_turn(id);
         }

@@ -25,6 +25,8 @@ pub(crate) struct Turn {
     began: Time,
     /// Tool calls that somebody was asked about.
     pub(super) asked: BTreeSet<Box<str>>,
+    /// Command lines and paths that a person has allowed.
+    pub(super) approved: BTreeSet<String>,
     /// The agent did something in it without asking that a rule wants asked.
     pub(super) unasked: bool,
     /// Why the hub itself wants it to stop.
@@ -73,6 +75,7 @@ impl Hub {
             cancelled: 0,
             began,
             asked: BTreeSet::new(),
+            approved: BTreeSet::new(),
             unasked: false,
             overdue: None,
         });

@@ -3,7 +3,7 @@
 use super::Answer;
 use crate::effects::Ground;
 use jackfield_agents::{AgentEvent, AgentHandle, Exit, Launch, Speaks, Stop};
-use jackfield_core::{AgentId, TERMINAL_PREFIX};
+use jackfield_core::{AgentId, SHELL, TERMINAL_PREFIX};
 use jackfield_inside::Screen;
 use jackfield_wire::{Fault, Frame, chain};
 use serde::Deserialize;
@@ -56,12 +56,11 @@ impl std::fmt::Debug for Variable {
 }
 
 impl Create {
-    /// The program and its arguments. A whole line without arguments is what agents send that have
-    /// only editors in mind, and those hand it to a shell.
-    fn argv(&self, cwd: &Path) -> Vec<String> {
-        let is_line = self.args.is_empty() && self.command.contains(char::is_whitespace);
-        if is_line && !cwd.join(&self.command).exists() {
-            return vec!["/bin/sh".into(), "-c".into(), self.command.clone()];
+    /// The program and its arguments, exactly as the rules have judged them. A line without arguments is run by a
+    /// shell, as editors do, whatever files there are.
+    fn argv(&self) -> Vec<String> {
+        if self.args.is_empty() && self.command.contains(char::is_whitespace) {
+            return vec![SHELL.into(), "-c".into(), self.command.clone()];
         }
         std::iter::once(&self.command).chain(&self.args).cloned().collect()
     }
@@ -79,7 +78,7 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn new(create: Create, cwd: PathBuf) -> Prepared {
         let limit = create.output_byte_limit.unwrap_or(OUTPUT_BYTES).min(OUTPUT_BYTES_MAX);
-        Prepared { argv: create.argv(&cwd), cwd, env: create.env, limit }
+        Prepared { argv: create.argv(), cwd, env: create.env, limit }
     }
 }
 

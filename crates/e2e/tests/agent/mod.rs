@@ -103,9 +103,16 @@ impl<M> Desk<M> {
 
     /// One whole turn: what the agent said in it, and why it stopped.
     fn turn(&mut self, session: &str, text: &str) -> (String, String) {
-        let before = self.client.text().len();
+        let before = self.text_of(session).len();
         let stop = self.client.prompt(session, text);
-        (self.client.text()[before..].to_owned(), stop)
+        (self.text_of(session)[before..].to_owned(), stop)
+    }
+
+    /// What the agent has said in a session so far.
+    fn text_of(&self, session: &str) -> String {
+        let updates = self.updates(session);
+        let said = updates.iter().filter(|it| it["sessionUpdate"] == "agent_message_chunk");
+        said.filter_map(|it| it["content"]["text"].as_str()).collect()
     }
 
     fn cancel(&mut self, session: &str) {

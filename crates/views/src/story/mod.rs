@@ -124,6 +124,9 @@ impl Story {
                 let what = fact["call"]["title"].as_str().or(fact["call"]["tool"].as_str());
                 told.put(Step::note("unasked", what, None));
             }
+            "served" if fact["how"] == "denied" => {
+                told.put(Step::note("denied", fact["why"].as_str(), None));
+            }
             // Where the log came from and what was learned is no part of what the agent does.
             _ => {}
         }

@@ -51,6 +51,7 @@ pub(crate) fn remark(fact: &Value) -> Option<String> {
                 (how, _) => format!("turn {turn} {how}: {}", text(answer, "message")),
             }
         }
+        "served" => served(fact),
         "gone" => format!("agent ended: {}", said("status")),
         "quiet" => format!("quiet: {}", said("waits")),
         "slept" => format!("asleep: {}", said("why")),
@@ -58,6 +59,26 @@ pub(crate) fn remark(fact: &Value) -> Option<String> {
         _ => return None,
     };
     Some(remark)
+}
+
+/// What the daemon itself did for the agent, or why not.
+fn served(fact: &Value) -> String {
+    let call = &fact["call"];
+    let args = call["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let what = match text(call, "method") {
+        "fs/read_text_file" => format!("read {}", text(call, "path")),
+        "fs/write_text_file" => format!("write {}", text(call, "path")),
+        _ => {
+            let words: Vec<&str> = std::iter::once(text(call, "command")).chain(args).collect();
+            format!("run `{}`", words.join(" "))
+        }
+    };
+    match (text(fact, "how"), text(fact, "why")) {
+        ("done", _) => format!("the daemon did for the agent: {what}"),
+        ("denied", why) => format!("the daemon refused the agent: {what}: {why}"),
+        ("failed", why) => format!("the daemon could not do for the agent: {what}: {why}"),
+        _ => format!("the agent ended while the daemon was to: {what}"),
+    }
 }
 
 /// What an agent printed last, before it ended.

@@ -97,7 +97,7 @@ impl Transcript {
                 self.section.remark(remark(fact).unwrap_or_default());
                 self.section.print(&last_lines(fact));
             }
-            "bound" | "cancelled" | "forked" | "moved" | "withdrawn" | "closed" => {
+            "bound" | "served" | "cancelled" | "forked" | "moved" | "withdrawn" | "closed" => {
                 self.section.remark(remark(fact).unwrap_or_default());
             }
             _ => {}
