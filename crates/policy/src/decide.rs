@@ -7,7 +7,7 @@
 
 use crate::{
     Call, Effect, Grant, Policy, Rule, Scope, glob,
-    shell::{Hit, Pattern, Reading, loose},
+    shell::{Hit, Pattern, Reading, Word, loose},
     touch::{stays_inside, touches},
 };
 use serde::{Deserialize, Serialize};
@@ -53,11 +53,23 @@ struct Seat<'a> {
 struct Case<'a> {
     call: &'a Call,
     readings: OnceCell<Vec<Reading>>,
+    /// The words of its unknown texts, and of its hints.
+    unknown: OnceCell<Vec<Vec<Word>>>,
+    hints: OnceCell<Vec<Vec<Word>>>,
 }
 
 impl<'a> Case<'a> {
     fn new(call: &'a Call) -> Case<'a> {
-        Case { call, readings: OnceCell::new() }
+        let (unknown, hints) = (OnceCell::new(), OnceCell::new());
+        Case { call, readings: OnceCell::new(), unknown, hints }
+    }
+
+    fn unknown(&self) -> &[Vec<Word>] {
+        self.unknown.get_or_init(|| self.call.unknown.iter().flat_map(|it| loose(it)).collect())
+    }
+
+    fn hints(&self) -> &[Vec<Word>] {
+        self.hints.get_or_init(|| self.call.hints.iter().flat_map(|it| loose(it)).collect())
     }
 
     fn readings(&self) -> &[Reading] {
@@ -195,13 +207,13 @@ fn restrains(rule: &Rule, effect: Effect, case: &Case<'_>) -> Hit {
         hit = hit.min(runs.max().unwrap_or(Hit::No));
     }
     if hit != Hit::No && !rule.path.is_empty() && !call.is_cut {
-        hit = hit.min(touches(&rule.path, call, case.readings()));
+        hit = hit.min(touches(&rule.path, call, case.readings(), [case.unknown(), case.hints()]));
     }
     hit
 }
 
 fn is_exactly(lines: &[String], command: &crate::Shell) -> bool {
-    lines.iter().any(|it| it.trim() == command.text().trim())
+    lines.iter().any(|it| it.trim() == command.exact_text())
 }
 
 /// Whether the allow rules of one scope, taken together, let a call through: a rule without `run`
@@ -283,12 +295,8 @@ fn shows(case: &Case<'_>, pattern: &Pattern<'_>) -> Hit {
     let call = case.call;
     let run = case.readings().iter().map(|it| it.hit(pattern)).max().unwrap_or(Hit::No);
     let may_run = matches!(call.kind(), "execute" | "other");
-    let texts = call.unknown.iter().chain(call.hints.iter().filter(|_| may_run));
-    let hinted = |text: &String| {
-        let [apart, joined] = loose(text);
-        [apart, joined]
-            .iter()
-            .any(|it| (0..it.len()).any(|start| pattern.hit(&it[start..]) == Hit::Yes))
-    };
+    let texts = case.unknown().iter().chain(case.hints().iter().filter(|_| may_run));
+    let hinted =
+        |words: &Vec<Word>| (0..words.len()).any(|start| pattern.hit(&words[start..]) == Hit::Yes);
     if texts.into_iter().any(hinted) { Hit::Yes } else { run }
 }

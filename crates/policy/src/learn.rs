@@ -155,10 +155,17 @@ const EXACT: &[(&str, &[&str])] = &[
     ("wget", &[]),
 ];
 
+/// No person reads a longer rule before they confirm it.
+const RULE_BYTES_MAX: usize = 2048;
+
 /// The rule that an Always to this call makes, if it can be said narrowly: the program and its
 /// subcommand for each command, or the exact line, the exact paths for files, the tool for an MCP
 /// server.
 pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
+    narrow_rule(call, effect).filter(|it| it.to_string().len() <= RULE_BYTES_MAX)
+}
+
+fn narrow_rule(call: &Call, effect: Effect) -> Option<Rule> {
     if effect == Effect::Ask || call.question || call.is_cut || !call.unknown.is_empty() {
         return None;
     }
@@ -168,7 +175,7 @@ pub fn learn(call: &Call, effect: Effect) -> Option<Rule> {
         let readings: Vec<Reading> = call.commands.iter().map(Shell::read).collect();
         let runs = runs(&readings, effect)?;
         if effect == Effect::Allow && readings.iter().any(is_exact) {
-            let lines = call.commands.iter().map(|it| it.text().trim().to_owned());
+            let lines = call.commands.iter().map(|it| it.exact_text().into_owned());
             rule.exact = lines.collect();
             let certain = !call.runs_elsewhere() && readings.iter().all(has_no_variable);
             return certain.then_some(rule);

@@ -4,12 +4,16 @@
 //! Read in this order: [`Rule`] is one rule, [`parse`] makes a [`Policy`] of a TOML file, [`Call`]
 //! is what an agent asks for in whatever words it has, [`Shell`] what a command line runs,
 //! [`decide`] asks the rules, [`option`] picks among what the agent offers, [`learn`] says what an
-//! Always means.
+//! Always means, and [`learned_text`] tells it to people before they confirm it.
 //!
 //! **Invariant:** an allow is certain and a deny is not: what cannot be read for sure is never
 //! allowed by a rule about commands, and is searched by those that deny or ask.
 //!
-//! **Invariant:** a deny wins over every allow and ask of every scope.
+//! **Invariant:** a deny wins over every allow and ask of every scope, and an ask that stands in a
+//! file wins over an allow that was learned.
+//!
+//! **Invariant:** everything in a call that may be a command or a path is judged; no part of it is
+//! picked.
 //!
 //! **Invariant:** an answer is one of the options that were offered, and never a permanent grant
 //! that no rule gave.

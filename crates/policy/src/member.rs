@@ -17,6 +17,8 @@ pub(crate) enum MemberKind {
     Path,
     /// The folder in which a command runs.
     Folder,
+    /// An object whose keys are files.
+    Files,
     /// A patch that names files.
     Patch,
     /// A glob or a regular expression.
@@ -101,6 +103,7 @@ const MEMBERS: &[Member] = &[
         MemberKind::Folder,
         &["dir_path", "work_dir", "working_dir", "working_directory", "workspace_path"],
     ),
+    member("changes", MemberKind::Files, &["file_changes"]),
     member("patch", MemberKind::Patch, &["diff", "input", "patch_text", "unified_diff"]),
     member("pattern", MemberKind::Pattern, &["glob_pattern", "query", "regex", "regexp"]),
     member(
@@ -133,23 +136,27 @@ const MEMBERS: &[Member] = &[
 
 /// Whether `key` is the name of this member or one of its aliases.
 pub fn is_name_of(key: &str, member: &str) -> bool {
-    let key = plain_name(key);
-    let rows = MEMBERS.iter().filter(|it| it.name == member);
-    let mut names = rows.flat_map(|it| std::iter::once(&it.name).chain(it.aliases));
-    names.any(|it| plain_name(it) == key) || plain_name(member) == key
+    let mut rows = MEMBERS.iter().filter(|it| it.name == member);
+    is_same_name(key, member) || rows.any(|it| it.has_name(key))
 }
 
 /// Everything that the value of a member may be; nothing if the name is not known.
 pub(crate) fn kinds_of(key: &str) -> Vec<MemberKind> {
-    let key = plain_name(key);
-    let has =
-        |it: &&Member| std::iter::once(&it.name).chain(it.aliases).any(|it| plain_name(it) == key);
-    MEMBERS.iter().filter(has).map(|it| it.kind).collect()
+    MEMBERS.iter().filter(|it| it.has_name(key)).map(|it| it.kind).collect()
 }
 
-fn plain_name(name: &str) -> String {
-    let kept = name.chars().filter(|it| !matches!(it, '_' | '-'));
-    kept.flat_map(char::to_lowercase).collect()
+impl Member {
+    fn has_name(&self, key: &str) -> bool {
+        is_same_name(key, self.name) || self.aliases.iter().any(|it| is_same_name(key, it))
+    }
+}
+
+fn is_same_name(one: &str, two: &str) -> bool {
+    plain_name(one).eq(plain_name(two))
+}
+
+fn plain_name(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase)
 }
 
 #[cfg(test)]

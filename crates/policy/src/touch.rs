@@ -3,7 +3,7 @@
 use crate::{
     Call,
     glob::{Paths, Place},
-    shell::{Hit, Reading, Token, Word, WordKind, could_meet, loose, tokens},
+    shell::{Hit, Reading, Token, Word, WordKind, could_meet, tokens},
 };
 
 /// Words before the name of a folder in which something is done.
@@ -19,7 +19,12 @@ const PATH_BYTES_MAX: usize = 4096;
 const ANY_FOLDER: &str = "/$X";
 
 /// Whether one of these globs is touched: by a path, by a word of a command or of a hint.
-pub(crate) fn touches(globs: &[String], call: &Call, readings: &[Reading]) -> Hit {
+pub(crate) fn touches(
+    globs: &[String],
+    call: &Call,
+    readings: &[Reading],
+    texts: [&[Vec<Word>]; 2],
+) -> Hit {
     let place = call.place();
     let touching = place.touching(globs);
     let named = call.paths.iter().chain(&call.folders);
@@ -30,10 +35,8 @@ pub(crate) fn touches(globs: &[String], call: &Call, readings: &[Reading]) -> Hi
     {
         return Hit::Yes;
     }
-    let texts = call.hints.iter().chain(&call.unknown);
     // Of a text for people, only what looks like a path.
-    let hinted: Vec<Word> = texts.flat_map(|it| loose(it)).flatten().collect();
-    let hinted = hinted.iter().filter(|it| it.text.contains('/'));
+    let hinted = texts.into_iter().flatten().flatten().filter(|it| it.text.contains('/'));
     let folders = folders(call, readings);
     let mut best = Hit::No;
     for word in readings.iter().flat_map(|it| it.words().0).chain(hinted) {

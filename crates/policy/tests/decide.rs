@@ -147,6 +147,10 @@ fn exact_line_is_a_whole_line() {
         assert_eq!(user(&allow, &runs(line)), None, "{line}");
     }
     assert_eq!(user(&rule("deny", "exact = \"make all\""), &runs("make all")), DENY);
+    let words = call(&json!({ "rawInput": { "command": ["rm", "build/x.o"] } }));
+    let one = call(&json!({ "rawInput": { "command": ["rm", "build/x.o /"] } }));
+    let spaced = rule("allow", "exact = \"rm build/x.o /\"");
+    assert_eq!((user(&allow, &words), user(&spaced, &one)), (ALLOW, None));
     let elsewhere = json!({ "command": "rm build/x.o", "cwd": "/" });
     assert_eq!(user(&allow, &call(&json!({ "rawInput": elsewhere }))), None);
 }

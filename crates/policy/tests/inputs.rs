@@ -128,6 +128,35 @@ fn input_with_too_many_parts_is_allowed_by_nothing_and_denied_by_everything() {
 }
 
 #[test]
+fn input_that_was_made_to_cost_much_is_cut() {
+    let spelled = |it: usize| format!("c{}ommand", "_".repeat(it));
+    let many = (0..5000).map(|it| (spelled(it % 60 + it / 60), json!(format!("ls {it}"))));
+    let many: serde_json::Map<String, Value> = many.collect();
+    let names = (0..6000).map(|it| (format!("k{it}"), json!("x"))).collect();
+    let long: Vec<String> = (0..8).map(|it| format!("{it}{}", "x".repeat(100_000))).collect();
+    let files = "+++ b/f\n".repeat(6000);
+    for input in [
+        Value::Object(many),
+        Value::Object(names),
+        json!({ "commands": long }),
+        json!({ "diff": files }),
+        json!({ "paths": (0..6000).map(|it| it.to_string()).collect::<Vec<_>>() }),
+    ] {
+        assert!(call("execute", &input).is_cut);
+    }
+    let params = json!({ "toolCall": { "title": "x".repeat(300_000) } });
+    assert!(Call::of("claude", "/", None, &params, None).is_cut, "a title of 300 KB");
+}
+
+#[test]
+fn changes_by_their_files_are_known() {
+    let input =
+        json!({ "changes": { "src/a": { "update": { "unified_diff": "@@ -1 +1 @@\n-a\n+b" } } } });
+    let allow = r#"{ do = "allow", path = "src/**" }"#;
+    assert_eq!(effect(allow, &call("edit", &input)), Some(Effect::Allow));
+}
+
+#[test]
 fn tool_with_two_names_is_known_by_none_to_an_allow() {
     let call = |meta: &str, input: &str| {
         let params = json!({ "toolCall": {

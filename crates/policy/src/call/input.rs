@@ -11,9 +11,11 @@ use serde_json::{Map, Value};
 
 /// An input with more than these is not judged by its parts.
 const COMMANDS_MAX: usize = 64;
+const COMMAND_BYTES_MAX: usize = 512 * 1024;
 const TEXTS_MAX: usize = 4096;
 const UNKNOWN_BYTES_MAX: usize = 256 * 1024;
 const DEPTH_MAX: usize = 16;
+const ARGUMENTS_MAX: usize = 8;
 
 /// What editors of files call what they do, under the name that others have for a command.
 const EDITOR_VERBS: &[&str] = &[
@@ -49,6 +51,7 @@ pub(super) struct Input {
     /// It has more parts than are looked at.
     pub(super) is_cut: bool,
     texts: usize,
+    command_bytes: usize,
     unknown_bytes: usize,
     /// The tool is said to edit files.
     edits: bool,
@@ -80,38 +83,55 @@ impl Input {
         }
         self.texts += 1;
         match value {
-            Value::Object(members) => self.visit_object(members, depth),
+            Value::Object(members) => self.visit_object(kinds, members, depth),
             Value::Array(items) => self.visit_list(kinds, items, depth),
             Value::String(text) => self.visit_text(kinds, text, depth),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn visit_object(&mut self, members: &Map<String, Value>, depth: usize) {
-        let commands = members.iter().filter(|it| kinds_of(it.0).contains(&MemberKind::Command));
-        let has_command = commands.clone().next().is_some() && !self.is_edit(members);
-        for (_, command) in commands.filter(|_| has_command) {
-            let all = members.iter().filter(|it| kinds_of(it.0).contains(&MemberKind::Arguments));
-            let all: Vec<Value> = all.map(|it| it.1.clone()).filter(is_words).collect();
-            self.add_command(command, &all, depth);
+    fn visit_object(&mut self, own: &[MemberKind], members: &Map<String, Value>, depth: usize) {
+        if members.len() > TEXTS_MAX {
+            self.is_cut = true;
+            return;
         }
-        for (key, value) in members {
-            let kinds = kinds_of(key);
-            // A file by its name: `{"changes": {"src/a.rs": …}}`.
-            if kinds.is_empty() && key.contains(['/', '.', ' ']) {
-                self.paths.push(key.clone());
-                self.add_unknown(key);
+        let members_of = members.iter().map(|(key, value)| (kinds_of(key), key, value));
+        let known: Vec<(Vec<MemberKind>, &String, &Value)> = members_of.collect();
+        let is_command = |it: &[MemberKind]| it.contains(&MemberKind::Command);
+        let has_command = known.iter().any(|it| is_command(&it.0)) && !self.is_edit(members);
+        let joins = |it: &[MemberKind], value: &Value| {
+            has_command && it.contains(&MemberKind::Arguments) && is_words(value)
+        };
+        let joined = known.iter().filter(|it| joins(&it.0, it.2)).map(|it| it.2);
+        let joined: Vec<&Value> = joined.take(ARGUMENTS_MAX + 1).collect();
+        self.is_cut |= joined.len() > ARGUMENTS_MAX;
+        for (kinds, key, value) in &known {
+            if is_command(kinds) && has_command {
+                self.add_command(value, &joined, depth);
+            } else if is_command(kinds) {
+                self.visit(&[MemberKind::Text], value, depth + 1);
+            } else if !joins(kinds, value) {
+                self.visit_key(own, kinds, key);
+                self.visit(kinds, value, depth + 1);
             }
-            if kinds.contains(&MemberKind::Command) {
-                if !has_command {
-                    self.visit(&[MemberKind::Text], value, depth + 1);
-                }
-                continue;
-            }
-            let joined = has_command && kinds.contains(&MemberKind::Arguments) && is_words(value);
-            if !joined {
-                self.visit(&kinds, value, depth + 1);
-            }
+        }
+    }
+
+    /// A file by its name: `{"changes": {"src/a.rs": …}}`.
+    fn visit_key(&mut self, own: &[MemberKind], kinds: &[MemberKind], key: &str) {
+        if own.contains(&MemberKind::Files) {
+            self.add_path(key);
+        } else if kinds.is_empty() && key.contains(['/', '.', ' ']) {
+            self.add_path(key);
+            self.add_unknown(key);
+        }
+    }
+
+    fn add_path(&mut self, path: &str) {
+        if self.paths.len() < TEXTS_MAX {
+            self.paths.push(path.to_owned());
+        } else {
+            self.is_cut = true;
         }
     }
 
@@ -148,15 +168,16 @@ impl Input {
         }
         for kind in kinds {
             match kind {
-                MemberKind::Path => self.paths.push(text.to_owned()),
+                MemberKind::Path => self.add_path(text),
                 MemberKind::Folder => self.folders.push(text.to_owned()),
                 MemberKind::Pattern if leaves_folder(text) => {
                     self.add_unknown(text);
-                    self.paths.push(text.to_owned());
+                    self.add_path(text);
                 }
                 MemberKind::Command
                 | MemberKind::Arguments
                 | MemberKind::Whole
+                | MemberKind::Files
                 | MemberKind::Patch => continue,
                 MemberKind::Pattern | MemberKind::Text => {}
             }
@@ -193,13 +214,14 @@ impl Input {
         } else {
             return false;
         };
-        let is_patch = !found.is_empty();
+        let is_patch = !found.is_empty() || is_diff && text.starts_with("@@ ");
+        self.is_cut |= self.diffed.len() + found.len() > TEXTS_MAX;
         let is_file = |it: &String| !matches!(it.as_str(), "/dev/null" | "dev/null");
-        self.diffed.extend(found.into_iter().filter(is_file));
+        self.diffed.extend(found.into_iter().filter(is_file).take(TEXTS_MAX));
         is_patch
     }
 
-    fn add_command(&mut self, value: &Value, arguments: &[Value], depth: usize) {
+    fn add_command(&mut self, value: &Value, arguments: &[&Value], depth: usize) {
         match value {
             Value::String(line) => {
                 self.add_patch(line, false);
@@ -210,7 +232,7 @@ impl Input {
                 None => {
                     for item in items {
                         match item {
-                            Value::Object(members) => self.visit_object(members, depth + 1),
+                            item @ Value::Object(_) => self.visit(&[], item, depth + 1),
                             item => self.add_command(item, arguments, depth + 1),
                         }
                     }
@@ -221,7 +243,7 @@ impl Input {
         }
     }
 
-    fn add_line(&mut self, line: &str, arguments: &[Value]) {
+    fn add_line(&mut self, line: &str, arguments: &[&Value]) {
         if line.trim().is_empty() && arguments.is_empty() {
             return;
         }
@@ -242,13 +264,13 @@ impl Input {
         }
     }
 
-    fn add_argv(&mut self, argv: Vec<String>, arguments: &[Value]) {
+    fn add_argv(&mut self, argv: Vec<String>, arguments: &[&Value]) {
         for word in &argv {
             self.add_patch(word, false);
         }
-        let rest = arguments.iter().filter_map(strings).flatten();
+        let rest = arguments.iter().filter_map(|it| strings(it)).flatten();
         let argv: Vec<String> = argv.into_iter().chain(rest).collect();
-        arguments.iter().filter_map(Value::as_str).for_each(|it| self.add_unknown(it));
+        arguments.iter().filter_map(|it| it.as_str()).for_each(|it| self.add_unknown(it));
         if !arguments.is_empty() {
             self.push_command(Shell::of_line(&argv.join(" ")));
         }
@@ -269,7 +291,8 @@ impl Input {
         if self.commands.contains(&command) {
             return;
         }
-        if self.commands.len() < COMMANDS_MAX {
+        self.command_bytes += command.text().len();
+        if self.commands.len() < COMMANDS_MAX && self.command_bytes <= COMMAND_BYTES_MAX {
             self.commands.push(command);
         } else {
             self.is_cut = true;

@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 /// What an agent puts before the command in a text for people.
 const RUNNING: &str = "Requesting approval to Running: ";
 
+/// Texts for people that are longer than this together are not searched.
+const HINT_BYTES_MAX: usize = 256 * 1024;
+
 /// What an agent wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Call {
@@ -90,9 +93,13 @@ impl Call {
         };
         let mut paths = told.paths();
         paths.extend(input.paths);
-        let is_known = |it: &&String| paths.contains(&format!("/{it}"));
-        let diffed: Vec<String> = input.diffed.iter().filter(|it| !is_known(it)).cloned().collect();
+        let known: BTreeSet<&str> = paths.iter().filter_map(|it| it.strip_prefix('/')).collect();
+        let diffed = input.diffed.iter().filter(|it| !known.contains(it.as_str()));
+        let diffed: Vec<String> = diffed.cloned().collect();
         paths.extend(diffed);
+        let silent = input.commands.is_empty();
+        let hints = if silent { told.hints(kind, paths.is_empty()) } else { Vec::new() };
+        let hinted: usize = hints.iter().map(String::len).sum();
         Call {
             agent: agent.to_owned(),
             cwd: cwd.to_owned(),
@@ -103,16 +110,12 @@ impl Call {
             name,
             aliases,
             title: told.text("title").map(str::to_owned),
-            hints: if input.commands.is_empty() {
-                told.hints(kind, paths.is_empty())
-            } else {
-                Vec::new()
-            },
+            is_cut: input.is_cut || hinted > HINT_BYTES_MAX,
+            hints,
             commands: input.commands,
             unknown: input.unknown,
             paths: unique(paths),
             folders: unique(input.folders),
-            is_cut: input.is_cut,
         }
     }
 

@@ -277,6 +277,13 @@ const GO: &[&str] = &[
     "-vettool",
 ];
 
+/// Whether a program has such options or arguments.
+pub(super) fn is_listed(name: &str) -> bool {
+    let scripted =
+        ["sed", "gsed", "awk", "gawk", "mawk", "nawk", "tee", "sponge", "dd", "uniq", "xxd"];
+    scripted.contains(&name) || HAZARDS.iter().any(|it| it.programs.contains(&name))
+}
+
 /// Why the arguments of a program make it write or run more than its name says.
 pub(super) fn of(name: &str, arguments: &[Word]) -> Option<&'static str> {
     const WRITES: &str = "an option makes it write a file or run a program";

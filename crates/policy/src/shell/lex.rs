@@ -50,7 +50,9 @@ struct Lexer<'a> {
 
 impl Lexer<'_> {
     fn run(&mut self) -> Result<(), &'static str> {
+        let mut last = ' ';
         while let Some(next) = self.chars.next() {
+            let previous = std::mem::replace(&mut last, next);
             match next {
                 ' ' | '\t' => self.end_word()?,
                 '\n' => {
@@ -62,6 +64,9 @@ impl Lexer<'_> {
                 '\'' => self.single_quotes()?,
                 '"' => self.double_quotes()?,
                 '\\' => match self.chars.next() {
+                    Some('\n') if "&|;<>".contains(previous) => {
+                        return Err("a line is continued in the middle of an operator");
+                    }
                     Some('\n') => {}
                     Some('\0') => return Err("it has a control character"),
                     Some(it) => {
@@ -226,6 +231,7 @@ impl Lexer<'_> {
         match self.chars.peek().copied() {
             Some('(') => Err("it has a command substitution"),
             Some('[') => Err("it computes"),
+            Some('\\') => Err("a line is continued in the middle of a word"),
             Some('\'' | '"') if !quoted => Err("it has a quote with escapes"),
             Some('{') => {
                 self.chars.next();

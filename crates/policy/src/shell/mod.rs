@@ -25,7 +25,7 @@ pub(crate) use reading::Reading;
 pub(crate) use wild::{Hit, Token, could_meet, tokens};
 
 use serde::{Serialize, Serializer};
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 /// Longer lines are not searched: every rule that forbids something holds for them.
 pub(crate) const LINE_BYTES_MAX: usize = 256 * 1024;
@@ -94,6 +94,17 @@ impl Shell {
     /// The line itself; the words of an argument list joined by spaces.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The line by which a rule knows exactly this command: words that no shell has read are quoted.
+    pub(crate) fn exact_text(&self) -> Cow<'_, str> {
+        let Some(argv) = &self.argv else { return self.text.trim().into() };
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./=:,+@%".contains(it);
+        let quoted = |it: &String| {
+            let plain = !it.is_empty() && it.chars().all(is_plain);
+            if plain { it.clone() } else { format!("'{}'", it.replace('\'', r"'\''")) }
+        };
+        argv.iter().map(quoted).collect::<Vec<_>>().join(" ").into()
     }
 
     /// Why nothing can be said for certain about what it runs.

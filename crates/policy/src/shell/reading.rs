@@ -1,10 +1,10 @@
 //! One reading of a command line: its words once, and everything else as places among them.
 
 use super::{
-    Hit, LINE_BYTES_MAX, Pattern, ReadingSize, Simple, Word,
+    Hit, LINE_BYTES_MAX, Pattern, ReadingSize, Simple, Word, base, hazard,
     lex::{self, WORDS_MAX},
     loose::loose,
-    program::{Role, is_assignment, role},
+    program::{Role, is_assignment, role, runs_others},
 };
 use std::ops::Range;
 
@@ -188,7 +188,11 @@ impl Reading {
                 self.seen.push(Seen { words: all.start + at..all.end, anywhere: false });
             }
             let words = &self.words[all.clone()];
+            let fed = programs[..programs.len() - 1].iter().any(|it| is_xargs(&words[*it]));
             match role(words, at) {
+                Role::Plain if fed && takes_more_words(base(&words[at].text)) => {
+                    return self.give_up("xargs gives it words that are not known");
+                }
                 Role::Plain => break at + 1,
                 Role::Upto(file) => break file + 1,
                 Role::Runs(next) => at = next,
@@ -209,4 +213,13 @@ impl Reading {
             self.commands.push(Simple { words: all, reach, programs });
         }
     }
+}
+
+fn is_xargs(word: &Word) -> bool {
+    matches!(base(&word.text), "xargs" | "gxargs")
+}
+
+/// Whether further words could make a program write files or run another.
+fn takes_more_words(name: &str) -> bool {
+    runs_others(name) || hazard::is_listed(name) || matches!(name, "git" | "find" | "fd")
 }
