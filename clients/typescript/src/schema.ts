@@ -780,7 +780,7 @@ export interface components {
             systemPrompt?: string | null;
         };
         /**
-         * @description What the hub says of itself.
+         * @description Whether the daemon can work. The version and the counts are for those who show the token.
          * @example {
          *       "ready": true,
          *       "version": "0.1.0",
@@ -793,11 +793,11 @@ export interface components {
              * Format: int64
              * @description Agent processes that are alive.
              */
-            agents: number;
+            agents?: number | null;
             ready: boolean;
             /** Format: int64 */
-            sessions: number;
-            version: string;
+            sessions?: number | null;
+            version?: string | null;
         };
         /** @enum {string} */
         Role: "user" | "agent";
@@ -2339,7 +2339,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it is ready */
+            /** @description it is ready; without the token only `ready` is told */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -12,6 +12,8 @@
 )]
 
 mod agents;
+#[cfg(test)]
+mod answers;
 mod asks;
 mod body;
 mod check;

@@ -5,13 +5,14 @@ use crate::{
     error::{ApiError, Code, ErrorBody},
 };
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{Method, Uri, header},
     response::{IntoResponse as _, Response},
 };
+use jackfield_clients::web::TokenShown;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -24,37 +25,52 @@ pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// What the hub says of itself.
+/// Whether the daemon can work. The version and the counts are for those who show the token.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({ "ready": true, "version": "0.1.0", "sessions": 12, "agents": 2 }))]
 pub(crate) struct Readiness {
     ready: bool,
-    version: String,
-    sessions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<u64>,
     /// Agent processes that are alive.
-    agents: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agents: Option<u64>,
 }
 
 /// Whether requests can be served: the hub is dialled
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", security(()),
     responses(
-        (status = 200, description = "it is ready", body = Readiness),
+        (status = 200, description = "it is ready; without the token only `ready` is told", body = Readiness),
         (status = 503, description = "the hub does not answer, or is about to stop", body = ErrorBody),
     ),
 )]
-pub(crate) async fn readyz(State(api): State<Arc<Api>>) -> Result<Json<Readiness>, ApiError> {
+pub(crate) async fn readyz(
+    State(api): State<Arc<Api>>,
+    shown: Option<Extension<TokenShown>>,
+) -> Result<Json<Readiness>, ApiError> {
+    let is_known = shown.is_some();
+    let status = hub_status(&api).await.map_err(|error| {
+        let why = "the daemon is not ready: try again, or ask with the token for the reason";
+        if is_known { error } else { ApiError::new(Code::UpstreamUnavailable, why) }
+    })?;
+    let count = |name: &str| status[name].as_u64().unwrap_or(0);
+    Ok(Json(Readiness {
+        ready: true,
+        version: is_known.then(|| status["version"].as_str().unwrap_or_default().to_owned()),
+        sessions: is_known.then(|| count("sessions")),
+        agents: is_known.then(|| count("agents")),
+    }))
+}
+
+async fn hub_status(api: &Api) -> Result<Value, ApiError> {
     let status = api.hub.talk().await?.call("_jackfield/status", &json!({})).await?;
     if status["stopping"] == true {
         return Err(ApiError::new(Code::UpstreamUnavailable, "the hub is stopping"));
     }
-    let count = |name: &str| status[name].as_u64().unwrap_or(0);
-    Ok(Json(Readiness {
-        ready: true,
-        version: status["version"].as_str().unwrap_or_default().to_owned(),
-        sessions: count("sessions"),
-        agents: count("agents"),
-    }))
+    Ok(status)
 }
 
 /// What the daemon counts, as Prometheus reads it

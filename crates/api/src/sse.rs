@@ -110,7 +110,7 @@ impl Chunks {
     pub(crate) fn events(self) -> Response {
         let headers = [
             (header::CONTENT_TYPE, "text/event-stream"),
-            (header::CACHE_CONTROL, "no-cache, no-transform"),
+            (header::CACHE_CONTROL, "no-store, no-transform"),
             (header::CONNECTION, "keep-alive"),
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];

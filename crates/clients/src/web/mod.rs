@@ -12,6 +12,8 @@
 //! **Invariant:** no request reaches a route before the porter has let it in, and none carries the
 //! token further.
 //!
+//! **Invariant:** no answer may be stored by a cache: `serve` says so on each.
+//!
 //! **Invariant:** what a peer without the token can make us hold is bounded, in number, bytes and
 //! time, and it never keeps out one who has the token.
 
@@ -38,5 +40,5 @@ pub use host::{Host, NoHost};
 pub use origin::{NoOrigin, Origin};
 pub use porter::Porter;
 pub use routes::Routes;
-pub use serve::serve;
+pub use serve::{TokenShown, serve};
 pub use tls::{Certificate, CertificateError};

@@ -10,7 +10,7 @@ use super::refused::Refused;
 use super::room::{Pass, Room};
 use super::routes::Routes;
 use crate::listen::{EXHAUSTED_PAUSE, is_exhausted};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::Request;
 use hyper::body::Incoming;
@@ -170,6 +170,9 @@ impl Front {
                 response
             }
             Ok(entry) => {
+                if entry != Entry::Open {
+                    head.extensions.insert(TokenShown);
+                }
                 let guest = if let Entry::Guest(guest) = &entry { Some(guest) } else { None };
                 let routes = self.routes.of(guest);
                 routes.call(Request::from_parts(head, timed(body))).await?
@@ -186,10 +189,23 @@ impl Front {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        forbid_storing(headers);
         if let Some(page) = verdict.page {
             origin::reveal(headers, page);
         }
         Ok(response)
+    }
+}
+
+/// In the extensions of a request that came with a token. Without it, a route is asked by a stranger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenShown;
+
+/// No cache on the way may keep an answer, whatever else its route says about caches.
+fn forbid_storing(headers: &mut HeaderMap) {
+    let says_so = |it: &HeaderValue| it.to_str().is_ok_and(|it| it.contains("no-store"));
+    if !headers.get(header::CACHE_CONTROL).is_some_and(says_so) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 }
 

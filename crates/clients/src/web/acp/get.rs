@@ -52,7 +52,7 @@ pub(super) async fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
     let answer = response.headers_mut();
     let event_stream = HeaderValue::from_static("text/event-stream");
     answer.insert(header::CONTENT_TYPE, event_stream);
-    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer.insert(NO_BUFFER, HeaderValue::from_static("no"));
     answer.insert(CONNECTION_ID, id.clone());
     answer.extend(headers.get(SESSION_ID).map(|it| (SESSION_ID, it.clone())));

@@ -29,6 +29,47 @@ async fn one_who_has_no_token_hears_how_to_get_it() {
 }
 
 #[tokio::test]
+async fn no_answer_may_be_stored_by_a_cache() {
+    let bench = Bench::new();
+    let end = "Connection: close\r\n\r\n";
+    let stranger = |line: &str| format!("{line} HTTP/1.1\r\nHost: localhost\r\n");
+    let asks = "Origin: https://console.example.org\r\nAccess-Control-Request-Method: POST\r\n";
+    let requests = [
+        (bench.head("GET /seen"), "200"),
+        (bench.head("GET /healthz"), "200"),
+        (bench.head("GET /cached"), "200"),
+        (bench.head("GET /nowhere"), "404"),
+        (bench.head("DELETE /seen"), "405"),
+        (stranger("GET /healthz"), "200"),
+        (stranger("GET /seen"), "401"),
+        (format!("{}{asks}", stranger("OPTIONS /count")), "204"),
+    ];
+    for (head, expected) in requests {
+        let mut peer = bench.dial().await;
+        peer.say(&format!("{head}{end}")).await;
+        let heard = peer.heard().await;
+        assert_eq!(status(&heard), expected, "{heard}");
+        let lines: Vec<&str> =
+            heard.lines().filter(|it| it.starts_with("cache-control:")).collect();
+        assert_eq!(lines, ["cache-control: no-store"], "{head}");
+    }
+    bench.finish().await;
+}
+
+#[tokio::test]
+async fn a_route_knows_whether_a_token_was_shown() {
+    let bench = Bench::new();
+    let stranger = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n".to_owned();
+    for (head, said) in [(bench.head("GET /readyz"), "known"), (stranger, "stranger")] {
+        let mut peer = bench.dial().await;
+        peer.say(&format!("{head}Connection: close\r\n\r\n")).await;
+        let heard = peer.heard().await;
+        assert!(heard.ends_with(&format!("\r\n\r\n{said}")), "{heard}");
+    }
+    bench.finish().await;
+}
+
+#[tokio::test]
 async fn a_refused_client_in_the_middle_of_its_body_hears_why() {
     let bench = Bench::new();
     let mut peer = bench.dial().await;

@@ -4,9 +4,10 @@ mod ends;
 mod lets_in;
 mod secure;
 
-use super::{Certificate, Door, Porter, Router, serve};
+use super::{Certificate, Door, Porter, Router, TokenShown, serve};
 use crate::address::Address;
 use crate::{Keys, Token};
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::ws::{Message, WebSocket};
 use axum::extract::{State, WebSocketUpgrade};
@@ -122,11 +123,17 @@ type Hub = watch::Receiver<()>;
 fn routes(hub: Hub) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .route("/cached", get(async || [("cache-control", "public, max-age=60")]))
         .route("/seen", get(async |it: HeaderMap| format!("{it:?}")))
         .route("/count", post(async |body: Bytes| body.len().to_string()))
         .route("/events", get(events))
         .route("/ws", get(socket))
         .with_state(hub)
+}
+
+async fn readyz(shown: Option<Extension<TokenShown>>) -> &'static str {
+    if shown.is_some() { "known" } else { "stranger" }
 }
 
 async fn events(State(mut hub): State<Hub>) -> Response {
