@@ -22,8 +22,8 @@ struct Planted {
 fn alphabet(class: char) -> &'static [u8] {
     match class {
         'w' => b"F4kEn0tRe4lZqXv7Jb2LmP9sTgYh3Cd6KwAu8Nx5QyWr1Vi",
-        'l' => b"f4ken0tre4lzqxv7jb2lmp9stgyh3cd6kwau8nx5qy",
-        'c' => b"F4KEN0TRE4LZQXV7JB2LMP9STGYH3CD6KWAU8NX5QY",
+        'l' => b"f4ken0tre4lzqxv7jb2lmp9stgyh3cd6kwau8nx5qy", // typos: ignore
+        'c' => b"F4KEN0TRE4LZQXV7JB2LMP9STGYH3CD6KWAU8NX5QY", // typos: ignore
         'b' => b"F4kE+n0tRe4lZ/qXv7Jb2LmP9sTgYh3Cd6KwAu8Nx5Q",
         'h' => b"fa4e0d7ea1b9c3d25f68",
         'd' => b"4815162342",

@@ -125,7 +125,7 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("fm1a_", Base64, 40),    // Fly.io
     shape("fm1r_", Base64, 40),    // Fly.io
     shape("fm2_", Base64, 40),     // Fly.io
-    shape("fo1_", Word, 30),       // Fly.io
+    shape("fo1_", Word, 30),       // typos: ignore
     shape("fw_", Plain, 20),       // Fireworks
     shape("gho_", Word, 8),        // GitHub
     shape("ghp_", Word, 8),        // GitHub
