@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 /// Check the rules about what agents may do, and explain what they decided
 ///
 /// Rules stand in policy.toml beside config.toml, and in the .jackfield.toml of a project that you
-/// trust. A deny wins from anywhere; otherwise session, project and user are asked in this order.
+/// trust. A deny wins from anywhere, and an ask in a file wins over an allow that was learned;
+/// otherwise session, project and user are asked in this order.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ jackfield policy check
