@@ -255,11 +255,11 @@ fn passwords_in_arguments_are_hidden() {
 #[test]
 fn a_hostile_word_is_read_in_linear_time() {
     let hostile = [
-        "eyJ-".repeat(100_000),
-        format!("{}(", "token:".repeat(100_000)),
-        "a://b:c/d".repeat(50_000),
-        "<token></token>~8Q~".repeat(20_000),
-        "hvs.-SG.-1//0-s.".repeat(20_000),
+        "eyJ-".repeat(40_000),
+        format!("{}(", "token:".repeat(40_000)),
+        "a://b:c/d".repeat(20_000),
+        "<token></token>~8Q~".repeat(8_000),
+        "hvs.-SG.-1//0-s.".repeat(8_000),
     ];
     for word in hostile {
         // A quadratic reader would take minutes.
