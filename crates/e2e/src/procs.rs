@@ -47,6 +47,12 @@ pub fn resident(pid: u32) -> u64 {
     field(pid, "VmRSS:")
 }
 
+/// Memory that the process allocated, in bytes. Pages of its program file are not counted: the kernel decides how many
+/// of them it maps around each access, and machines differ in that.
+pub fn allocated(pid: u32) -> u64 {
+    field(pid, "RssAnon:")
+}
+
 /// The most it ever had.
 pub fn resident_peak(pid: u32) -> u64 {
     field(pid, "VmHWM:")

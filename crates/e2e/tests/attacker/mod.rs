@@ -42,7 +42,7 @@ impl Target {
         let token = token.trim().to_owned();
         let mut target = Target { home, daemon, at, token, memory: 0 };
         target.serves_the_honest();
-        target.memory = procs::resident(target.daemon.pid());
+        target.memory = procs::allocated(target.daemon.pid());
         target
     }
 
@@ -98,7 +98,7 @@ impl Target {
 
     /// By so many bytes.
     fn grown(&self) -> u64 {
-        procs::resident(self.daemon.pid()).saturating_sub(self.memory)
+        procs::allocated(self.daemon.pid()).saturating_sub(self.memory)
     }
 
     /// Whatever was done to it, it is well, and has not grown by more than this.
