@@ -6,11 +6,11 @@
 use crate::os::{self, Process, Signal};
 use crate::spec::is_good_mark;
 use crate::sweep::{Sweeper, Target, sweep};
+use jackfield_private_files as private_files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ pub struct Reaped {
 impl Ledger {
     /// Makes the directory if it is not there.
     pub fn open(dir: &Path) -> io::Result<Ledger> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        private_files::create_dir(dir)?;
         let daemon = Process::find(std::process::id());
         let (dir, boot_id) = (dir.to_owned(), os::boot_id());
         Ok(Ledger { dir, boot_id, daemon, sweeper: Arc::default() })
@@ -196,9 +196,7 @@ impl Entry {
     fn write(&self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let draft = path.with_extension(DRAFT);
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        file.write_all(&serde_json::to_vec(&self.page)?)?;
+        private_files::write_file(&draft, &serde_json::to_vec(&self.page)?)?;
         fs::rename(draft, path)
     }
 }

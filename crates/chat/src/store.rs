@@ -6,6 +6,7 @@
 
 use crate::history::Entry;
 use crate::options::Choices;
+use jackfield_private_files as private_files;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -35,6 +36,8 @@ pub(crate) enum StoreError {
     Open { path: PathBuf, source: rusqlite::Error },
     #[error("the directory `{path}` cannot be made")]
     Directory { path: PathBuf, source: std::io::Error },
+    #[error("the file `{path}` cannot be made private")]
+    File { path: PathBuf, source: std::io::Error },
     #[error("session `{0}` is being used by another process: close it there first")]
     Elsewhere(String),
     #[error("the sessions cannot be read or written")]
@@ -58,9 +61,11 @@ pub(crate) struct Page {
 impl Store {
     pub(crate) fn open(path: &Path) -> Result<Store, StoreError> {
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir)
+            private_files::create_dir(dir)
                 .map_err(|source| StoreError::Directory { path: dir.to_owned(), source })?;
         }
+        private_files::prepare_database(path)
+            .map_err(|source| StoreError::File { path: path.to_owned(), source })?;
         let failed = |source| StoreError::Open { path: path.to_owned(), source };
         let sql = Connection::open(path).map_err(failed)?;
         sql.busy_timeout(BUSY_MAX).map_err(failed)?;

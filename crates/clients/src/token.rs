@@ -1,10 +1,11 @@
 //! The bearer token: what a TCP client shows to prove that it may read a file of ours.
 
+use jackfield_private_files as private_files;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, hint, process};
 
@@ -99,7 +100,8 @@ impl Token {
     fn write(&self, path: &Path) -> io::Result<()> {
         // Left over by one that had our pid and was killed in between.
         let _ = fs::remove_file(path);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let mut file =
+            private_files::open_file(path, OpenOptions::new().write(true).create_new(true))?;
         file.write_all(self.0.as_bytes())
     }
 

@@ -2,11 +2,11 @@
 
 use crate::{paths::Paths, serve::BootError};
 use jackfield_agents::Ledger;
+use jackfield_private_files as private_files;
 use rustix::fs::{FlockOperation, flock};
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    fs::{File, OpenOptions},
+    io::Write as _,
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -19,22 +19,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Makes the daemon's directories, ours and closed to others.
 pub(crate) fn directories(paths: &Paths) -> Result<(), BootError> {
     for dir in [&paths.state, &paths.runtime, &paths.ledger()] {
-        private(dir).map_err(|source| BootError::Directory { path: dir.clone(), source })?;
-    }
-    Ok(())
-}
-
-fn private(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let meta = dir.symlink_metadata()?;
-    let ours = rustix::process::getuid().as_raw();
-    if !meta.is_dir() || meta.uid() != ours {
-        let why = format!("it is not a directory of user {ours}");
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    if meta.mode() & 0o077 != 0 {
-        use std::os::unix::fs::PermissionsExt as _;
-        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
+        private_files::claim_dir(dir)
+            .map_err(|source| BootError::Directory { path: dir.clone(), source })?;
     }
     Ok(())
 }
@@ -42,13 +28,9 @@ fn private(dir: &Path) -> io::Result<()> {
 /// One daemon a state directory: held for as long as the file is open, whatever ends the process.
 pub(crate) fn lock(path: &Path) -> Result<File, BootError> {
     let unusable = |source| BootError::Lock { path: path.to_owned(), source };
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(unusable)?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    let mut file = private_files::open_file(path, &mut options).map_err(unusable)?;
     let since = Instant::now();
     while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         if LOCK_PATIENCE < since.elapsed() {

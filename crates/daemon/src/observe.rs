@@ -2,11 +2,11 @@
 //! a line was made of, secrets are taken out before it is written.
 
 use jackfield_core::Note;
+use jackfield_private_files as private_files;
 use jackfield_wire::redact;
 use std::{
     fs::OpenOptions,
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt as _,
     path::PathBuf,
     sync::Mutex,
 };
@@ -30,7 +30,8 @@ pub fn start(target: &LogTarget, level: &str) -> io::Result<()> {
         LogTarget::Nowhere => Ok(()),
         LogTarget::Stderr => lines.with_writer(|| Veiled(io::stderr())).try_init(),
         LogTarget::File(path) => {
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+            let file =
+                private_files::open_file(path, OpenOptions::new().create(true).append(true))?;
             lines.with_writer(Mutex::new(Veiled(file))).try_init()
         }
     };

@@ -53,7 +53,7 @@ impl Recorder {
     fn dump(&self) -> Option<PathBuf> {
         let path = self.dir.as_ref()?.join(format!("crash-{}.log", std::process::id()));
         let kept = format!("{}{}", self.older, self.newer);
-        std::fs::write(&path, redact::text(&kept).as_bytes()).ok()?;
+        jackfield_private_files::write_file(&path, redact::text(&kept).as_bytes()).ok()?;
         Some(path)
     }
 }

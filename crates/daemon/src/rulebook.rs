@@ -126,10 +126,7 @@ fn keep(paths: &Paths, trusted: &BTreeMap<PathBuf, String>) -> Result<(), RulesE
     let path = paths.trusted();
     let unwritable = |source| RulesError::Unwritable { path: path.clone(), source };
     let text = serde_json::to_string_pretty(trusted).expect("paths and texts are JSON");
-    let dir = path.parent().expect("it lies in the state directory");
-    fs::create_dir_all(dir).map_err(unwritable)?;
-    let new = path.with_extension("json.new");
-    fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(unwritable)
+    jackfield_private_files::replace_file(&path, text.as_bytes()).map_err(unwritable)
 }
 
 fn look(paths: &Paths) -> Result<Texts, RulesError> {

@@ -14,6 +14,7 @@ mod chaos;
 mod clis;
 mod damage;
 mod editor;
+mod file_modes;
 mod fleet;
 mod fork;
 mod goose;

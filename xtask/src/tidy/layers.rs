@@ -4,28 +4,30 @@ use std::{fs, path::Path};
 
 /// Each crate and the only crates of ours it may name, in the order of the flow.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("private-files", &[]),
     ("wire", &[]),
     ("policy", &[]),
     ("core", &["wire", "policy"]),
     ("testkit", &["wire", "policy", "core"]),
     ("inside", &["wire"]),
     // Its tests start servers.
-    ("journal", &["testkit"]),
+    ("journal", &["private-files", "testkit"]),
     ("catalogue", &[]),
     ("views", &["wire"]),
-    ("agents", &["wire", "catalogue"]),
-    ("clients", &["wire"]),
+    ("agents", &["private-files", "wire", "catalogue"]),
+    ("clients", &["private-files", "wire"]),
     // Its tests start servers.
     ("fleet", &["testkit"]),
     ("gateway", &["wire", "core", "clients", "journal", "fleet"]),
     ("bus", &["wire", "core", "agents", "clients"]),
-    ("adapt", &["wire", "catalogue", "agents", "clients"]),
+    ("adapt", &["private-files", "wire", "catalogue", "agents", "clients"]),
     // Its tests are asked by the scripted model.
-    ("chat", &["wire", "policy", "agents", "inside", "testkit"]),
-    ("api", &["wire", "views", "catalogue", "agents", "clients"]),
+    ("chat", &["private-files", "wire", "policy", "agents", "inside", "testkit"]),
+    ("api", &["private-files", "wire", "views", "catalogue", "agents", "clients"]),
     (
         "daemon",
         &[
+            "private-files",
             "wire",
             "policy",
             "core",
@@ -41,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "private-files",
             "wire",
             "policy",
             "views",

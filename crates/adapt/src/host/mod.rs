@@ -204,7 +204,7 @@ impl Desk {
         files: Vec<(String, String)>,
     ) -> Result<(), String> {
         for (path, text) in &files {
-            notes::write_private(path, text.as_bytes())
+            jackfield_private_files::replace_file(path.as_ref(), text.as_bytes())
                 .map_err(|error| format!("failed to write `{path}` for it: {error}"))?;
         }
         let program_path = self.program.to_string_lossy().into_owned();

@@ -2,10 +2,9 @@
 //! which id the program keeps the session.
 
 use crate::{Memory, Note};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use jackfield_private_files as private_files;
+use std::fs;
+use std::path::PathBuf;
 
 pub(super) struct Notes {
     dir: PathBuf,
@@ -39,26 +38,12 @@ impl Memory for Notes {
     /// A note that cannot be written costs a resume, not the turn that runs now.
     fn remember(&mut self, session: &str, note: &Note) {
         let (Some(path), Ok(text)) = (self.path(session), serde_json::to_vec(note)) else { return };
-        let draft = path.with_extension("draft");
-        if write_private(&draft, &text).is_ok() {
-            let _ = fs::rename(draft, path);
-        }
+        let _lost = private_files::replace_file(&path, &text);
     }
 
     fn recall(&mut self, session: &str) -> Option<Note> {
         serde_json::from_slice(&fs::read(self.path(session)?).ok()?).ok()
     }
-}
-
-/// Writes a file that nobody else may read, with the folder it is in.
-pub(super) fn write_private(path: impl AsRef<Path>, text: &[u8]) -> io::Result<()> {
-    let path = path.as_ref();
-    if let Some(dir) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    }
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text)
 }
 
 fn random_name() -> String {

@@ -6,10 +6,10 @@ use jackfield_catalogue::Spec;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder, OpenOptions},
+    fs,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -63,23 +63,8 @@ impl Cache {
 
     /// Writes the file anew; whoever reads meanwhile sees the old one or the new one.
     pub fn save(&self) -> io::Result<()> {
-        if let Some(dir) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        }
         let text = serde_json::to_vec(&File { format: FORMAT, agents: &self.pages })?;
-        let new = self.path.with_extension(format!("new-{}", std::process::id()));
-        let written = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)
-            .and_then(|mut it| it.write_all(&text))
-            .and_then(|()| fs::rename(&new, &self.path));
-        if written.is_err() {
-            let _gone = fs::remove_file(&new);
-        }
-        written
+        jackfield_private_files::replace_file(&self.path, &text)
     }
 }
 

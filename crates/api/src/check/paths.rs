@@ -3,8 +3,7 @@
 
 use crate::error::{ApiError, Code};
 use std::{
-    fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt as _,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -43,7 +42,7 @@ impl Dirs {
             ApiError::new(Code::InternalError, format!("project `{id}` has no directory: {error}"))
         };
         let dir = self.projects.join(id);
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;
+        jackfield_private_files::create_dir(&dir).map_err(failed)?;
         let found = dir.canonicalize().map_err(failed)?;
         let projects = self.projects.canonicalize().map_err(failed)?;
         if found.parent() == Some(&projects) && found.is_dir() {

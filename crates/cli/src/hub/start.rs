@@ -4,10 +4,10 @@ use super::conn::peer_pid;
 use crate::{env, exit::Exit, out::Out, report::Failure};
 use jackfield_clients::{Address, DialError, Socket, dial_until_up};
 use jackfield_daemon::Paths;
+use jackfield_private_files as private_files;
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -90,12 +90,12 @@ impl Watch<'_> {
 
 /// Returns the child, and where in the log it begins to write.
 fn spawn(paths: &Paths) -> io::Result<(Child, u64)> {
-    DirBuilder::new().recursive(true).mode(0o700).create(&paths.state)?;
+    private_files::create_dir(&paths.state)?;
     let log = paths.log();
     if fs::metadata(&log).is_ok_and(|it| LOG_BYTES_MAX < it.len()) {
         fs::rename(&log, log.with_extension("log.old"))?;
     }
-    let stderr = OpenOptions::new().create(true).append(true).mode(0o600).open(&log)?;
+    let stderr = private_files::open_file(&log, OpenOptions::new().create(true).append(true))?;
     let from = stderr.metadata()?.len();
     let child = Command::new(std::env::current_exe()?)
         .args(["serve", "--detached"])

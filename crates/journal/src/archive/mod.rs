@@ -12,6 +12,7 @@ mod shelf;
 
 use crate::error::{Cause, Damage, OpenError};
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use jackfield_private_files as private_files;
 use object_store::{
     Error, ObjectStore, ObjectStoreExt as _, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
@@ -23,6 +24,7 @@ use shelf::Shelf;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -36,6 +38,8 @@ const OURS: &str = "JACKFIELD_";
 
 pub(crate) struct Archive {
     store: Arc<dyn ObjectStore>,
+    /// Where the store is if it is a directory: the store itself leaves modes to the umask.
+    dir: Option<PathBuf>,
     /// Everything of the cell is below it.
     root: Path,
     shelf: Mutex<Shelf>,
@@ -57,18 +61,18 @@ impl Archive {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Archive, OpenError> {
         let failed = |source: Cause| OpenError::Archive { url: url.to_owned(), source };
-        let (store, prefix): (Arc<dyn ObjectStore>, &str) =
-            if let Some(dir) = url.strip_prefix("file://").filter(|it| it.starts_with('/')) {
-                (Arc::new(directory(dir).map_err(failed)?), "")
-            } else if let Some(rest) = url.strip_prefix("s3://").filter(|it| !it.is_empty()) {
-                let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-                (Arc::new(bucket(name, environment).map_err(|it| failed(Arc::new(it)))?), prefix)
-            } else {
-                let hint = "write it as `file:///DIR` or `s3://BUCKET/PREFIX`";
-                return Err(failed(Box::<dyn std::error::Error + Send + Sync>::from(hint).into()));
-            };
+        let dir = url.strip_prefix("file://").filter(|it| it.starts_with('/'));
+        let (store, prefix): (Arc<dyn ObjectStore>, &str) = if let Some(dir) = dir {
+            (Arc::new(directory(dir).map_err(failed)?), "")
+        } else if let Some(rest) = url.strip_prefix("s3://").filter(|it| !it.is_empty()) {
+            let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+            (Arc::new(bucket(name, environment).map_err(|it| failed(Arc::new(it)))?), prefix)
+        } else {
+            let hint = "write it as `file:///DIR` or `s3://BUCKET/PREFIX`";
+            return Err(failed(Box::<dyn std::error::Error + Send + Sync>::from(hint).into()));
+        };
         let root = Path::parse(prefix).map_err(|it| failed(Arc::new(it)))?.join(cell);
-        Ok(Archive { store, root, shelf: Mutex::default() })
+        Ok(Archive { store, dir: dir.map(PathBuf::from), root, shelf: Mutex::default() })
     }
 
     fn folder(&self, folder: &str) -> Path {
@@ -84,7 +88,14 @@ impl Archive {
         let place = self.place(folder, segment.span());
         let packed = blocking(move || segment.pack()).await?;
         let bytes = packed.len() as u64;
+        let file = self.dir.as_ref().map(|dir| dir.join(place.as_ref()));
+        if let Some(folder) = file.as_deref().and_then(std::path::Path::parent) {
+            private_files::create_dir(folder).map_err(local_failure)?;
+        }
         self.store.put(&place, packed.into()).await?;
+        if let Some(file) = file {
+            private_files::close_file(&file).map_err(local_failure)?;
+        }
         Ok(bytes)
     }
 
@@ -172,9 +183,13 @@ impl Archive {
     }
 }
 
+fn local_failure(source: std::io::Error) -> Error {
+    Error::Generic { store: "directory", source: Box::new(source) }
+}
+
 /// What is taken out of a log was on the disk first.
 fn directory(dir: &str) -> Result<LocalFileSystem, Cause> {
-    std::fs::create_dir_all(dir).map_err(|it| -> Cause { Arc::new(it) })?;
+    private_files::create_dir(dir.as_ref()).map_err(|it| -> Cause { Arc::new(it) })?;
     let store = LocalFileSystem::new_with_prefix(dir).map_err(|it| -> Cause { Arc::new(it) })?;
     Ok(store.with_fsync(true).with_automatic_cleanup(true))
 }
@@ -231,3 +246,23 @@ async fn blocking<T: Send + 'static>(
 }
 
 const POISONED: &str = "nothing panics while it holds the shelf";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[tokio::test]
+    async fn segments_in_a_directory_and_their_folders_are_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("cold");
+        let archive =
+            Archive::open_with(&format!("file://{}", root.display()), "cell", []).unwrap();
+        let segment = Segment { first: 1, last: 1, body: "{}".into() };
+        let file = root.join(archive.place("stream", segment.span()).as_ref());
+        archive.put("stream", segment).await.unwrap();
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+        let dirs: Vec<u32> = file.ancestors().skip(1).take(3).map(mode).collect();
+        assert_eq!((mode(&file), dirs), (0o600, vec![0o700; 3]));
+    }
+}

@@ -18,12 +18,7 @@ use crate::{
     record::{SEQ_BITS, SEQ_MAX},
 };
 use rusqlite::{Connection, OpenFlags};
-use std::{
-    fs::OpenOptions,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 // Earlier versions can lose a commit when a checkpoint on one connection meets a write on another
 // (the WAL-reset bug), and checkpoints on a connection of their own are what we do.
@@ -142,7 +137,8 @@ impl Place {
     }
 
     fn prepare_file(&self) -> Result<Connection, Refusal> {
-        create_private(&self.path).map_err(|error| Refusal::Failed(Arc::new(error)))?;
+        jackfield_private_files::prepare_database(&self.path)
+            .map_err(|error| Refusal::Failed(Arc::new(error)))?;
         let mut conn = self.open()?;
         if version(&conn)? < VERSION {
             migrate(&mut conn)?;
@@ -192,15 +188,6 @@ impl Place {
         conn.set_prepared_statement_cache_capacity(32);
         Ok(())
     }
-}
-
-/// SQLite gives the files beside the database the mode of the database.
-fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
 }
 
 /// The file's version; 0 for one that is still empty.

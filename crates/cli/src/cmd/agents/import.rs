@@ -8,6 +8,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_catalogue::{Catalogue, Spec, import_registry};
+use jackfield_private_files as private_files;
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
@@ -43,7 +44,7 @@ impl Import {
         let folder = desk.dial.paths().config.join("agents");
         let failed =
             |source| Failure::local(format!("cannot write `{}`", folder.display()), source);
-        fs::create_dir_all(&folder).map_err(failed)?;
+        private_files::create_dir(&folder).map_err(failed)?;
         let ours = Catalogue::builtin();
         let mut kept = Vec::new();
         for spec in imported.specs {
@@ -63,7 +64,7 @@ impl Import {
 /// False if there is a file of that name.
 fn write(folder: &Path, spec: &Spec) -> io::Result<bool> {
     let path = folder.join(format!("{}.toml", spec.id));
-    match OpenOptions::new().write(true).create_new(true).open(path) {
+    match private_files::open_file(&path, OpenOptions::new().write(true).create_new(true)) {
         Ok(mut file) => file.write_all(spec.to_toml().as_bytes()).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),

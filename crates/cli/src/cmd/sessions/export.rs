@@ -12,9 +12,8 @@ use clap::{Args, ValueEnum};
 use jackfield_views::{Transcript, Veil, archive::Header, transcript::About};
 use serde_json::{Map, Value, json};
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File},
     io::{self, BufWriter, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -150,16 +149,7 @@ fn about(row: &Row) -> About {
 
 /// A file that only its owner can read, over whatever was there.
 pub(in crate::cmd) fn private_file(path: &Path) -> Result<File, Failure> {
-    let open = || {
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        // One that was there may be open to others; a device is not ours to close.
-        if file.metadata()?.is_file() {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-        }
-        Ok(file)
-    };
-    open().map_err(|source| unwritten(path, source))
+    jackfield_private_files::create_file(path).map_err(|source| unwritten(path, source))
 }
 
 /// Half a file would only be refused later.
