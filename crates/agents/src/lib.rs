@@ -21,6 +21,7 @@
 //! **Invariant:** nothing grows without limit: a full channel stops the reading, a full backlog
 //! refuses, long lines are dropped and counted.
 
+mod agent_env;
 mod chunk;
 mod event;
 pub mod find;

@@ -1,5 +1,6 @@
 //! Starting an agent: pipes, a guard, and the tasks that follow its life.
 
+use crate::agent_env;
 use crate::event::AgentEvent;
 use crate::handle::AgentHandle;
 use crate::ledger::Ledger;
@@ -180,7 +181,7 @@ fn start_guard(
         .arg("--")
         .args(&launch.argv)
         .env_clear()
-        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .envs(launch.env.iter().map(|(name, value)| (agent_env::hide(name), value)))
         .env(MARK_VARIABLE, mark)
         .stdin(Stdio::from(OwnedFd::from(theirs.socket)))
         .stdout(theirs.stdout)

@@ -13,6 +13,7 @@ mod ladder;
 mod tools;
 mod watch;
 
+use crate::agent_env;
 use crate::os::{self, Process, Signals};
 use args::Args;
 use fact::Fact;
@@ -53,8 +54,9 @@ fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Resu
     if fact::is_hung_up(socket) {
         return Err("nobody wants it any more".to_owned());
     }
-    let pid = os::launch::start_agent(&argv, &cwd, stdin)
-        .map_err(|error| why_not_started(&argv[0], &cwd, &error))?;
+    let environment = agent_env::restore(std::env::vars_os());
+    let pid = os::launch::start_agent(&argv, &cwd, &environment, stdin)
+        .map_err(|error| why_not_started(&argv[0], &cwd, &environment, &error))?;
     os::launch::let_go_of_output();
     // A child we have not reaped keeps its number, so this row is the agent's even if it ended.
     let start = os::Table::system().row(pid).map_or(0, |row| row.process.start);
@@ -66,7 +68,12 @@ fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Resu
 }
 
 /// The system says only "not found"; people need to know what was not found.
-fn why_not_started(program: &OsString, cwd: &Path, error: &io::Error) -> String {
+fn why_not_started(
+    program: &OsString,
+    cwd: &Path,
+    environment: &[(OsString, OsString)],
+    error: &io::Error,
+) -> String {
     let shown = program.to_string_lossy();
     match std::fs::metadata(cwd) {
         Err(error) => return format!("the working directory `{}`: {error}", cwd.display()),
@@ -77,7 +84,7 @@ fn why_not_started(program: &OsString, cwd: &Path, error: &io::Error) -> String 
     }
     let bare = !shown.contains('/');
     // The search also says "denied" when a directory on the way is closed to us.
-    if bare && !is_on_path(program) {
+    if bare && !is_on_path(program, environment) {
         return format!("`{shown}` was not found on PATH");
     }
     if error.kind() == io::ErrorKind::NotFound && (bare || cwd.join(program).exists()) {
@@ -86,7 +93,7 @@ fn why_not_started(program: &OsString, cwd: &Path, error: &io::Error) -> String 
     format!("`{shown}`: {error}")
 }
 
-fn is_on_path(program: &OsString) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+fn is_on_path(program: &OsString, environment: &[(OsString, OsString)]) -> bool {
+    let paths = environment.iter().filter(|(name, _)| name == "PATH").map(|(_, value)| value);
+    paths.flat_map(std::env::split_paths).any(|dir| dir.join(program).is_file())
 }

@@ -44,11 +44,18 @@ fn keep_descriptors() {
 }
 
 /// Starts the agent in a session of its own, with our stdout and stderr; returns its pid.
-pub(crate) fn start_agent(argv: &[OsString], cwd: &Path, stdin: OwnedFd) -> io::Result<u32> {
+pub(crate) fn start_agent(
+    argv: &[OsString],
+    cwd: &Path,
+    environment: &[(OsString, OsString)],
+    stdin: OwnedFd,
+) -> io::Result<u32> {
     let (program, rest) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let guard = sys::getpid();
     let mut command = Command::new(program);
     command.args(rest).current_dir(cwd).stdin(Stdio::from(stdin));
+    // `PATH` among them is where the program is searched for.
+    command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
     // SAFETY: only system calls that are allowed between fork and exec, and no allocation.
     unsafe {
         command.pre_exec(move || {

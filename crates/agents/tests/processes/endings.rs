@@ -117,6 +117,32 @@ async fn the_tail_of_stderr_comes_with_the_end_and_without_secrets() {
 }
 
 #[tokio::test]
+async fn guard_does_not_see_the_environment_of_its_agent() {
+    let mut world = World::new();
+    let library = "/nonexistent/library.so";
+    for (name, value) in [("LD_PRELOAD", library), ("LD_LIBRARY_PATH", "/nonexistent"), ("A", "b")]
+    {
+        world.launch.env.push((name.into(), value.into()));
+    }
+    // The parent of the agent is the guard. `ld.so` complains once for each program that it starts.
+    let script = r#"
+        tr '\0' '\n' < /proc/$PPID/environ | sed 's/^/guard has /' >&2
+        echo "agent has $LD_PRELOAD $LD_LIBRARY_PATH $A $JACKFIELD_AGENT_MARK" >&2
+    "#;
+    let mut agent = world.sh(script);
+    agent.started().await;
+    let tail = agent.gone().await.stderr_tail;
+    let complaints = tail.matches("from LD_PRELOAD cannot be preloaded").count();
+    assert_eq!(complaints, 3, "sh, tr and sed, and not the guard: {tail}");
+    for name in ["LD_PRELOAD", "LD_LIBRARY_PATH", "PATH"] {
+        assert!(!tail.contains(&format!("guard has {name}=")), "{tail}");
+    }
+    let seen = format!("agent has {library} /nonexistent b {}", agent.mark);
+    assert!(tail.contains(&seen), "{tail}");
+    agent.swept().await;
+}
+
+#[tokio::test]
 async fn an_agent_that_ends_before_it_reads_takes_nobody_with_it() {
     let mut agent = World::new().spawn(&["true"]);
     for number in 0..10_000 {
