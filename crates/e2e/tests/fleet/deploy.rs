@@ -39,3 +39,25 @@ fn the_units_start_what_there_is() {
     }
     assert_eq!(lines, 3);
 }
+
+/// Every unit has these, also the one whose agents need more than a gateway does.
+#[test]
+fn units_are_hardened() {
+    for unit in ["jackfield-host.service", "jackfield-gateway.service"] {
+        let text = fs::read_to_string(deploy(unit)).unwrap();
+        for setting in [
+            "NoNewPrivileges=yes",
+            "CapabilityBoundingSet=",
+            "ProtectSystem=strict",
+            "PrivateTmp=yes",
+            "StateDirectoryMode=0700",
+            "RuntimeDirectoryMode=0700",
+            "RestrictAddressFamilies=AF_UNIX AF_INET",
+            "SystemCallFilter=",
+        ] {
+            assert!(text.lines().any(|it| it.starts_with(setting)), "{unit} has no {setting}");
+        }
+        // The private /tmp hides the default runtime directory from commands outside of the unit.
+        assert!(text.contains("JACKFIELD_RUNTIME_DIR=/run/jackfield"), "{unit}");
+    }
+}
