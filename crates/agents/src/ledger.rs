@@ -6,11 +6,13 @@
 use crate::os::{self, Process, Signal};
 use crate::spec::is_good_mark;
 use crate::sweep::{Sweeper, Target, sweep};
+use crate::trees::{PeerLookup, Trees};
 use jackfield_private_files as private_files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +31,7 @@ pub struct Ledger {
     boot_id: String,
     daemon: Option<Process>,
     sweeper: Arc<Sweeper>,
+    trees: Arc<Trees>,
 }
 
 /// One file. A process of another boot proves nothing; a mark in an environment always does.
@@ -60,13 +63,13 @@ impl Ledger {
         private_files::create_dir(dir)?;
         let daemon = Process::find(std::process::id());
         let (dir, boot_id) = (dir.to_owned(), os::boot_id());
-        Ok(Ledger { dir, boot_id, daemon, sweeper: Arc::default() })
+        Ok(Ledger { dir, boot_id, daemon, sweeper: Arc::default(), trees: Arc::default() })
     }
 
     /// For a process that itself lives below a guard: whoever keeps that guard's ledger is enough.
     pub fn nowhere() -> Ledger {
         let (dir, boot_id) = (PathBuf::new(), String::new());
-        Ledger { dir, boot_id, daemon: None, sweeper: Arc::default() }
+        Ledger { dir, boot_id, daemon: None, sweeper: Arc::default(), trees: Arc::default() }
     }
 
     /// Ends what earlier daemons left running, and only what is proved to be theirs: a process with
@@ -111,6 +114,12 @@ impl Ledger {
         reaped
     }
 
+    /// Looks at the process that connected to a unix socket, and whether it is in a tree that was
+    /// started with this ledger. `pid` is what the kernel says of the peer of that socket.
+    pub fn look_up_peer(&self, socket: impl AsFd, pid: u32) -> PeerLookup {
+        self.trees.look_up(socket.as_fd(), pid)
+    }
+
     pub(crate) fn sweeper(&self) -> Arc<Sweeper> {
         Arc::clone(&self.sweeper)
     }
@@ -124,7 +133,8 @@ impl Ledger {
             agent: None,
         };
         let kept = !self.dir.as_os_str().is_empty();
-        let entry = Entry { path: kept.then(|| self.path(mark, PAGE)), page };
+        let path = kept.then(|| self.path(mark, PAGE));
+        let entry = Entry { path, page, mark: mark.to_owned(), trees: Arc::clone(&self.trees) };
         entry.write()?;
         Ok(entry)
     }
@@ -176,9 +186,16 @@ pub(crate) struct Entry {
     /// None where nothing is kept.
     path: Option<PathBuf>,
     page: Page,
+    mark: String,
+    trees: Arc<Trees>,
 }
 
 impl Entry {
+    /// From now on what is below this guard is known to be inside a tree of ours.
+    pub(crate) fn add_guard(&self, guard: Process) {
+        self.trees.add(&self.mark, guard);
+    }
+
     pub(crate) fn note(&mut self, guard: Option<Process>, agent: Option<Process>) {
         self.page.guard = guard;
         self.page.agent = agent;
@@ -187,6 +204,7 @@ impl Entry {
     }
 
     pub(crate) fn close(self) {
+        self.trees.remove(&self.mark);
         if let Some(path) = &self.path {
             let _ = fs::remove_file(path);
         }

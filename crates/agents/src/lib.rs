@@ -2,9 +2,9 @@
 //!
 //! Read in this order: [`Launch`] says what to start, [`spawn`] starts it under a guard, `tend`
 //! follows its life, `pump` turns its stdout into frames, `outbox` writes its stdin, [`guard`] is the
-//! other process and ends the tree, [`Ledger`] remembers what runs for the next daemon. `os` is all
-//! that differs between systems. Before any of that: [`find`] looks for an agent's program and
-//! [`probe`] asks it what it is.
+//! other process and ends the tree, [`Ledger`] remembers what runs for the next daemon, and `trees` which
+//! processes are below a guard. `os` is all that differs between systems. Before any of that: [`find`]
+//! looks for an agent's program and [`probe`] asks it what it is.
 //!
 //! ```text
 //!  daemon ──── socket: stop! / started, exited, swept ──── guard (subreaper)
@@ -39,6 +39,7 @@ mod stderr;
 mod stop;
 mod sweep;
 mod tend;
+mod trees;
 
 pub use event::{AgentEvent, Exit, Noise};
 pub use handle::AgentHandle;
@@ -48,3 +49,4 @@ pub use outbox::Full;
 pub use spawn::{SpawnError, spawn, spawn_with};
 pub use spec::{GuardCommand, Launch, Limits, Speaks};
 pub use stop::{Graces, Stop};
+pub use trees::{PeerLookup, ProcessPlace};

@@ -96,6 +96,10 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
         }
     };
 
+    let guard_process = Process::find(guard_child.id());
+    if let Some(guard) = guard_process {
+        entry.add_guard(guard);
+    }
     let control = Arc::new(Control { socket: ours.socket });
     let outbox = Outbox::new(ours.stdin, limits.backlog_bytes_max);
     let valve = Arc::new(Valve::default());
@@ -117,7 +121,7 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
         events,
         control: Arc::clone(&control),
         outbox: outbox.clone(),
-        guard_process: Process::find(guard_child.id()),
+        guard_process,
         guard: guard_child,
         entry,
         mark: mark.to_owned(),

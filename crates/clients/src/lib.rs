@@ -53,6 +53,6 @@ pub use keys::{Guest, Keys, Vouch};
 pub use listen::{AcceptError, BindError, Listener};
 pub use relay::{Ended, relay};
 pub use stdio::stdio;
-pub use stream::{Stream, pair};
+pub use stream::{Stream, UnixPeer, pair};
 pub use talk::{Hearing, Speaking};
 pub use token::{Token, TokenError};

@@ -31,7 +31,24 @@ pub(crate) enum Carrier {
     Pipes(pipe::Receiver, pipe::Sender),
 }
 
+/// The process that connected to our unix socket, as the kernel noted it at that moment.
+#[derive(Debug, Clone, Copy)]
+pub struct UnixPeer<'a> {
+    /// `None` if it has no number here: it is in another pid namespace, and no descendant of ours.
+    pub pid: Option<u32>,
+    pub uid: u32,
+    pub socket: BorrowedFd<'a>,
+}
+
 impl Stream {
+    /// Who connected, where that is known: TCP and pipes do not tell.
+    pub fn unix_peer(&self) -> Option<UnixPeer<'_>> {
+        let Carrier::Unix(stream) = &self.carrier else { return None };
+        let peer = stream.peer_cred().ok()?;
+        let pid = peer.pid().and_then(|it| u32::try_from(it).ok()).filter(|it| *it != 0);
+        Some(UnixPeer { pid, uid: peer.uid(), socket: stream.as_fd() })
+    }
+
     /// Says the first line on a fresh connection, which has room for it; tokio does not know that yet.
     pub(crate) fn begin(&self, line: &[u8]) -> io::Result<()> {
         let written = match &self.carrier {

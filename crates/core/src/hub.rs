@@ -97,8 +97,8 @@ impl Hub {
         assert!(self.outputs.is_empty(), "drain the outputs before the next input");
         self.now = self.now.max(now);
         match input {
-            Input::ClientOpened { conn } => {
-                let known = self.conns.insert(conn, Conn::default());
+            Input::ClientOpened { conn, peer } => {
+                let known = self.conns.insert(conn, Conn::new(peer));
                 assert!(known.is_none(), "a conn id is used once");
             }
             Input::ClientSpoke { conn, frame } => self.on_client(conn, &frame),

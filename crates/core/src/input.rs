@@ -1,7 +1,7 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
 use crate::{
-    AgentId, AgentPool, ConnId, Launch, Policies, Seq, SessionId, Usage,
+    AgentId, AgentPool, ConnId, Launch, PeerProcess, Policies, Seq, SessionId, Usage,
     log::{Event, State},
 };
 use jackfield_wire::{Fault, Frame};
@@ -9,8 +9,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// A client connected.
-    ClientOpened { conn: ConnId },
+    /// A client connected. `peer` is its process, unless it came over TCP or HTTP, or is a part of
+    /// the driver itself.
+    ClientOpened { conn: ConnId, peer: Option<PeerProcess> },
     /// A client said something.
     ClientSpoke { conn: ConnId, frame: Frame },
     /// A client said something that is no message.

@@ -42,5 +42,6 @@ pub use jackfield_policy::Policies;
 pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
 pub use patience::Patience;
+pub use peer::{PeerPlace, PeerProcess};
 pub use session::{AskRule, Liveness, SHELL, Sleep, Unanswered, rfc3339};
 pub use tenant::{TENANT_NAME_RULE, Tenant, Usage, is_tenant_name, tenant_of};

@@ -1,6 +1,6 @@
 //! Everything the hub can ask for. The driver carries these out in order and never waits.
 
-use crate::{AgentId, ConnId, Seq, SessionId, log::Event};
+use crate::{AgentId, ConnId, PeerProcess, Seq, SessionId, log::Event};
 use bytes::Bytes;
 use jackfield_wire::Frame;
 use std::{fmt, path::PathBuf, sync::Arc};
@@ -153,6 +153,13 @@ pub enum Note {
         agent: String,
         instead: String,
         why: String,
+    },
+    /// A client wanted what only the operator may do, and is below an agent or may be.
+    OperationRefused {
+        conn: ConnId,
+        operation: String,
+        by: Arc<str>,
+        peer: PeerProcess,
     },
     /// An agent that serves several sessions said something in one that nobody knows.
     Unclaimed {

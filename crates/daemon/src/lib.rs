@@ -25,6 +25,7 @@ mod metrics;
 pub mod notify;
 mod observe;
 pub mod paths;
+mod peers;
 mod pressure;
 mod recorder;
 mod recover;

@@ -6,6 +6,7 @@ use crate::{
     fleet::Call,
     metrics::{Scrape, Snapshot},
     notify::Notify,
+    peers,
     pressure::Gauge,
     recorder::Recorder,
     rulebook::Rulebook,
@@ -247,6 +248,7 @@ impl MainLoop {
     pub(crate) fn on_accepted(&mut self, stream: Stream) {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
+        let peer = peers::identify(&stream, &self.effects.ground);
         let events = self.client_events.clone();
         let handle = jackfield_clients::open(stream, conn, events, FRAME_BYTES_MAX);
         self.effects.conns.insert(conn, handle);
@@ -257,7 +259,7 @@ impl MainLoop {
         if let Some(policies) = self.rulebook.refresh() {
             self.feed(Input::PolicyChanged { policies });
         }
-        self.feed(Input::ClientOpened { conn });
+        self.feed(Input::ClientOpened { conn, peer });
     }
 
     pub(crate) fn feed(&mut self, input: Input) {

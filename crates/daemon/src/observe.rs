@@ -90,6 +90,10 @@ pub(crate) fn note(note: &Note) {
         Note::FellBack { agent, instead, why } => {
             tracing::warn!(agent, instead, why, "an agent cannot be had, and another is used");
         }
+        Note::OperationRefused { conn, operation, by, peer } => {
+            let (pid, exe) = (peer.pid, peer.exe.as_deref());
+            tracing::warn!(%conn, operation, %by, pid, exe, place = ?peer.place, "refused what only the operator may do: the client is below an agent, or may be");
+        }
         Note::Unclaimed { agent } => {
             tracing::warn!(%agent, "an agent that serves several sessions spoke in one that is none of them");
         }

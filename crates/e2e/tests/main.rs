@@ -30,6 +30,7 @@ mod many_sessions;
 mod matrix_cancel;
 mod matrix_resume;
 mod notify;
+mod operator;
 mod policy;
 mod pools;
 mod queue;

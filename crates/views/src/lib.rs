@@ -23,7 +23,7 @@ pub use agent_event::{AgentEvent, AgentEvents};
 pub use archive::{Archive, Entry, Flaw, Reader};
 pub use envelope::{Envelope, Envelopes};
 pub use export::Export;
-pub use text::Text;
+pub use text::{Text, by_whom};
 pub use transcript::Transcript;
 pub use usage::Usage;
 pub use veil::Veil;

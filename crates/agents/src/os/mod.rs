@@ -1,21 +1,24 @@
 //! Everything that differs between operating systems, and the only home of `unsafe` in the project.
 //!
-//! Another system needs these five things: to tell a process from a later one with the same number
+//! Another system needs these six things: to tell a process from a later one with the same number
 //! and to signal it ([`Process`]), to list descendants and marked processes ([`Table`]), to hear of
 //! ended children and signals ([`Signals`], [`reap`]), to start an agent that dies with its guard
-//! ([`launch`]), and to hand an open file to another process ([`handover`]).
+//! ([`launch`]), to hand an open file to another process ([`handover`]), and to hold the process at the
+//! other end of a socket ([`PeerPin`]).
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the guard knows only Linux so far: `os/` needs a sibling for this system");
 
 pub(crate) mod handover;
 pub(crate) mod launch;
+mod peer;
 mod process;
 mod reap;
 mod signals;
 mod table;
 pub(crate) mod ticks;
 
+pub(crate) use peer::PeerPin;
 pub(crate) use process::Process;
 pub(crate) use process::signal_if;
 pub(crate) use reap::{Reap, reap};

@@ -33,6 +33,11 @@ impl Table {
         parse_stat(&stat).filter(|row| row.process.pid == pid)
     }
 
+    /// The file that a process runs.
+    pub(crate) fn exe(&self, pid: u32) -> Option<PathBuf> {
+        fs::read_link(self.root.join(pid.to_string()).join("exe")).ok()
+    }
+
     /// Everything below these processes by parent links, zombies left out.
     pub(crate) fn descendants(&self, roots: &[u32]) -> Vec<Process> {
         self.below(roots, |_| true).into_iter().map(|row| row.process).collect()

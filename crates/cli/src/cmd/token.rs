@@ -16,6 +16,7 @@ use std::io;
 pub(crate) struct Token {}
 
 pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
+    desk.dial.require_operator("token")?;
     match Secret::read(&desk.dial.paths().token()) {
         Ok(token) => desk.out.line(token.reveal()),
         Err(TokenError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {

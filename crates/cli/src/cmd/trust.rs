@@ -46,6 +46,7 @@ impl Trust {
         if self.list {
             return self.print(desk);
         }
+        desk.dial.require_operator("trust")?;
         let named = self.project.clone().unwrap_or_else(|| PathBuf::from("."));
         let project = fs::canonicalize(&named).map_err(|source| Failure::Local {
             what: format!("cannot use the folder `{}`", named.display()),

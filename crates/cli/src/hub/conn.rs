@@ -39,6 +39,8 @@ pub(crate) struct Conn {
     control: BTreeSet<u64>,
     /// What is typed waits where it is.
     typing_waits: bool,
+    /// The daemon has not said that we run below an agent.
+    pub(super) is_operator: bool,
 }
 
 /// What came next.
@@ -96,7 +98,13 @@ impl Conn {
             tapped: false,
             control: BTreeSet::new(),
             typing_waits: false,
+            is_operator: true,
         })
+    }
+
+    /// Whether we may say which agent is started, and how.
+    pub(crate) fn is_operator(&self) -> bool {
+        self.is_operator
     }
 
     /// From now on every ACP message of this connection is printed, both ways.

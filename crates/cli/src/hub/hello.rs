@@ -123,7 +123,9 @@ pub(crate) fn initialize(
             "version": env!("CARGO_PKG_VERSION"),
         },
     });
-    conn.call("initialize", &params, wait)
+    let told = conn.call("initialize", &params, wait)?;
+    conn.is_operator = told["_meta"]["jackfield"]["operator"] != false;
+    Ok(told)
 }
 
 /// The directory a session works in: the one that was named, or this one.

@@ -5,6 +5,7 @@ mod facts;
 mod hearing;
 mod hello;
 mod host;
+mod operator;
 mod rows;
 mod sources;
 mod start;

@@ -113,6 +113,7 @@ fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
         | Body::Imported { .. }
         | Body::Moved { .. }
         | Body::Bound { .. }
+        | Body::Refused { .. }
         | Body::Unasked { .. }
         | Body::Served { .. }
         | Body::Configured { .. }

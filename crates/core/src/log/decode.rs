@@ -56,6 +56,7 @@ struct Fields<'a> {
     why: Option<Arc<str>>,
     phase: Option<Arc<str>>,
     waits: Option<Arc<str>>,
+    operation: Option<Arc<str>>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -74,6 +75,8 @@ struct Fields<'a> {
     rule: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     call: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    peer: Option<&'a RawValue>,
 }
 
 impl Fields<'_> {
@@ -139,9 +142,18 @@ impl Fields<'_> {
                 decision: or_null(self.decision),
                 frame: slice(self.frame)?,
             },
-            "answered" => {
-                Body::Answered { ask: self.ask?, by: self.by.clone()?, answer: slice(self.answer)? }
-            }
+            "answered" => Body::Answered {
+                ask: self.ask?,
+                by: self.by.clone()?,
+                answer: slice(self.answer)?,
+                peer: or_null(self.peer),
+            },
+            "refused" => Body::Refused {
+                operation: self.operation.clone()?,
+                by: self.by.clone()?,
+                why: self.why.clone()?,
+                peer: or_null(self.peer),
+            },
             "learned" => Body::Learned { ask: self.ask?, rule: slice(self.rule)? },
             "unasked" => Body::Unasked { call: slice(self.call)? },
             "served" => Body::Served {
@@ -232,7 +244,12 @@ mod tests {
         ] {
             round_trip(Body::Served { call: json("{}"), decision: Json::null(), outcome });
         }
-        round_trip(Body::Answered { ask: 1, by: "tty".into(), answer: json("null") });
+        for peer in [Json::null(), json(r#"{"uid":1000,"pid":7,"exe":"/bin/x"}"#)] {
+            let (by, answer): (Arc<str>, Json) = ("tty".into(), json("null"));
+            round_trip(Body::Answered { ask: 1, by: by.clone(), answer, peer: peer.clone() });
+            let operation = "_jackfield/stop".into();
+            round_trip(Body::Refused { operation, by, why: "below an agent".into(), peer });
+        }
         round_trip(Body::Configured { frame: json("{}"), result: json("{}") });
         round_trip(Body::Gone { status: "exit status 1".into(), stderr: "oh\nno".into() });
         let (phase, waits) = ("tool".into(), "`npm test`".into());
@@ -244,7 +261,17 @@ mod tests {
     #[test]
     fn a_frame_as_deep_as_frames_may_be_survives_the_journal() {
         let deep = format!(r#"{{"params":{}{}}}"#, "[".repeat(127), "]".repeat(127));
-        round_trip(Body::Answered { ask: 1, by: "tty".into(), answer: Json::trusted(deep) });
+        let (by, answer, peer) = ("tty".into(), Json::trusted(deep), Json::null());
+        round_trip(Body::Answered { ask: 1, by, answer, peer });
+    }
+
+    #[test]
+    fn answer_of_a_version_that_knew_no_peer_can_be_read() {
+        let line =
+            Bytes::from_static(br#"{"at":1,"is":"answered","ask":1,"by":"tty","answer":{}}"#);
+        let body = Event::decode(Seq(1), &line).unwrap().body;
+        let Body::Answered { peer, .. } = body else { panic!("{body:?}") };
+        assert_eq!(peer, Json::null());
     }
 
     #[test]

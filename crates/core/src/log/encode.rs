@@ -80,8 +80,13 @@ impl Line<'_> {
                 self.is("asked").number("ask", *ask).unless_null("decision", decision);
                 self.json("frame", frame);
             }
-            Body::Answered { ask, by, answer } => {
+            Body::Answered { ask, by, answer, peer } => {
                 self.is("answered").number("ask", *ask).text("by", by).json("answer", answer);
+                self.unless_null("peer", peer);
+            }
+            Body::Refused { operation, by, why, peer } => {
+                self.is("refused").text("operation", operation).text("by", by);
+                self.text("why", why).unless_null("peer", peer);
             }
             Body::Learned { ask, rule } => {
                 self.is("learned").number("ask", *ask).json("rule", rule);

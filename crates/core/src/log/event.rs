@@ -54,7 +54,10 @@ pub enum Body {
     /// The agent asks a client for something; `decision` is what the policy says to it, if anything.
     Asked { ask: u64, decision: Json, frame: Json },
     /// The ask is settled: by whom, and with which answer (a JSON-RPC result or error object).
-    Answered { ask: u64, by: Arc<str>, answer: Json },
+    /// `peer` is the process of the client that answered: its pid, uid and executable, if known.
+    Answered { ask: u64, by: Arc<str>, answer: Json, peer: Json },
+    /// A client below an agent wanted what only the operator may do, and did not get it.
+    Refused { operation: Arc<str>, by: Arc<str>, why: Arc<str>, peer: Json },
     /// An answer was meant for ever: this rule of ours stands for it from now on.
     Learned { ask: u64, rule: Json },
     /// The agent did, without asking, what a rule wants asked or denied.
@@ -217,6 +220,7 @@ impl Body {
             Body::Ended { outcome, .. } => outcome.json().bytes().len(),
             Body::Gone { stderr, .. } => stderr.len(),
             Body::Forked { params, .. } => params.bytes().len(),
+            Body::Refused { why, peer, .. } => why.len() + peer.bytes().len(),
             Body::Imported { .. }
             | Body::Moved { .. }
             | Body::Withdrawn { .. }

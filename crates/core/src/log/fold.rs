@@ -215,8 +215,7 @@ impl State {
                 self.prompts = *prompt;
                 self.keys.queued(frame, *prompt);
                 let (seq, by, frame) = (event.seq.0, by.clone(), frame.clone());
-                let queued = Queued { seq, at, by, frame };
-                self.queue.insert(*prompt, queued);
+                self.queue.insert(*prompt, Queued { seq, at, by, frame });
             }
             Body::Withdrawn { prompt, why } => {
                 self.keys.withdrawn(*prompt, why);
@@ -245,9 +244,10 @@ impl State {
             Body::Unasked { call } => self.unasked = Some(call.clone()),
             Body::Configured { frame, .. } => self.fold_setting(frame),
             Body::Closed => self.closed = true,
-            Body::Cancelled { .. } | Body::Quiet { .. } | Body::Served { .. } => {
-                return Worth::Nothing;
-            }
+            Body::Cancelled { .. }
+            | Body::Quiet { .. }
+            | Body::Refused { .. }
+            | Body::Served { .. } => return Worth::Nothing,
         }
         Worth::Now
     }

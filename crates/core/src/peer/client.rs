@@ -31,10 +31,8 @@ impl Hub {
             let refused = Frame::error_for(&id, &fault);
             return self.send(conn, refused.bytes().clone());
         }
-        let outcome = match self.may_ask(conn, frame) {
-            Err(fault) => Err(fault),
-            Ok(()) => self.serve_in_time(conn, &id, frame),
-        };
+        let allowed = self.may_ask(conn, frame).and_then(|()| self.require_operator(conn, frame));
+        let outcome = allowed.and_then(|()| self.serve_in_time(conn, &id, frame));
         match outcome {
             Ok(()) => {}
             Err(Fault::SessionNotFound { session }) if self.seeks(conn, frame) => {
@@ -150,7 +148,7 @@ impl Hub {
     }
 
     fn on_notification(&mut self, conn: ConnId, frame: &Frame) {
-        if self.may_ask(conn, frame).is_err() {
+        if self.may_ask(conn, frame).is_err() || self.require_operator(conn, frame).is_err() {
             return; // Nobody waits for an answer.
         }
         match frame.method().as_deref() {
@@ -212,7 +210,11 @@ impl Hub {
         let Some(it) = self.conns.get_mut(&conn) else { return };
         let Some(issued) = our_id.and_then(|id| it.asked.remove(&id)) else { return };
         match issued {
-            Issued::Ask(session, ask) => self.settle_ask(&session, ask, conn, frame),
+            Issued::Ask(session, ask) => {
+                if self.may_settle(conn, &session, ask) {
+                    self.settle_ask(&session, ask, conn, frame);
+                }
+            }
             Issued::Passing(agent, theirs, _) => {
                 let text = frame.with_id(&theirs).bytes().clone();
                 self.outputs.push_back(Output::ToAgent { agent, text });

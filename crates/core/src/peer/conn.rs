@@ -1,5 +1,6 @@
 //! One connection: what it announced, what it waits for, what it was asked.
 
+use super::PeerProcess;
 use crate::{AgentId, ConnId, Hub, Launch, SessionId, Tenant, log::Outcome, session::Fallen};
 use jackfield_wire::{Fault, Frame};
 use std::{
@@ -14,6 +15,8 @@ pub(crate) struct Conn {
     pub(crate) hello: Option<Box<str>>,
     /// Who it says it is.
     pub(crate) name: Option<Arc<str>>,
+    /// Its process, where the driver knows it.
+    pub(crate) peer: Option<PeerProcess>,
     /// Whose client it is; nobody's is the operator's.
     pub(crate) tenant: Option<Arc<Tenant>>,
     /// Knows of the hub: hears the seqs of events.
@@ -72,6 +75,10 @@ pub(crate) enum Issued {
 }
 
 impl Conn {
+    pub(crate) fn new(peer: Option<PeerProcess>) -> Conn {
+        Conn { peer, ..Conn::default() }
+    }
+
     /// A fresh id for a request to this client.
     pub(crate) fn issue(&mut self, what: Issued) -> u64 {
         self.next_ask += 1;

@@ -37,6 +37,7 @@ impl Hub {
                 self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
             }
             "_jackfield/answer" => self.on_control_answer(conn, id, frame)?,
+            "_jackfield/operator" => self.on_operator(conn, id, frame)?,
             "_jackfield/queue" => self.on_queue(conn, id, frame)?,
             "_jackfield/withdraw" => self.on_withdraw(conn, id, frame)?,
             "_jackfield/release" => self.on_release(conn, id, frame)?,

@@ -34,10 +34,12 @@ impl Hub {
             it.can = abilities(&params);
             it.launch.as_ref()
         };
-        match launch {
+        if launch.is_some() {
             // The agent's capabilities are the client's answer, so the agent starts first.
-            Some(_) => self.introduce(conn, id),
-            None => self.answer(conn, id, Ok(&hub_capabilities(None))),
+            self.introduce(conn, id);
+        } else {
+            let told = hub_capabilities(None, self.is_operator(conn));
+            self.answer(conn, id, Ok(&told));
         }
         Ok(())
     }
@@ -84,7 +86,7 @@ impl Hub {
 
     /// What a client is told of the agent that answers its `initialize`.
     pub(crate) fn capabilities(&self, conn: ConnId, agent: &str, told: &str) -> String {
-        let told = hub_capabilities(Some(told));
+        let told = hub_capabilities(Some(told), self.is_operator(conn));
         let fallen = self.conns.get(&conn).map_or(&[][..], |it| &it.fallen);
         tell_fallen(&told, agent, fallen).unwrap_or(told)
     }
@@ -101,8 +103,9 @@ fn abilities(params: &Value) -> Abilities {
     }
 }
 
-/// What a client is told: the agent's own answer, plus what every session of the hub can do.
-fn hub_capabilities(agent: Option<&str>) -> String {
+/// What a client is told: the agent's own answer, plus what every session of the hub can do. One that
+/// is not the operator is told so, and need not try.
+fn hub_capabilities(agent: Option<&str>, is_operator: bool) -> String {
     let mut result = agent
         .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())
         .unwrap_or_else(without_agent);
@@ -113,7 +116,11 @@ fn hub_capabilities(agent: Option<&str>) -> String {
     for ability in ["list", "resume", "close", "delete", "fork"] {
         sessions.entry(ability).or_insert_with(|| json!({}));
     }
-    object(&mut result, "_meta").insert("jackfield".into(), json!({ "attach": true }));
+    let mut ours = json!({ "attach": true });
+    if !is_operator {
+        ours["operator"] = false.into();
+    }
+    object(&mut result, "_meta").insert("jackfield".into(), ours);
     Value::from(result).to_string()
 }
 

@@ -4,6 +4,11 @@ mod client;
 mod conn;
 mod control;
 mod handshake;
+mod operator;
+mod process;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use conn::{Conn, Issued, Route, error_frame, outcome_frame};
 pub(crate) use handshake::{agent_hello, with_seq};
+pub use process::{PeerPlace, PeerProcess};

@@ -20,7 +20,7 @@ pub(crate) struct Ask {
     /// The agent's own id for it.
     pub(super) theirs: Box<str>,
     /// As the clients hear it, save for the id.
-    pub(super) frame: Frame,
+    pub(crate) frame: Frame,
     pub(super) origin: AskOrigin,
     /// What a rule says to it, if one does: that a person must be asked.
     decision: Json,
@@ -110,7 +110,7 @@ impl Hub {
         let by: std::sync::Arc<str> = "policy".into();
         self.remember_settled(id, number, "answered by a rule".into());
         let answer = Json::trusted(format!(r#"{{"result":{result}}}"#));
-        self.append(id, Body::Answered { ask: number, by, answer });
+        self.append(id, Body::Answered { ask: number, by, answer, peer: Json::null() });
         let text = Frame::result_for(theirs, result).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
     }
@@ -224,7 +224,8 @@ impl Hub {
             (None, error) => format!(r#"{{"error":{}}}"#, error.unwrap_or("null")),
         };
         self.remember_settled(id, number, format!("answered by {by}").into());
-        self.append(id, Body::Answered { ask: number, by, answer: Json::trusted(answer) });
+        let (answer, peer) = (Json::trusted(answer), self.peer_json(conn));
+        self.append(id, Body::Answered { ask: number, by, answer, peer });
         if permission {
             self.remember_approved(id, &ask.frame, frame);
         }
@@ -341,7 +342,8 @@ impl Hub {
 /// The fact that nobody's answer counts any more.
 pub(crate) fn voided(ask: u64, why: &str) -> Body {
     let answer = serde_json::json!({ "void": why }).to_string();
-    Body::Answered { ask, by: "jackfield".into(), answer: Json::trusted(answer) }
+    let (by, answer) = ("jackfield".into(), Json::trusted(answer));
+    Body::Answered { ask, by, answer, peer: Json::null() }
 }
 
 fn is_ask(issued: &Issued, id: &SessionId, number: u64) -> bool {

@@ -121,7 +121,8 @@ impl Hub {
             Unanswered::Deny => {
                 let answer = Json::trusted(format!(r#"{{"result":{refusal}}}"#));
                 let by = format!("jackfield: {why}").into();
-                self.append(id, Body::Answered { ask: number, by, answer });
+                let peer = Json::null();
+                self.append(id, Body::Answered { ask: number, by, answer, peer });
             }
             Unanswered::Fail => drop(self.append(id, voided(number, &why))),
         }

@@ -133,7 +133,7 @@ mod tests {
         let prompt =
             r#"{"id":2,"method":"session/prompt","params":{"sessionId":"s-new","prompt":[]}}"#;
         let hello = r#"{"id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
-        tell(&mut hub, Input::ClientOpened { conn });
+        tell(&mut hub, Input::ClientOpened { conn, peer: None });
         for said in [hello, prompt] {
             let frame = Frame::parse_str(said).expect("well-formed");
             tell(&mut hub, Input::ClientSpoke { conn, frame });

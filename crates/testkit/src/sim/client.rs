@@ -113,7 +113,7 @@ impl World {
             prompted: BTreeSet::new(),
             next_id: 0,
         };
-        it.sent.push_back(Input::ClientOpened { conn });
+        it.sent.push_back(Input::ClientOpened { conn, peer: None });
         self.conns.insert(conn, it);
         if leg {
             self.send(conn, r#"{"jsonrpc":"2.0","method":"_jackfield/leg","params":{}}"#.into());

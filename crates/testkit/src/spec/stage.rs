@@ -185,7 +185,7 @@ impl Stage {
         let conn = ConnId(self.next_conn);
         self.clients.insert(who.to_owned(), conn);
         self.conns.insert(conn, Conn::default());
-        self.feed(Input::ClientOpened { conn });
+        self.feed(Input::ClientOpened { conn, peer: None });
     }
 
     fn bury(&mut self, agent: AgentId, status: &str, stderr: &str) {

@@ -82,7 +82,7 @@ impl World {
     pub(crate) fn connect(&mut self) -> ConnId {
         let conn = ConnId(self.clients.len() as u64 + 1);
         self.clients.insert(conn, VecDeque::new());
-        self.feed(Input::ClientOpened { conn });
+        self.feed(Input::ClientOpened { conn, peer: None });
         conn
     }
 

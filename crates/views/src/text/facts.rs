@@ -51,6 +51,9 @@ pub(crate) fn remark(fact: &Value) -> Option<String> {
                 (how, _) => format!("turn {turn} {how}: {}", text(answer, "message")),
             }
         }
+        "refused" => {
+            format!("refused `{}` of {}: {}", said("operation"), by_whom(fact), said("why"))
+        }
         "served" => served(fact),
         "gone" => format!("agent ended: {}", said("status")),
         "quiet" => format!("quiet: {}", said("waits")),
@@ -59,6 +62,15 @@ pub(crate) fn remark(fact: &Value) -> Option<String> {
         _ => return None,
     };
     Some(remark)
+}
+
+/// The name that a client gives itself, and what the operating system says about its process.
+pub fn by_whom(fact: &Value) -> String {
+    let peer = &fact["peer"];
+    let number = |name: &str| peer[name].as_u64().map(|it| format!("{name} {it}"));
+    let exe = peer["exe"].as_str().map(str::to_owned);
+    let parts = [Some(text(fact, "by").to_owned()), number("pid"), number("uid"), exe];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What the daemon itself did for the agent, or why not.

@@ -3,7 +3,7 @@
 
 pub(crate) mod facts;
 
-pub use facts::Tool;
+pub use facts::{Tool, by_whom};
 
 use crate::options;
 use facts::{Options, Tools, last_lines, remark, text, words_of};
@@ -101,7 +101,7 @@ impl Text {
                 told.push(Piece::Line { word: "ask", text });
             }
             "answered" => {
-                let (by, chosen) = (text(fact, "by"), self.options.chosen(fact));
+                let (by, chosen) = (by_whom(fact), self.options.chosen(fact));
                 told.push(Piece::Line { word: "ask", text: format!("answered by {by}: {chosen}") });
             }
             "ended" => told.extend(remark(fact).map(Piece::Remark)),
@@ -273,6 +273,21 @@ mod tests {
         let answered = json!({ "is": "answered", "ask": 3, "by": "zed", "answer": outcome });
         let answered = text.fact(&answered);
         assert_eq!(answered.last(), Some(&line("ask", "answered by zed: Allow once")));
+    }
+
+    #[test]
+    fn process_of_an_answer_and_of_a_refusal_is_told_beside_the_name() {
+        let peer = json!({ "pid": 7, "uid": 1000, "exe": "/bin/zed" });
+        let answered = json!({ "is": "answered", "ask": 3, "by": "zed", "peer": peer,
+                               "answer": { "void": "x" } });
+        let answered = Text::default().fact(&answered);
+        let Some(Piece::Line { text, .. }) = answered.last() else { panic!("{answered:?}") };
+        assert!(text.starts_with("answered by zed, pid 7, uid 1000, /bin/zed: "), "{text}");
+        let refused = json!({ "is": "refused", "operation": "_jackfield/stop", "by": "zed",
+                              "why": "below an agent", "peer": { "uid": 0 } });
+        let expected = "refused `_jackfield/stop` of zed, uid 0: below an agent";
+        let refused = Text::default().fact(&refused);
+        assert_eq!(refused.last(), Some(&Piece::Remark(expected.to_owned())));
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod strategy;
 use crate::{
     Usage,
     story::Outcome,
-    text::facts::{Options, last_lines, remark, text, words_of},
+    text::facts::{Options, by_whom, last_lines, remark, text, words_of},
     usage::{HEADINGS, seconds},
 };
 use item::{Ask, quoted};
@@ -97,7 +97,8 @@ impl Transcript {
                 self.section.remark(remark(fact).unwrap_or_default());
                 self.section.print(&last_lines(fact));
             }
-            "bound" | "served" | "cancelled" | "forked" | "moved" | "withdrawn" | "closed" => {
+            "bound" | "served" | "refused" | "cancelled" | "forked" | "moved" | "withdrawn"
+            | "closed" => {
                 self.section.remark(remark(fact).unwrap_or_default());
             }
             _ => {}
@@ -164,7 +165,7 @@ impl Transcript {
     }
 
     fn answered(&mut self, fact: &Value) {
-        let (by, chosen) = (text(fact, "by").to_owned(), self.options.chosen(fact).to_owned());
+        let (by, chosen) = (by_whom(fact), self.options.chosen(fact).to_owned());
         match self.section.asked(number(fact, "ask")) {
             Some(ask) => ask.answer = Some((by, chosen)),
             None => self.section.remark(format!("an ask was answered by {by}: {chosen}")),

@@ -42,7 +42,7 @@ const NAMES: &str = "is turn frame params update sessionUpdate content text type
     late _meta message toolCall";
 const CHUNKS: [&str; 3] = ["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"];
 const WORDS: &str = "opened forked moved bound said withdrawn prompted cancelled ended asked answered learned \
-    unasked configured gone closed tool_call tool_call_update plan completed failed diff \
+    unasked refused configured gone closed tool_call tool_call_update plan completed failed diff \
     content stopped end_turn edit";
 
 fn of(words: &'static str) -> impl Strategy<Value = &'static str> + Clone {

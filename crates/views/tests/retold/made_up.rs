@@ -221,6 +221,7 @@ pub(crate) fn anything() -> impl Strategy<Value = Value> {
         "answered",
         "learned",
         "unasked",
+        "refused",
         "served",
         "configured",
         "gone",

@@ -29,6 +29,7 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) fn run(&self, desk: &Desk) -> Result<(), Failure> {
+        desk.dial.require_operator("agents import")?;
         let shown = self.file.display();
         let unusable = |source: Box<dyn std::error::Error + Send + Sync>, hint: &str| {
             let (what, hint) = (format!("cannot import `{shown}`"), hint.to_owned());

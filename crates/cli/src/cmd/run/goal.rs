@@ -71,6 +71,10 @@ impl Run {
 
 /// Should the session's agent have to be started again: as configured, or else as the caller would.
 pub(in crate::cmd) fn prepare_to_wake(conn: &mut Conn, row: &Row) -> Result<(), Failure> {
+    if !conn.is_operator() {
+        // Then it is woken as it was opened, or not at all.
+        return Ok(());
+    }
     let cwd = Path::new(&row.cwd);
     let configured = match AgentChoice::Named(row.agent.clone()).connect(conn, cwd) {
         Err(Failure::Answer(answer)) if answer.name() == "no_agent" => false,

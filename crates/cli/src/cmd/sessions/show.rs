@@ -8,8 +8,12 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_views::{Usage, usage::HEADINGS};
-use serde_json::json;
+use jackfield_views::{Usage, by_whom, usage::HEADINGS};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// So many of the last answers and refusals are shown.
+const ANSWERS_MAX: usize = 20;
 
 /// Show what is known of one session, and what its turns have used and cost
 ///
@@ -35,18 +39,24 @@ impl Show {
         if self.format == Format::Quiet {
             return desk.out.line(&row.session_id);
         }
-        let mut usage = Usage::default();
+        let (mut usage, mut answers) = (Usage::default(), VecDeque::new());
         facts(conn, &row.session_id, &mut |event| {
             // Facts about usage are flat; what cannot be read as a value is not about it.
-            usage.fold(&serde_json::from_str(event).unwrap_or_default());
+            let fact: Value = serde_json::from_str(event).unwrap_or_default();
+            usage.fold(&fact);
+            keep_answer(&mut answers, &fact);
             Ok(())
         })?;
         if self.format == Format::Json {
             let mut told = serde_json::to_value(&usage).unwrap_or_default();
             told["sum"] = serde_json::to_value(usage.sum()).unwrap_or_default();
-            return document(&desk.out, &json!({ "session": row.raw, "usage": told }));
+            return document(
+                &desk.out,
+                &json!({ "session": row.raw, "usage": told, "answers": answers }),
+            );
         }
         tell_row(desk, &row)?;
+        answers.iter().try_for_each(|it| tell_answer(desk, it))?;
         if usage.turns.is_empty() { Ok(()) } else { tell_usage(desk, &usage) }
     }
 }
@@ -77,6 +87,29 @@ fn tell_row(desk: &Desk, row: &Row) -> Result<(), Failure> {
         desk.out.line(&format!("{} {value}", paint(DIM, format!("{name:<10}"))))?;
     }
     Ok(())
+}
+
+/// Keeps who answered an ask, and who was refused.
+fn keep_answer(answers: &mut VecDeque<Value>, fact: &Value) {
+    if fact["is"] != "answered" && fact["is"] != "refused" {
+        return;
+    }
+    if ANSWERS_MAX <= answers.len() {
+        answers.pop_front();
+    }
+    let names = ["is", "at", "ask", "operation", "by", "peer"];
+    let members = names.iter().filter_map(|it| Some(((*it).to_owned(), fact.get(*it)?.clone())));
+    answers.push_back(Value::Object(members.collect()));
+}
+
+fn tell_answer(desk: &Desk, answer: &Value) -> Result<(), Failure> {
+    let what = match answer["operation"].as_str() {
+        Some(operation) => format!("`{}`", one_line(operation, 80)),
+        None => format!("ask {}", answer["ask"]),
+    };
+    let name = answer["is"].as_str().unwrap_or_default();
+    let by = one_line(&by_whom(answer), usize::MAX);
+    desk.out.line(&format!("{} {what} by {by}", paint(DIM, format!("{name:<10}"))))
 }
 
 fn tell_usage(desk: &Desk, usage: &Usage) -> Result<(), Failure> {

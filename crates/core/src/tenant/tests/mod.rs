@@ -76,7 +76,7 @@ impl Scene {
         let hub = Hub::new(config, Time(0), recovered);
         let (told, outputs) = (Vec::new(), Vec::new());
         let mut scene = Scene { hub, now: 1, told, outputs, next_id: 0, named: 0 };
-        scene.feed(Input::ClientOpened { conn: OPERATOR });
+        scene.feed(Input::ClientOpened { conn: OPERATOR, peer: None });
         scene.arrive(ACME, acme);
         scene.arrive(OTHER, &tenant("other"));
         for conn in [OPERATOR, ACME, OTHER] {
@@ -87,7 +87,7 @@ impl Scene {
     }
 
     fn arrive(&mut self, conn: ConnId, tenant: &Tenant) {
-        self.feed(Input::ClientOpened { conn });
+        self.feed(Input::ClientOpened { conn, peer: None });
         self.feed(Input::ClientSpoke { conn, frame: tenant.binding() });
     }
 

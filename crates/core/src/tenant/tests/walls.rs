@@ -34,10 +34,11 @@ fn requests() -> BTreeMap<&'static str, Value> {
 }
 
 /// Those of our own that name none.
-const WITHOUT: [&str; 6] = [
+const WITHOUT: [&str; 7] = [
     "_jackfield/asks",
     "_jackfield/connect",
     "_jackfield/leg",
+    "_jackfield/operator",
     "_jackfield/sessions",
     "_jackfield/status",
     "_jackfield/stop",
@@ -161,7 +162,7 @@ fn who_cannot_be_bound_is_hung_up_on() {
     for params in [json!({}), json!({ "tenant": "" }), json!({ "tenant": "a.b" }), json!(7)] {
         let mut scene = Scene::new();
         let conn = ConnId(9);
-        scene.feed(Input::ClientOpened { conn });
+        scene.feed(Input::ClientOpened { conn, peer: None });
         scene.say(conn, "_jackfield/tenant", &params);
         let closed = |it: &Output| matches!(it, Output::CloseClient { conn: ConnId(9) });
         assert!(scene.outputs.iter().any(closed), "{params}");

@@ -69,7 +69,7 @@ impl Asks {
                 self.numbered.insert((session.clone(), *ask), mark);
                 None
             }
-            Body::Answered { ask, by, answer } => {
+            Body::Answered { ask, by, answer, .. } => {
                 let mark = *self.numbered.get(&(session.clone(), *ask))?;
                 let answer = answer.bytes();
                 self.an_answer_was_given_to_that_ask(mark, answer);
