@@ -82,6 +82,9 @@ mod tests {
     #[test]
     fn targets_are_rust_files_in_order() {
         let names = targets(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tidy"));
-        assert_eq!(names, ["layers", "mod", "prose", "retries", "source", "tracked"]);
+        assert_eq!(
+            names,
+            ["layers", "mod", "named_tests", "prose", "retries", "source", "tracked"]
+        );
     }
 }

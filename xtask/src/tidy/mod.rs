@@ -2,12 +2,13 @@
 //! for, documents that link to each other, nothing that names one person's machine.
 
 mod layers;
+mod named_tests;
 mod prose;
 mod retries;
 mod source;
 mod tracked;
 
-use std::{fs, path::Path, process::ExitCode};
+use std::{collections::BTreeSet, fs, path::Path, process::ExitCode};
 
 pub(crate) fn run() -> ExitCode {
     let files = match tracked::files() {
@@ -18,12 +19,16 @@ pub(crate) fn run() -> ExitCode {
         }
     };
     let mut complaints = layers::check(Path::new("crates"));
-    let mut architecture = String::new();
+    let (mut architecture, mut threat_model) = (String::new(), String::new());
+    let mut functions = BTreeSet::new();
     for path in &files {
         // Not text, or gone since git listed it: nothing to read.
         let Ok(text) = fs::read_to_string(path) else { continue };
         match extension(path) {
-            "rs" => complaints.extend(source::check(path, &text)),
+            "rs" => {
+                complaints.extend(source::check(path, &text));
+                functions.extend(named_tests::functions(&text).map(str::to_owned));
+            }
             "md" => complaints.extend(prose::check_links(path, &text)),
             _ => {}
         }
@@ -31,11 +36,14 @@ pub(crate) fn run() -> ExitCode {
         if path == retries::CONFIG {
             complaints.extend(retries::check(&text));
         }
-        if path == prose::ARCHITECTURE {
-            architecture = text;
+        match path.as_str() {
+            prose::ARCHITECTURE => architecture = text,
+            named_tests::DOCUMENT => threat_model = text,
+            _ => {}
         }
     }
     complaints.extend(prose::check_adrs(&files, &architecture));
+    complaints.extend(named_tests::check(&threat_model, &functions));
     for complaint in &complaints {
         eprintln!("tidy: {complaint}");
     }
