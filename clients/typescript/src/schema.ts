@@ -579,6 +579,11 @@ export interface components {
              * @description Its number in the session.
              */
             ask: number;
+            /**
+             * @description What a permission request is about, as the policy reads it: `commands`, `cwd`, `folders`, `paths`, `mcp`,
+             *     `tool`, `unknown` texts, `why` no rule answered, and what `always` would mean. `what` is the agent's words.
+             */
+            call?: Record<string, unknown> | null;
             /** @description The kind of tool: `read`, `edit`, `execute`, … */
             kind?: string | null;
             /** @description `session/request_permission`, or `elicitation/create` for a form. */
@@ -835,6 +840,8 @@ export interface components {
             sessionId?: string | null;
             /** @description What it shall follow; it stands before the message. */
             systemPrompt?: string | null;
+            /** @description Open the session although its agent never asks and there are rules that deny something. */
+            unenforced?: boolean | null;
         };
         /** @description How a run ended. */
         RunEnd: {

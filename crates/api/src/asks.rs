@@ -47,6 +47,11 @@ pub(crate) struct Ask {
     pub(crate) method: String,
     /// What it wants to do or to know; empty where only the tool call is named.
     pub(crate) what: Option<String>,
+    /// What a permission request is about, as the policy reads it: `commands`, `cwd`, `folders`, `paths`, `mcp`,
+    /// `tool`, `unknown` texts, `why` no rule answered, and what `always` would mean. `what` is the agent's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) call: Option<Value>,
     /// The kind of tool: `read`, `edit`, `execute`, …
     pub(crate) kind: Option<String>,
     pub(crate) tool_call_id: Option<String>,

@@ -1,6 +1,7 @@
 //! One way to start an agent: natively over ACP, or behind an adapter that knows its dialect.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A way to start an agent. Without a dialect, the program itself speaks ACP on stdio.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,12 @@ pub struct Variant {
     pub prompt_bytes_max: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
+    /// Variables that make the program ask before it acts, set unless the user has set them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ask_env: BTreeMap<String, String>,
+    /// The program never asks before it acts, in any mode.
+    #[serde(skip_serializing_if = "is_false")]
+    pub never_asks: bool,
     /// Permission modes; the first is the default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<Mode>,
@@ -40,6 +47,12 @@ impl Variant {
     /// Whether the program needs no adapter.
     pub fn speaks_acp(&self) -> bool {
         self.dialect.is_none()
+    }
+
+    /// Whether there is a mode in which the program asks before it changes something.
+    pub fn can_ask(&self) -> bool {
+        let only_silent_modes = !self.speaks_acp() && !self.modes.iter().any(|it| it.asks);
+        !self.never_asks && !only_silent_modes
     }
 }
 

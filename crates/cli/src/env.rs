@@ -36,6 +36,7 @@ pub(crate) const IMAGE: &str = "JACKFIELD_IMAGE";
 pub(crate) const INPUT: &str = "JACKFIELD_INPUT";
 pub(crate) const INTERACTIVE: &str = "JACKFIELD_INTERACTIVE";
 pub(crate) const ISOLATED: &str = "JACKFIELD_ISOLATED";
+pub(crate) const UNENFORCED: &str = "JACKFIELD_UNENFORCED";
 pub(crate) const JSON: &str = "JACKFIELD_JSON";
 pub(crate) const KEEP: &str = "JACKFIELD_KEEP";
 pub(crate) const LABEL: &str = "JACKFIELD_LABEL";

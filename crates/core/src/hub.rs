@@ -111,6 +111,11 @@ impl Hub {
                     agent.pid = Some(pid);
                 }
             }
+            Input::AgentNeverAsks { agent } => {
+                if let Some(agent) = self.agents.get_mut(&agent) {
+                    agent.never_asks = true;
+                }
+            }
             Input::AgentSpoke { agent, frame } => {
                 self.on_agent(agent, frame);
                 self.pay(agent);
@@ -177,6 +182,12 @@ impl Hub {
     /// What is known of a session, for whoever tells people about it.
     pub fn session(&self, id: &SessionId) -> Option<&State> {
         self.sessions.get(id).map(|it| &it.state)
+    }
+
+    /// The working directories of the sessions that an agent serves.
+    pub fn folders_of(&self, agent: AgentId) -> impl Iterator<Item = &str> {
+        let sessions = self.agents.get(&agent).into_iter().flat_map(|it| &it.seats.sessions);
+        sessions.filter_map(|it| self.session(it)).map(|it| &*it.cwd)
     }
 
     pub(crate) fn next_agent(&mut self) -> AgentId {

@@ -24,6 +24,8 @@ pub enum Input {
     ClientGone { conn: ConnId },
     /// An agent process runs.
     AgentStarted { agent: AgentId, pid: u32 },
+    /// The program that is being started never asks before it acts: no rule can be enforced.
+    AgentNeverAsks { agent: AgentId },
     /// An agent said something.
     AgentSpoke { agent: AgentId, frame: Frame },
     /// An agent process ended, or could not be started.

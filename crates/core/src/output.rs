@@ -1,6 +1,9 @@
 //! Everything the hub can ask for. The driver carries these out in order and never waits.
 
-use crate::{AgentId, ConnId, PeerProcess, Seq, SessionId, log::Event};
+use crate::{
+    AgentId, ConnId, PeerProcess, Seq, SessionId,
+    log::{Event, Json},
+};
 use bytes::Bytes;
 use jackfield_wire::Frame;
 use std::{fmt, path::PathBuf, sync::Arc};
@@ -142,7 +145,10 @@ pub enum Note {
     AskOpened {
         session: SessionId,
         ask: u64,
+        /// In the agent's words.
         what: String,
+        /// What it is about, as the policy reads it; null for a form.
+        call: Json,
     },
     AgentEnded {
         agent: AgentId,

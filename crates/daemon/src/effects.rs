@@ -194,6 +194,9 @@ impl Effects {
         let nowhere = launch.cwd.as_os_str().is_empty();
         let cwd = if nowhere { PathBuf::from("/") } else { launch.cwd.clone() };
         self.served.on_spawned(agent, &start.env);
+        if start.never_asks {
+            self.inputs.push_back(Input::AgentNeverAsks { agent });
+        }
         let speaks = Speaks::Frames;
         let command = Command { argv: start.argv, cwd, env: start.env, speaks };
         let Ground { guard, ledger, mark } = &self.ground;

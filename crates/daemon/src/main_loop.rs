@@ -18,6 +18,7 @@ use jackfield_core::{
     AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time, log::Event,
 };
 use jackfield_journal::Done;
+use jackfield_wire::Kind;
 use std::{
     convert::Infallible,
     future::pending,
@@ -206,6 +207,9 @@ impl MainLoop {
             AgentEvent::Frames(frames) => {
                 let now = clock::now();
                 for frame in frames {
+                    if frame.kind() == Kind::Request {
+                        self.refresh_rules(agent);
+                    }
                     self.feed_at(now, Input::AgentSpoke { agent, frame });
                 }
             }
@@ -245,6 +249,13 @@ impl MainLoop {
         }
     }
 
+    /// What an agent asks for is judged by the rules as their files are now.
+    fn refresh_rules(&mut self, agent: AgentId) {
+        if let Some(policies) = self.rulebook.refresh(self.hub.folders_of(agent)) {
+            self.feed(Input::PolicyChanged { policies });
+        }
+    }
+
     pub(crate) fn on_accepted(&mut self, stream: Stream) {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
@@ -256,7 +267,7 @@ impl MainLoop {
             let pools = self.effects.roster.pools();
             self.feed(Input::AgentsChanged { agents, pools });
         }
-        if let Some(policies) = self.rulebook.refresh() {
+        if let Some(policies) = self.rulebook.refresh(std::iter::empty()) {
             self.feed(Input::PolicyChanged { policies });
         }
         self.feed(Input::ClientOpened { conn, peer });

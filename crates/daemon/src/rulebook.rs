@@ -4,7 +4,7 @@
 
 use crate::paths::Paths;
 use jackfield_catalogue::{Catalogue, Spec};
-use jackfield_policy::{Flaw, Policies, Policy, parse, parse_project};
+use jackfield_policy::{Effect, Flaw, Policies, Policy, parse, parse_project};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -14,6 +14,9 @@ use std::{
 
 /// A project's own file.
 pub const PROJECT_FILE: &str = ".jackfield.toml";
+
+/// More folders behind symbolic links than these are looked up again.
+const REAL_FOLDERS_MAX: usize = 1024;
 
 /// The rules, and the texts they were read from.
 #[derive(Debug)]
@@ -45,8 +48,16 @@ pub enum RulesError {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Texts {
     user: Option<String>,
-    /// Trusted projects whose file is still there.
-    projects: BTreeMap<PathBuf, String>,
+    projects: BTreeMap<PathBuf, TrustedText>,
+}
+
+/// The rules of a trusted project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TrustedText {
+    text: String,
+    /// Its file is gone: what it allows counts no longer, what it denies does until the trust is taken back. An
+    /// agent could have removed it.
+    is_gone: bool,
 }
 
 impl Rulebook {
@@ -62,14 +73,47 @@ impl Rulebook {
         self.policies.clone()
     }
 
-    /// The rules, if they have changed. Those that cannot be read leave the last ones in force.
-    pub(crate) fn refresh(&mut self) -> Option<Arc<Policies>> {
+    /// The rules that hold for these folders, if they have changed. Those that cannot be read leave the last ones in
+    /// force.
+    pub(crate) fn refresh<'a>(
+        &mut self,
+        folders: impl Iterator<Item = &'a str>,
+    ) -> Option<Arc<Policies>> {
+        let read_again = self.read_again();
+        let moved = self.find_real_folders(folders);
+        (read_again || moved).then(|| self.policies())
+    }
+
+    /// Finds out where folders are that are reached through symbolic links; returns whether that has changed.
+    fn find_real_folders<'a>(&mut self, folders: impl Iterator<Item = &'a str>) -> bool {
+        let known = &self.policies.real_folders;
+        let mut changed = BTreeMap::new();
+        // Only rules of projects depend on where a folder is.
+        for folder in folders.filter(|_| !self.policies.projects.is_empty()).map(Path::new) {
+            let real = fs::canonicalize(folder).ok();
+            if real.as_deref() != Some(known.get(folder).map_or(folder, PathBuf::as_path)) {
+                changed.insert(folder.to_owned(), real.unwrap_or_else(|| folder.to_owned()));
+            }
+        }
+        if changed.is_empty() {
+            return false;
+        }
+        let mut real_folders = known.clone();
+        if REAL_FOLDERS_MAX < real_folders.len() {
+            real_folders.clear();
+        }
+        real_folders.extend(changed);
+        self.policies = Arc::new(Policies { real_folders, ..(*self.policies).clone() });
+        true
+    }
+
+    fn read_again(&mut self) -> bool {
         let seen = match look(&self.paths) {
-            Ok(seen) if seen == self.seen => return None,
+            Ok(seen) if seen == self.seen => return false,
             Ok(seen) => seen,
             Err(error) => {
                 tracing::error!(%error, "the rules cannot be read; the last ones stay");
-                return None;
+                return false;
             }
         };
         let read = read(&self.paths, &seen);
@@ -77,12 +121,13 @@ impl Rulebook {
         match read {
             Ok(policies) => {
                 let unasking = self.policies.unasking.clone();
-                self.policies = Arc::new(Policies { unasking, ..policies });
-                Some(self.policies())
+                let real_folders = self.policies.real_folders.clone();
+                self.policies = Arc::new(Policies { unasking, real_folders, ..policies });
+                true
             }
             Err(error) => {
                 tracing::error!(%error, "the rules are not valid; the last ones stay");
-                None
+                false
             }
         }
     }
@@ -131,9 +176,11 @@ fn keep(paths: &Paths, trusted: &BTreeMap<PathBuf, String>) -> Result<(), RulesE
 
 fn look(paths: &Paths) -> Result<Texts, RulesError> {
     let user = text_of(&paths.policy_file())?;
-    let mut projects = trusted(paths)?;
-    projects.retain(|project, _| project.join(PROJECT_FILE).exists());
-    Ok(Texts { user, projects })
+    let with_file = |(project, text): (PathBuf, String)| {
+        let is_gone = !project.join(PROJECT_FILE).exists();
+        (project, TrustedText { text, is_gone })
+    };
+    Ok(Texts { user, projects: trusted(paths)?.into_iter().map(with_file).collect() })
 }
 
 fn text_of(path: &Path) -> Result<Option<String>, RulesError> {
@@ -149,10 +196,13 @@ fn read(paths: &Paths, texts: &Texts) -> Result<Policies, RulesError> {
     let user = parse(texts.user.as_deref().unwrap_or_default(), &path.display().to_string());
     let user = user.map_err(|flaws| RulesError::Flawed { path, flaws })?;
     let mut projects = BTreeMap::new();
-    for (project, text) in &texts.projects {
+    for (project, trusted) in &texts.projects {
         let path = project.join(PROJECT_FILE);
-        let policy = parse_project(text, &path.display().to_string());
-        let policy = policy.map_err(|flaws| RulesError::Flawed { path, flaws })?;
+        let policy = parse_project(&trusted.text, &path.display().to_string());
+        let mut policy = policy.map_err(|flaws| RulesError::Flawed { path, flaws })?;
+        if trusted.is_gone {
+            policy.rules.retain(|it| it.effect != Effect::Allow);
+        }
         projects.insert(project.clone(), policy);
     }
     let home = std::env::var("HOME").ok();
@@ -178,6 +228,7 @@ fn listed(flaws: &[Flaw]) -> String {
 mod tests {
     use super::*;
 
+    const NO_FOLDERS: std::iter::Empty<&str> = std::iter::empty();
     const DENY: &str = "[[rule]]\ndo = \"deny\"\nrun = \"rm\"\n";
 
     fn world() -> (tempfile::TempDir, Paths, Rulebook) {
@@ -193,11 +244,11 @@ mod tests {
     fn a_changed_file_counts_and_a_broken_one_leaves_the_last_rules() {
         let (_dir, paths, mut book) = world();
         assert_eq!(book.policies().user.rules.len(), 1);
-        assert!(book.refresh().is_none());
+        assert!(book.refresh(NO_FOLDERS).is_none());
         fs::write(paths.policy_file(), DENY.repeat(2)).unwrap();
-        assert_eq!(book.refresh().unwrap().user.rules.len(), 2);
+        assert_eq!(book.refresh(NO_FOLDERS).unwrap().user.rules.len(), 2);
         fs::write(paths.policy_file(), "[[rule]]\ndo = \"maybe\"\n").unwrap();
-        assert!(book.refresh().is_none());
+        assert!(book.refresh(NO_FOLDERS).is_none());
         assert_eq!(book.policies().user.rules.len(), 2);
         let broken = Rulebook::open(&paths, &crate::roster::catalogue(&paths)).unwrap_err();
         assert!(broken.to_string().contains("line 2"), "{broken}");
@@ -210,16 +261,56 @@ mod tests {
         let file = project.join(PROJECT_FILE);
         fs::create_dir_all(&project).unwrap();
         fs::write(&file, DENY).unwrap();
-        assert!(book.refresh().is_none());
+        assert!(book.refresh(NO_FOLDERS).is_none());
         assert_eq!(trust(&paths, &project).unwrap().rules.len(), 1);
-        assert_eq!(book.refresh().unwrap().projects[&project].rules.len(), 1);
+        assert_eq!(book.refresh(NO_FOLDERS).unwrap().projects[&project].rules.len(), 1);
         fs::write(&file, "[[rule]]\ndo = \"allow\"\n").unwrap();
-        assert!(book.refresh().is_none());
+        assert!(book.refresh(NO_FOLDERS).is_none());
         assert_eq!(book.policies().projects[&project].rules[0].run, ["rm"]);
-        fs::remove_file(&file).unwrap();
-        assert!(book.refresh().unwrap().projects.is_empty());
         assert!(distrust(&paths, &project).unwrap());
+        assert!(book.refresh(NO_FOLDERS).unwrap().projects.is_empty());
         assert!(!distrust(&paths, &project).unwrap());
+    }
+
+    #[test]
+    fn denies_of_a_trusted_project_stay_when_its_file_is_removed_and_allows_do_not() {
+        let (dir, paths, mut book) = world();
+        let project = dir.path().join("project");
+        fs::create_dir_all(&project).unwrap();
+        let rules = format!("{DENY}[[rule]]\ndo = \"allow\"\nrun = \"ls\"\n");
+        fs::write(project.join(PROJECT_FILE), rules).unwrap();
+        assert_eq!(trust(&paths, &project).unwrap().rules.len(), 2);
+        assert_eq!(book.refresh(NO_FOLDERS).unwrap().projects[&project].rules.len(), 2);
+        fs::rename(project.join(PROJECT_FILE), project.join("elsewhere")).unwrap();
+        let policies = book.refresh(NO_FOLDERS).unwrap();
+        let effects: Vec<Effect> =
+            policies.projects[&project].rules.iter().map(|it| it.effect).collect();
+        assert_eq!(effects, [Effect::Deny]);
+        assert!(distrust(&paths, &project).unwrap());
+        assert!(book.refresh(NO_FOLDERS).unwrap().projects.is_empty());
+    }
+
+    #[test]
+    fn project_is_recognized_behind_a_symbolic_link_also_when_the_link_changes() {
+        let (dir, paths, mut book) = world();
+        let (project, other) = (dir.path().join("project"), dir.path().join("other"));
+        let link = dir.path().join("link");
+        for folder in [&project, &other] {
+            fs::create_dir_all(folder.join("src")).unwrap();
+        }
+        fs::write(project.join(PROJECT_FILE), DENY).unwrap();
+        trust(&paths, &project).unwrap();
+        book.refresh(NO_FOLDERS).unwrap();
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        let folder = link.join("src");
+        let folder = folder.to_str().unwrap();
+        let policies = book.refresh([folder].into_iter()).unwrap();
+        assert_eq!(policies.real_folders[Path::new(folder)], other.join("src"));
+        assert!(book.refresh([folder].into_iter()).is_none());
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&project, &link).unwrap();
+        let policies = book.refresh([folder].into_iter()).unwrap();
+        assert_eq!(policies.real_folders[Path::new(folder)], project.join("src"));
     }
 
     #[test]

@@ -43,7 +43,9 @@ fn an_answer_from_outside_is_the_only_one_the_agent_hears() {
     let question = "[y] allow-once  [a] allow-always  [n] reject-once  [never] reject-always";
     assert_eq!(code, Some(0), "{text}");
     assert!(text.starts_with(&format!("{id}:1  ")) && text.contains(question), "{text}");
-    assert!(text.contains("fake asks: touch a file"), "{text}");
+    for part in ["touches  /fake/file", "because  no rule", "the agent calls it: touch a file"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 
     let (code, text) = said(&home.run(&["answer", &id, "y"], BOUND));
     assert_eq!((code, text), (Some(0), format!("answered {id}:1 (touch a file): allow-once\n")));

@@ -158,3 +158,23 @@ fn a_wild_program_is_probed_without_leaving_anything_behind() {
     assert_eq!(models, "default\nfake-fast\nfake-smart\n");
     assert_eq!(home.alive(&[]), Vec::<u32>::new());
 }
+
+#[test]
+fn an_agent_that_never_asks_is_named_and_refused_where_rules_deny_something() {
+    let home = home();
+    agent(&home, "silent", "fake-cli", &[], "never_asks = true\n");
+    let daemon = home.serve(&[]);
+    let output = run(&home, &["-a", "silent", "hello"]);
+    let warning = "warning: silent never asks before it acts: policy is not enforced";
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && stderr.contains(warning), "{stderr}");
+    let rules = "[[rule]]\ndo = \"deny\"\nrun = \"git push\"\n";
+    fs::write(home.path().join("config/policy.toml"), rules).unwrap();
+    let why = refused(&home, &["-a", "silent", "hello"]);
+    assert!(why.contains("silent never asks") && why.contains("--unenforced"), "{why}");
+    assert_eq!(said(&home, &["-a", "silent", "--unenforced", "hello"]), "you said: hello");
+    let shown = home.run(&["agents", "show", "silent"], PATIENCE);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("rules cannot be enforced"), "{shown}");
+    daemon.stop();
+}

@@ -50,6 +50,10 @@ fn a_deny_beats_approve_all_and_is_explained() {
     let (home, daemon) = with_rules(rules);
     let ran = run(&home, &["--approve", "all"], "ask");
     assert!(ran.stdout.contains("ask 1: reject-once"), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    for part in ["denied by a rule: touch a file", "`hands off`", "jackfield policy explain"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
     let id = only_session(&home);
     let why = told(&home, &["policy", "explain", &id, "1"]);
     assert!(why.stdout.contains("`hands off`"), "{}{}", why.stdout, why.stderr);
@@ -71,6 +75,41 @@ fn an_allow_needs_nobody_and_an_ask_needs_a_person_even_under_approve_all() {
     let ran = run(&home, &["--approve", "all", "--on-ask", "fail"], "ask");
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
     assert!(ran.stderr.contains("touch a file"), "{}", ran.stderr);
+    daemon.stop();
+}
+
+#[test]
+fn new_rules_hold_at_once_for_a_session_that_runs() {
+    let (home, daemon) = with_rules("");
+    let mut client = home.dial();
+    client.connect(&home.fake_agent(&[]));
+    let id = client.open(home.path());
+    write_rules(&home, "[[rule]]\ndo = \"deny\"\nkind = \"edit\"\n");
+    client.prompt(&id, "ask");
+    assert_eq!(client.text(), "ask 1: reject-once");
+    write_rules(&home, "[[rule]]\ndo = \"allow\"\nkind = \"edit\"\n");
+    client.prompt(&id, "ask");
+    assert!(client.text().ends_with("allow-once"), "{}", client.text());
+    drop(client);
+    daemon.stop();
+}
+
+#[test]
+fn denies_of_a_trusted_project_hold_behind_a_link_and_without_its_file() {
+    let (home, daemon) = with_rules("");
+    let (project, link) = (home.path().join("project"), home.path().join("link"));
+    fs::create_dir(&project).unwrap();
+    std::os::unix::fs::symlink(&project, &link).unwrap();
+    let file = project.join(".jackfield.toml");
+    fs::write(&file, "[[rule]]\ndo = \"deny\"\nkind = \"edit\"\n").unwrap();
+    let mut client = home.dial();
+    client.connect(&home.fake_agent(&[]));
+    let id = client.open(&link);
+    assert_eq!(told(&home, &["trust", project.to_str().unwrap()]).code, Some(0));
+    fs::rename(&file, project.join("renamed")).unwrap();
+    client.prompt(&id, "ask");
+    assert_eq!(client.text(), "ask 1: reject-once");
+    drop(client);
     daemon.stop();
 }
 

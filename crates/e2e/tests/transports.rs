@@ -155,7 +155,9 @@ fn one_leaves_in_mid_ask_and_one_comes_late_and_there_is_one_outcome_on_every_tr
         let mut late = come(ways[2]);
         late.attach(&home, &session);
         let asked_late = late.client.until("the ask, again", is_ask);
-        assert_eq!(asked_late["params"], asked["params"], "{ways:?}");
+        for part in ["sessionId", "toolCall", "options"] {
+            assert_eq!(asked_late["params"][part], asked["params"][part], "{ways:?}");
+        }
         asks += 1;
         let choice = |it: &str| json!({ "outcome": { "outcome": "selected", "optionId": it } });
         late.client.respond(&asked_late, &choice("allow-once"));

@@ -1,6 +1,6 @@
 //! Every rule that may speak, and where: the user's, those of trusted projects, a session's own.
 
-use crate::{Call, Decision, Policy, Rule, Scope, decide};
+use crate::{Call, Decision, Effect, Policy, Rule, Scope, decide};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -12,6 +12,8 @@ pub struct Policies {
     pub user: Policy,
     /// Trusted projects, by their folder.
     pub projects: BTreeMap<PathBuf, Policy>,
+    /// Folders of sessions that are reached through symbolic links, and where they are.
+    pub real_folders: BTreeMap<PathBuf, PathBuf>,
     /// What `~` means in a rule.
     pub home: Option<String>,
     /// By agent, the modes in which it acts without asking: no rule is heard there.
@@ -40,6 +42,12 @@ impl Policies {
         self.user.rules.is_empty() && self.projects.values().all(|it| it.rules.is_empty())
     }
 
+    /// Whether a rule outside of sessions denies anything in this folder.
+    pub fn has_denies(&self, cwd: &str) -> bool {
+        let all = self.project(cwd).into_iter().chain([&self.user]);
+        all.flat_map(|it| &it.rules).any(|it| it.effect == Effect::Deny)
+    }
+
     /// Why no rule is heard in this mode of this agent, if none is.
     pub fn unheard(&self, agent: &str, mode: &str) -> Option<String> {
         let modes = self.unasking.get(agent)?;
@@ -49,14 +57,16 @@ impl Policies {
 
     /// The project a folder belongs to: the nearest one around it.
     fn project(&self, cwd: &str) -> Option<&Policy> {
-        Path::new(cwd).ancestors().find_map(|it| self.projects.get(it))
+        let cwd = Path::new(cwd);
+        let real = self.real_folders.get(cwd).map_or(cwd, PathBuf::as_path);
+        real.ancestors().find_map(|it| self.projects.get(it))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Effect, parse};
+    use crate::parse;
     use serde_json::json;
 
     fn policies() -> Policies {
@@ -66,7 +76,9 @@ mod tests {
         let far = parse("[[rule]]\ndo = \"deny\"\n", ".jackfield.toml").unwrap();
         let projects = [("/p/sub".into(), near), ("/q".into(), far)];
         let unasking = [("claude".to_owned(), vec!["bypassPermissions".to_owned()])];
-        Policies { user, projects: projects.into(), home: None, unasking: unasking.into() }
+        let real_folders = [("/link/deep".into(), "/q/deep".into())].into();
+        let (projects, unasking) = (projects.into(), unasking.into());
+        Policies { user, projects, real_folders, home: None, unasking }
     }
 
     fn effect(policies: &Policies, cwd: &str, command: &str) -> Option<Effect> {
@@ -82,6 +94,8 @@ mod tests {
         assert_eq!(effect(&all, "/p", "git push"), Some(Effect::Ask));
         assert_eq!(effect(&all, "/pq", "ls"), None);
         assert_eq!(effect(&all, "/q", "ls"), Some(Effect::Deny));
+        assert_eq!(effect(&all, "/link/deep", "ls"), Some(Effect::Deny));
+        assert!(all.has_denies("/q/deep") && !all.has_denies("/p/sub"));
     }
 
     #[test]

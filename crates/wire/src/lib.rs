@@ -35,6 +35,7 @@ pub mod sse;
 #[cfg(test)]
 mod strategy;
 mod valve;
+pub mod visible;
 
 pub use backlog::{Backlog, WRITE_BYTES_MAX};
 pub use chain::chain;

@@ -27,7 +27,7 @@ const QUEUE: &str = "crates/core/src/session/queue.rs";
 const FORK: &str = "crates/core/src/session/fork.rs";
 const ANSWER: &str = "crates/core/src/session/answer.rs";
 const ASK: &str = "crates/core/src/session/ask.rs";
-const OPEN: &str = "crates/core/src/session/open.rs";
+const FALLBACK: &str = "crates/core/src/session/fallback.rs";
 const HEARD: &str = "crates/core/src/agent/heard.rs";
 const GONE: &str = "crates/core/src/agent/gone.rs";
 const CLIENT: &str = "crates/core/src/peer/client.rs";
@@ -568,9 +568,9 @@ pub(super) const BUGS: &[Bug] = &[
         name: "fall-back-in-silence",
         breaks: "another agent is used and nobody is told",
         edits: &[edit(
-            OPEN,
-            "fallback::opened_answer(frame, &opening.request, &launch.name, &opening.fallen);",
-            "fallback::opened_answer(frame, &opening.request, &launch.name, &[]);",
+            FALLBACK,
+            "let facts = facts(agent, &opening.fallen, unheard);",
+            "let facts = facts(agent, &[], unheard);",
         )],
     },
 ];

@@ -33,7 +33,7 @@ pub(super) const TENANT_BUGS: &[Bug] = &[
     Bug {
         name: "cancel-what-is-foreign",
         breaks: "a notification is not held against the tenant of its client",
-        edits: &[edit(PEER, "if self.may_ask(conn, frame).is_err() {", "if false {")],
+        edits: &[edit(PEER, "if self.may_ask(conn, frame).is_err() || ", "if ")],
     },
     Bug {
         name: "a-fork-is-nobodys",

@@ -39,6 +39,8 @@ pub(crate) struct RunBody {
     /// How the agent's asks are answered when nobody else does; without it they wait in
     /// `/api/asks`.
     pub(crate) approve: Option<Approve>,
+    /// Open the session although its agent never asks and there are rules that deny something.
+    pub(crate) unenforced: Option<bool>,
     /// `/api/chat` only: end the run when the reader leaves. Without it the run goes on.
     pub(crate) cancel_on_disconnect: Option<bool>,
 }

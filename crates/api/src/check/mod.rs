@@ -48,7 +48,8 @@ async fn open(api: &Arc<Api>, body: RunBody) -> Result<Order, ApiError> {
     })
     .await?;
     let start = Start { project_id: body.project_id.clone(), ..agent.start() };
-    let goal = Goal::New { agent: id.to_owned(), cwd: cwd.clone() };
+    let unenforced = body.unenforced.unwrap_or(false);
+    let goal = Goal::New { agent: id.to_owned(), cwd: cwd.clone(), unenforced };
     finish(api, goal, cwd, choices, start, body).await
 }
 

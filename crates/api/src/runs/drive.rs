@@ -25,13 +25,11 @@ pub(crate) enum Goal {
     New {
         agent: String,
         cwd: PathBuf,
+        /// Also if rules that deny something cannot be enforced in it.
+        unenforced: bool,
     },
     /// A session goes on.
-    Old {
-        session: String,
-        agent: String,
-        cwd: PathBuf,
-    },
+    Old { session: String, agent: String, cwd: PathBuf },
 }
 
 /// A run to be made; everything in it is checked.

@@ -41,8 +41,8 @@ pub(super) struct Ready {
 pub(super) async fn ready(api: &Api, goal: &Goal, choices: &Choices) -> Result<Ready, ApiError> {
     let mut conn = api.hub.dial().await?;
     let (session, setup, sees) = match goal {
-        Goal::New { agent, cwd } => {
-            let launch = json!({ "agent": agent, "cwd": cwd });
+        Goal::New { agent, cwd, unenforced } => {
+            let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
             conn.call("_jackfield/connect", &launch).await?;
             let told = conn.hello().await?;
             let sees = told.pointer("/agentCapabilities/promptCapabilities/image");

@@ -1,17 +1,18 @@
 //! What an agent asks of us: may I? Shown to a person, or answered by the caller's rules.
 
+mod facts;
 mod open;
 mod rule;
 
 pub(crate) use open::{OpenAsk, open_asks};
 pub(crate) use rule::{Approve, OnAsk, Rules, Verdict};
 
-use crate::out::{BRIGHT, NAME, one_line, paint};
+use crate::out::{BRIGHT, DIM, NAME, one_line, paint};
 use jackfield_views::text::Tool;
 use jackfield_wire::Frame;
 use serde_json::{Value, json};
 
-const TITLE_CHARS_MAX: usize = 200;
+pub(crate) const TITLE_CHARS_MAX: usize = 200;
 const NAME_CHARS_MAX: usize = 80;
 
 /// A permission request.
@@ -21,6 +22,8 @@ pub(crate) struct Ask {
     pub(crate) id: String,
     pub(crate) tool: Tool,
     options: Vec<Choice>,
+    /// What it is about, line by line, as the daemon reads it; nothing if the daemon does not say.
+    facts: Vec<(&'static str, String)>,
     /// A rule of the policy wants a person to be asked.
     pub(crate) ruled: bool,
 }
@@ -52,7 +55,9 @@ impl Ask {
         let options = choices(&params["options"]);
         let ruled = params["_meta"]["jackfield"]["policy"]["effect"] == "ask";
         let tool = tool_of(&params["toolCall"]);
-        Some(Ask { id: frame.id()?.to_owned(), tool, options, ruled })
+        let mut facts = facts::read(&params["_meta"]["jackfield"]["call"]);
+        facts.extend(facts::changes(&params["toolCall"]["content"]));
+        Some(Ask { id: frame.id()?.to_owned(), tool, options, facts, ruled })
     }
 
     /// What the agent wants to do.
@@ -66,13 +71,25 @@ impl Ask {
         self.options.iter().map(Choice::shown).collect()
     }
 
-    /// The question as one line: who, what, and which keys.
+    /// The question: who asks, what it is about, and which keys. What the agent itself says of it comes last.
     pub(crate) fn question(&self, agent: &str) -> String {
-        let mut line = format!("{} {}", paint(NAME, format!("{agent} asks:")), self.title());
-        for option in &self.options {
-            line.extend(["  [", &paint(BRIGHT, &option.key), "] ", &option.shown()]);
+        let mut text = paint(NAME, format!("{agent} asks:"));
+        if self.facts.is_empty() {
+            text.extend([" ", &self.title()]);
+        } else {
+            for (label, fact) in &self.facts {
+                text.extend(["\n  ", &paint(DIM, format!("{label:<9}")), fact]);
+            }
+            let words = one_line(&self.tool.title, TITLE_CHARS_MAX);
+            if !words.is_empty() {
+                text.extend(["\n  ", &paint(DIM, "the agent calls it: "), &words]);
+            }
+            text.push('\n');
         }
-        line
+        for option in &self.options {
+            text.extend(["  [", &paint(BRIGHT, &option.key), "] ", &option.shown()]);
+        }
+        text
     }
 
     /// The answer that a typed line means, if it means one.

@@ -1,6 +1,6 @@
 //! Asks that wait for somebody, as the hub lists them: of every session, answered without attaching.
 
-use super::{Ask, Choice, choices};
+use super::{Ask, Choice, choices, facts};
 use crate::{
     hub::{Conn, Heard, Until, Wait, is_answer, result_of},
     out::one_line,
@@ -47,6 +47,7 @@ impl OpenAsk {
                 id: number.to_string(),
                 tool,
                 options: choices(&raw["options"]),
+                facts: facts::read(&raw["call"]),
                 ruled: false,
             },
             form: raw["method"] != "session/request_permission",

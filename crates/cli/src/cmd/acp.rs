@@ -9,6 +9,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_clients::{Ended, relay};
+use serde_json::json;
 use std::{ffi::OsString, io, path::PathBuf};
 
 /// Speak ACP on stdin and stdout, for editors
@@ -33,6 +34,10 @@ pub(crate) struct Acp {
     #[arg(long, env = env::ISOLATED, hide_env_values = true, value_parser = env::flag())]
     isolated: bool,
 
+    /// Open sessions although their agent never asks and there are rules that deny something
+    #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag())]
+    unenforced: bool,
+
     /// The command of an agent; it sees your environment
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -47,17 +52,23 @@ impl Acp {
         }
         if self.isolated {
             let (hosted, socket) = Hosted::start(desk.dial.paths())?;
-            let carried = carry(socket, &choice, &cwd);
+            let carried = carry(socket, &choice, &cwd, self.unenforced);
             drop(hosted);
             carried
         } else {
-            carry(desk.dial.open()?, &choice, &cwd)
+            carry(desk.dial.open()?, &choice, &cwd, self.unenforced)
         }
     }
 }
 
-fn carry(socket: Socket, choice: &AgentChoice, cwd: &std::path::Path) -> Result<(), Failure> {
-    if let Some(params) = choice.params(cwd) {
+fn carry(
+    socket: Socket,
+    choice: &AgentChoice,
+    cwd: &std::path::Path,
+    unenforced: bool,
+) -> Result<(), Failure> {
+    let accepted = unenforced.then(|| json!({ "unenforced": true }));
+    for params in choice.params(cwd).into_iter().chain(accepted) {
         answer_of(&socket, "_jackfield/connect", &params)?;
     }
     match relay(io::stdin(), io::stdout(), socket) {

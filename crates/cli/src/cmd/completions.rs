@@ -20,6 +20,6 @@ impl Completions {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut app::tree(), "jackfield", &mut text);
-        desk.out.data(&String::from_utf8_lossy(&text))
+        desk.out.exact(&String::from_utf8_lossy(&text))
     }
 }

@@ -100,7 +100,7 @@ impl Log {
                     }
                 }
                 Heard::Frame(frame) if frame.kind() != Kind::Notification => {}
-                Heard::Frame(frame) if raw => out.data(&format!("{}\n", frame.text()))?,
+                Heard::Frame(frame) if raw => out.exact(&format!("{}\n", frame.text()))?,
                 Heard::Frame(frame) => {
                     self.tell_all(&mut transcript, veil.push(value_of(&frame)))?;
                 }

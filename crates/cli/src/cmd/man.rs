@@ -31,6 +31,6 @@ impl Man {
         clap_mangen::Man::new(page.clone())
             .render(&mut text)
             .map_err(|source| Failure::local("cannot write the manual page", source))?;
-        desk.out.data(&String::from_utf8_lossy(&text))
+        desk.out.exact(&String::from_utf8_lossy(&text))
     }
 }

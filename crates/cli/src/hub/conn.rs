@@ -12,7 +12,7 @@ use jackfield_wire::{Fault, Frame, Kind};
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, VecDeque},
-    io::{self, Read as _, Write as _},
+    io::{self, IsTerminal as _, Read as _, Write as _},
     net::Shutdown,
     sync::{Arc, mpsc::RecvTimeoutError},
     time::{Duration, Instant},
@@ -24,6 +24,8 @@ const HUB_SECONDS_MAX: u64 = 10;
 pub(super) const FRAME_BYTES_MAX: usize = 16 << 20;
 /// From when on a wait is worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Nobody reads a question and answers it in less.
+const READING_TIME: Duration = Duration::from_millis(300);
 
 #[derive(Debug)]
 pub(crate) struct Conn {
@@ -39,6 +41,8 @@ pub(crate) struct Conn {
     control: BTreeSet<u64>,
     /// What is typed waits where it is.
     typing_waits: bool,
+    /// A line that was typed earlier than this is ignored.
+    answers_from: Option<Instant>,
     /// The daemon has not said that we run below an agent.
     pub(super) is_operator: bool,
 }
@@ -98,6 +102,7 @@ impl Conn {
             tapped: false,
             control: BTreeSet::new(),
             typing_waits: false,
+            answers_from: None,
             is_operator: true,
         })
     }
@@ -135,6 +140,19 @@ impl Conn {
     /// Whether what is typed is left where it is for now.
     pub(crate) fn let_typing_wait(&mut self, waits: bool) {
         self.typing_waits = waits;
+    }
+
+    /// Asks the person at the terminal. A line that was typed before the question could be read does not answer it.
+    pub(crate) fn show_question(&mut self, text: &str) {
+        if io::stdin().is_terminal() {
+            self.answers_from = Some(Instant::now() + READING_TIME);
+        }
+        self.out.question(text);
+    }
+
+    /// Tells the person at the terminal something that matters.
+    pub(crate) fn warn(&self, text: &str) {
+        self.out.alert(&format!("warning: {text}"));
     }
 
     /// Sends a request; its answer is heard like everything else. Returns the id.
@@ -211,7 +229,12 @@ impl Conn {
                 return Ok(Heard::Interrupt);
             }
             match typing.then(|| self.sources.take_typed()).flatten() {
-                Some(Typed::Line(line)) => return Ok(Heard::Typed(Ok(line))),
+                Some(Typed::Line(_, at)) if self.answers_from.is_some_and(|it| at < it) => {
+                    self.out
+                        .alert("this line came before the question could be read: type it again");
+                    continue;
+                }
+                Some(Typed::Line(line, _)) => return Ok(Heard::Typed(Ok(line))),
                 Some(Typed::TooLong) => return Ok(Heard::Typed(Err(Failure::TooLong))),
                 Some(Typed::End) => return Ok(Heard::TypedEnd),
                 None => {}
@@ -249,7 +272,11 @@ impl Conn {
 
     fn print(&self, frame: &Frame) -> Result<(), Failure> {
         let control = frame.method().is_some_and(|it| it.starts_with("_jackfield/"));
-        if self.tapped && !control { self.out.data(&format!("{}\n", frame.text())) } else { Ok(()) }
+        if self.tapped && !control {
+            self.out.exact(&format!("{}\n", frame.text()))
+        } else {
+            Ok(())
+        }
     }
 
     fn print_heard(&self, frame: &Frame) -> Result<(), Failure> {

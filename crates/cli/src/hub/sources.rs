@@ -12,6 +12,7 @@ use std::{
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread,
+    time::Instant,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -28,8 +29,8 @@ pub(crate) enum Happening {
 /// What was typed.
 #[derive(Debug)]
 pub(crate) enum Typed {
-    /// A line, without its end.
-    Line(String),
+    /// A line, without its end, and when it was read.
+    Line(String, Instant),
     /// A line that nobody could send on.
     TooLong,
     /// Nothing more will be.
@@ -101,7 +102,9 @@ impl Sources {
                 wanted
             };
             read_lines(io::stdin(), FRAME_BYTES_MAX, &mut |line| {
-                let text = |it: Bytes| Typed::Line(String::from_utf8_lossy(&it).into_owned());
+                let text = |it: Bytes| {
+                    Typed::Line(String::from_utf8_lossy(&it).into_owned(), Instant::now())
+                };
                 tell(line.map_or(Typed::TooLong, text))
             });
             tell(Typed::End);

@@ -14,5 +14,5 @@ pub(crate) fn document(out: &Out, members: &Value) -> Result<(), Failure> {
     if let Value::Object(members) = members {
         document.extend(members.clone());
     }
-    out.data(&format!("{:#}\n", Value::Object(document)))
+    out.exact(&format!("{:#}\n", Value::Object(document)))
 }

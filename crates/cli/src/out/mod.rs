@@ -7,6 +7,7 @@ mod table;
 mod text;
 mod time;
 
+use color::keep_colors;
 pub(crate) use color::{ALERT, BRIGHT, DIM, DONE, NAME, WARNING, paint};
 pub(crate) use json::document;
 pub(crate) use retold::{Retold, Telling};
@@ -17,6 +18,8 @@ pub(crate) use time::{ago, now_ms, parse_rfc3339, rfc3339_now};
 use crate::{exit::Exit, report::Failure};
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
+use jackfield_wire::visible;
+use rustix::termios::{QueueSelector, tcflush};
 use std::{
     borrow::Cow,
     cell::Cell as State,
@@ -124,12 +127,21 @@ impl Out {
         (self.0.stdout_is_terminal && 0 < size.ws_col).then(|| usize::from(size.ws_col))
     }
 
-    /// A piece of data as it is; on a terminal without what could move the cursor.
+    /// A piece of text, whoever wrote it.
     pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        self.write(&clean(text))
+    }
+
+    /// JSON or a file for programs: every byte of it, but on a terminal as escapes of JSON where that matters.
+    pub(crate) fn exact(&self, text: &str) -> Result<(), Failure> {
+        let is_shown = self.0.stdout_is_terminal;
+        self.write(&if is_shown { visible::json(text) } else { Cow::Borrowed(text) })
+    }
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
-        let text = if self.0.stdout_is_terminal { clean(text) } else { Cow::Borrowed(text) };
         self.0.open_line.set(!text.ends_with('\n'));
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -141,11 +153,11 @@ impl Out {
         if self.0.open_line.get() { self.data("\n") } else { Ok(()) }
     }
 
-    /// A line of data that we styled ourselves.
+    /// A line of data that we styled ourselves; what is in it of others is made visible here.
     pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
         self.end_line()?;
         let mut stdout = AutoStream::new(io::stdout().lock(), self.0.color);
-        let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+        let written = writeln!(stdout, "{}", keep_colors(line)).and_then(|()| stdout.flush());
         written.map_err(Failure::from_stdout)
     }
 
@@ -161,16 +173,25 @@ impl Out {
         self.make_room();
         let mut stderr = AutoStream::new(io::stderr().lock(), self.0.color);
         // Nobody is left to tell that stderr is gone.
-        let _unheard = writeln!(stderr, "{line}");
+        let _unheard = writeln!(stderr, "{}", keep_colors(line));
     }
 
-    /// A question: the answer is typed on the same line.
+    /// A question: the answer is typed on the same line. What was typed before it is shown is discarded.
     pub(crate) fn question(&self, text: &str) {
+        if io::stdin().is_terminal() {
+            // A terminal that cannot discard it has hung up: then nothing is typed at all.
+            let _hung_up = tcflush(io::stdin(), QueueSelector::IFlush);
+        }
+        self.prompt(text);
+    }
+
+    /// The place where the next line is typed.
+    pub(crate) fn prompt(&self, text: &str) {
         self.make_room();
         let mut stderr = AutoStream::new(io::stderr().lock(), self.0.color);
         // What is typed on a terminal ends the line; what comes out of a pipe is not seen.
         let end = if io::stdin().is_terminal() { ' ' } else { '\n' };
-        let _unheard = write!(stderr, "{text}{end}").and_then(|()| stderr.flush());
+        let _unheard = write!(stderr, "{}{end}", keep_colors(text)).and_then(|()| stderr.flush());
     }
 
     /// On one screen, a note starts on a line of its own.
@@ -181,10 +202,9 @@ impl Out {
     }
 }
 
-/// Text of others without control characters: it must not be able to repaint the screen.
+/// Text of others that cannot repaint the screen.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    let bad = |it: char| it.is_control() && it != '\n' && it != '\t';
-    if text.contains(bad) { Cow::Owned(text.replace(bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
+    visible::prose(text)
 }
 
 /// `1 agent`, `2 agents`.
@@ -212,12 +232,6 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_agent_cannot_repaint_the_screen() {
-        assert_eq!(clean("a\u{1b}[2Jb\n\tc"), "a\u{fffd}[2Jb\n\tc");
-        assert!(matches!(clean("plain"), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn a_title_is_one_short_line() {

@@ -53,7 +53,7 @@ impl Retold {
             View::Events(events) => lines(&events.fold(fact)),
             View::Envelopes(envelopes) => lines(&envelopes.fold(fact)),
         };
-        self.out.data(&lines)
+        self.out.exact(&lines)
     }
 }
 

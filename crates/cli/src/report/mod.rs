@@ -69,9 +69,9 @@ pub(crate) enum Failure {
     #[error("the agent did not start within {seconds} s")]
     SlowStart { seconds: u64, waited_for: String },
 
-    /// What was asked, in words.
-    #[error("permission denied: {}", nobody_for(.asks.len()))]
-    Denied { asks: Vec<String> },
+    /// What was asked, in words, and the session in which a rule of the policy denied some of it.
+    #[error("permission denied for {}", count(.asks.len(), "ask"))]
+    Denied { asks: Vec<String>, ruled_in: Option<String> },
 
     /// The caller wants a setting that the agent does not have, or does not take.
     #[error("{message}")]
@@ -184,7 +184,7 @@ impl Failure {
             Failure::Answer(answer) => answer.causes(),
             Failure::NotSet { causes, .. } => causes.clone(),
             Failure::NotStarted { why, .. } => vec![why.clone()],
-            Failure::Denied { asks } => asks.clone(),
+            Failure::Denied { asks, .. } => asks.clone(),
             Failure::Silent { waited_for, seconds } => {
                 vec![format!("waited {seconds} s for {waited_for}")]
             }
@@ -234,7 +234,7 @@ impl Failure {
             Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
                 String::new()
             }
-            Failure::Unreachable(_) | Failure::Token(_) => {
+            Failure::Unreachable(_) | Failure::Token(_) | Failure::Silent { .. } => {
                 "`jackfield doctor` says what is wrong".into()
             }
             Failure::NotStarted { log, .. } => {
@@ -243,7 +243,6 @@ impl Failure {
                     log.display()
                 )
             }
-            Failure::Silent { .. } => "`jackfield doctor` says what is wrong".into(),
             Failure::HubGone { .. } => {
                 "try again: the next command starts a new daemon, and the journal has what was said"
                     .into()
@@ -251,8 +250,8 @@ impl Failure {
             Failure::NoSession { .. } => "`jackfield sessions list` shows all sessions".into(),
             Failure::Ambiguous { .. } => "give more of the id".into(),
             Failure::NothingLive { .. } => {
-                "`jackfield sessions list` shows all sessions; name one to \
-                                            wake it, or open one with `--new`"
+                "`jackfield sessions list` shows all sessions; name one to wake it, or open one with \
+                 `--new`"
                     .into()
             }
             Failure::NoAsk { .. } => "`jackfield asks` lists what is asked".into(),
@@ -285,6 +284,9 @@ impl Failure {
                  itself: it may say what it waits for"
                     .into()
             }
+            Failure::Denied { ruled_in: Some(session), .. } => {
+                format!("`jackfield policy explain {session}` shows the rule of the last one")
+            }
             Failure::Denied { .. } => {
                 "allow more with `--approve reads` or `--approve all`, or answer on a terminal"
                     .into()
@@ -293,11 +295,6 @@ impl Failure {
             _ => String::new(),
         }
     }
-}
-
-fn nobody_for(asks: usize) -> String {
-    let them = if asks == 1 { "it" } else { "them" };
-    format!("{} had no one to allow {them}", count(asks, "ask"))
 }
 
 fn why_stopped(reason: &str) -> String {

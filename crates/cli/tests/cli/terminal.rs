@@ -13,7 +13,11 @@ use std::{
     process::Child,
     sync::{Arc, Mutex},
     thread,
+    time::Duration,
 };
+
+/// A line that is typed sooner after a question does not answer it.
+const READING_TIME: Duration = Duration::from_millis(310);
 
 /// A command whose stdin, stdout and stderr are one terminal.
 struct Screen {
@@ -25,12 +29,19 @@ struct Screen {
 
 impl Screen {
     fn start(home: &Home, args: &[&str]) -> Screen {
+        Screen::start_after_typing(home, "", args)
+    }
+
+    /// The text was typed before the command began to read.
+    fn start_after_typing(home: &Home, typed: &str, args: &[&str]) -> Screen {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap();
         let name = std::ffi::OsStr::from_bytes(name.to_bytes());
         let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let keyboard = File::from(ours);
+        (&keyboard).write_all(typed.as_bytes()).unwrap();
         let mut command = home.command(args);
         command
             .stdin(theirs.try_clone().unwrap())
@@ -39,7 +50,6 @@ impl Screen {
         let child = command.spawn().unwrap();
         // Our copies of the other end go with the command: then the reader sees the end.
         drop(command);
-        let keyboard = File::from(ours);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (mut screen, told) = (keyboard.try_clone().unwrap(), seen.clone());
         let reader = thread::spawn(move || {
@@ -61,6 +71,12 @@ impl Screen {
 
     fn enter(&mut self, line: &str) {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Types the answer to the question on the screen, as late as a person would.
+    fn answer(&mut self, line: &str) {
+        thread::sleep(READING_TIME);
+        self.enter(line);
     }
 
     /// What stood on the screen, without color, and the exit code.
@@ -93,13 +109,34 @@ fn a_person_is_asked_until_the_answer_is_one() {
         .start(&home);
     let mut screen = Screen::start(&home, &["run", "hello", "--", "goose", "acp"]);
     screen.wait_for("Reject");
-    screen.enter("perhaps");
+    screen.answer("perhaps");
     wait_for("the second question", || screen.text().matches("Reject").count() == 2);
-    screen.enter("y");
+    screen.answer("y");
     let (text, code) = screen.finish();
     insta::assert_snapshot!("terminal_ask", text);
     assert_eq!(code, 0);
     assert_eq!(heard.all("answer")[0]["result"]["outcome"]["optionId"], "once");
+}
+
+#[test]
+fn line_that_is_typed_before_a_question_does_not_answer_it() {
+    let home = Home::new();
+    let heard =
+        FakeHub::new().on("session/prompt", &[ask(5, "execute"), ask(6, "execute")]).start(&home);
+    let mut screen =
+        Screen::start_after_typing(&home, "y\n", &["run", "hello", "--", "goose", "acp"]);
+    screen.wait_for("Reject");
+    // The second question appears when the first is answered; the rest of what was pasted is ignored.
+    thread::sleep(READING_TIME);
+    screen.keyboard.write_all(b"n\ny\n").unwrap();
+    screen.wait_for("before the question could be read");
+    assert_eq!(heard.all("answer").len(), 1);
+    assert_eq!(heard.all("answer")[0]["result"]["outcome"]["optionId"], "no");
+    screen.answer("n");
+    wait_for("the second answer", || heard.all("answer").len() == 2);
+    assert_eq!(heard.all("answer")[1]["result"]["outcome"]["optionId"], "no");
+    screen.child.kill().unwrap();
+    screen.finish();
 }
 
 #[test]
@@ -114,7 +151,7 @@ fn turn_after_turn_a_line_is_a_prompt_or_an_answer_until_ctrl_d() {
         wait_for("the sign to type", || screen.text().matches("> ").count() == turn);
         screen.enter("test it");
         wait_for("the question", || screen.text().matches("Reject").count() == turn);
-        screen.enter("y");
+        screen.answer("y");
         wait_for("the answer", || screen.text().matches("It passes.").count() == turn);
     }
     wait_for("the sign to type", || screen.text().matches("> ").count() == 3);
@@ -176,7 +213,7 @@ fn an_agent_cannot_repaint_the_screen() {
     let screen =
         Screen::start(&home, &["-q", "--color", "never", "run", "hello", "--", "goose", "acp"]);
     let (text, _) = screen.finish();
-    assert_eq!(text, "a\u{fffd}[2Jb\u{fffd}c\n");
+    assert_eq!(text, "a\\x1b[2Jb\\x07c\n");
 }
 
 #[test]

@@ -25,6 +25,7 @@ use jackfield_wire::Frame;
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the process")]
 pub(crate) struct Agent {
     pub(crate) launch: Launch,
     pub(crate) pid: Option<u32>,
@@ -49,6 +50,8 @@ pub(crate) struct Agent {
     pub(crate) waiting: BTreeMap<u64, Waiting>,
     /// What it said in sessions whose names it had not told yet.
     pub(crate) early: Vec<Frame>,
+    /// Its program never asks before it acts.
+    pub(crate) never_asks: bool,
     next_id: u64,
 }
 
@@ -168,6 +171,7 @@ impl Hub {
             paused: false,
             waiting: BTreeMap::new(),
             early: Vec::new(),
+            never_asks: false,
             next_id: 0,
         };
         if let Some(seat) = seat {

@@ -17,6 +17,8 @@ pub(crate) struct Conn {
     pub(crate) name: Option<Arc<str>>,
     /// Its process, where the driver knows it.
     pub(crate) peer: Option<PeerProcess>,
+    /// Its sessions may be opened although rules that deny something cannot be enforced in them.
+    pub(crate) unenforced: bool,
     /// Whose client it is; nobody's is the operator's.
     pub(crate) tenant: Option<Arc<Tenant>>,
     /// Knows of the hub: hears the seqs of events.

@@ -67,6 +67,12 @@ impl Hub {
         let invalid = |why: &str| Fault::InvalidParams { why: why.to_owned() };
         let params: Value =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        if params["unenforced"] == true
+            && self.bound_to(conn).is_none()
+            && let Some(it) = self.conns.get_mut(&conn)
+        {
+            it.unenforced = true;
+        }
         let launch = match params.get("agent") {
             None => return Ok(()),
             Some(Value::String(name)) => self.named(name)?,

@@ -73,7 +73,7 @@ fn not_open(id: &SessionId, session: &Session, number: u64) -> Fault {
     Fault::AskSettled { session: id, ask, how: how.to_owned() }
 }
 
-/// One ask, in the agent's own words.
+/// One ask: `what` is the agent's words, `call` is what the policy reads.
 fn row(id: &SessionId, session: &Session, number: u64, ask: &Ask) -> Value {
     let mut params = params_of(ask);
     let mut row = json!({
@@ -89,6 +89,7 @@ fn row(id: &SessionId, session: &Session, number: u64, ask: &Ask) -> Value {
         row["what"] = member("title");
         row["kind"] = member("kind");
         row["toolCallId"] = member("toolCallId");
+        row["call"] = serde_json::from_str(ask.facts.as_str()).unwrap_or_default();
         row["options"] = params.remove("options").unwrap_or_else(|| json!([]));
     } else {
         row["what"] = params.remove("message").unwrap_or_default();

@@ -24,6 +24,8 @@ pub(crate) struct Ask {
     pub(super) origin: AskOrigin,
     /// What a rule says to it, if one does: that a person must be asked.
     decision: Json,
+    /// What it is about, as the policy reads it; nothing for a form.
+    pub(super) facts: Json,
 }
 
 /// What waits for the answer to an ask.
@@ -88,14 +90,16 @@ impl Hub {
         let body = Body::Asked { ask: number, decision: said.clone(), frame: asked };
         let seq = self.append(id, body);
         self.remember_asked(id, &ours);
-        if let Some(result) = decision.and_then(|it| answer_of(&it, &ours)) {
+        if let Some(result) = decision.as_ref().and_then(|it| answer_of(it, &ours)) {
             return self.answer_by_rule(agent, id, number, &theirs, &result);
         }
-        let ask = Ask { seq, at: self.now, agent, theirs, frame: ours, origin, decision: said };
-        let what = ask.what();
+        let facts = decision.map_or_else(Json::null, |it| self.facts(id, &ours, &it));
+        let ask =
+            Ask { seq, at: self.now, agent, theirs, frame: ours, origin, decision: said, facts };
+        let (what, call) = (ask.what(), ask.facts.clone());
         self.sessions.get_mut(id).expect("found above").asks.insert(number, ask);
         self.limit_ask(id, number);
-        self.note(Note::AskOpened { session: id.clone(), ask: number, what });
+        self.note(Note::AskOpened { session: id.clone(), ask: number, what, call });
     }
 
     /// A rule answers; no client hears of a question.
@@ -175,12 +179,16 @@ impl Hub {
         }
         let our_id = it.issue(Issued::Ask(id.clone(), number)).to_string();
         let frame = frame.with_id(&our_id);
-        if !it.aware || ask.decision == Json::null() {
+        if !it.aware || ask.facts == Json::null() {
             return Some(frame.bytes().clone());
         }
-        // Whoever answers by rules of its own should know that this one is for a person.
-        let policy = format!(r#"{{"policy":{}}}"#, ask.decision.as_str());
-        Some(frame.with_meta(&policy).bytes().clone())
+        // A client that answers by rules of its own should know that this one is for a person.
+        let policy = match &ask.decision {
+            it if *it == Json::null() => String::new(),
+            it => format!(r#","policy":{}"#, it.as_str()),
+        };
+        let meta = format!(r#"{{"call":{}{policy}}}"#, ask.facts.as_str());
+        Some(frame.with_meta(&meta).bytes().clone())
     }
 
     /// Asks that a client will not hear of as events, because it starts behind them. They follow

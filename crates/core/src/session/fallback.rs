@@ -1,7 +1,7 @@
 //! Another agent in place of one that cannot be had, where the settings name one. It is never
 //! silent: the answer, the log and the list of sessions say which agent it is, and why.
 
-use super::Stage;
+use super::{Stage, open::Opening};
 use crate::{ConnId, Hub, Launch, Note, SessionId, log::Json};
 use jackfield_wire::{Fault, Frame, redact};
 use serde_json::{Map, Value, json};
@@ -25,7 +25,22 @@ pub(crate) fn to_json(fallen: &[Fallen]) -> Json {
 
 /// A result that says which agent it is of, if that is not the one that was asked for.
 pub(crate) fn tell(result: &str, agent: &str, fallen: &[Fallen]) -> Option<String> {
-    if fallen.is_empty() {
+    with_facts(result, facts(agent, fallen, None))
+}
+
+/// What is said of a session beside the agent's own answer, in `_meta.jackfield`.
+fn facts(agent: &str, fallen: &[Fallen], unheard: Option<&str>) -> Map<String, Value> {
+    let mut facts = Map::new();
+    if !fallen.is_empty() {
+        let fallen = serde_json::from_str(to_json(fallen).as_str()).unwrap_or_default();
+        facts.extend([("agent".to_owned(), json!(agent)), ("fallback".to_owned(), fallen)]);
+    }
+    facts.extend(unheard.map(|it| ("unheard".to_owned(), json!(it))));
+    facts
+}
+
+fn with_facts(result: &str, facts: Map<String, Value>) -> Option<String> {
+    if facts.is_empty() {
         return None;
     }
     let mut result: Map<String, Value> = serde_json::from_str(result).ok()?;
@@ -33,12 +48,11 @@ pub(crate) fn tell(result: &str, agent: &str, fallen: &[Fallen]) -> Option<Strin
     if !meta.is_object() {
         *meta = json!({});
     }
-    if !meta["jackfield"].is_object() {
-        meta["jackfield"] = json!({});
+    let ours = &mut meta["jackfield"];
+    if !ours.is_object() {
+        *ours = json!({});
     }
-    meta["jackfield"]["agent"] = json!(agent);
-    let fallen: Value = serde_json::from_str(to_json(fallen).as_str()).ok()?;
-    meta["jackfield"]["fallback"] = fallen;
+    ours.as_object_mut()?.extend(facts);
     Some(Value::from(result).to_string())
 }
 
@@ -100,7 +114,14 @@ impl Hub {
 }
 
 /// The answer to `session/new`.
-pub(super) fn opened_answer(frame: &Frame, request: &str, agent: &str, fallen: &[Fallen]) -> Frame {
-    let told = frame.result().and_then(|it| tell(it, agent, fallen));
+pub(super) fn opened_answer(
+    frame: &Frame,
+    opening: &Opening,
+    agent: &str,
+    unheard: Option<&str>,
+) -> Frame {
+    let facts = facts(agent, &opening.fallen, unheard);
+    let told = frame.result().and_then(|it| with_facts(it, facts));
+    let request = &opening.request;
     told.map_or_else(|| frame.with_id(request), |it| Frame::result_for(request, &it))
 }

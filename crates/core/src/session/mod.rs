@@ -2,6 +2,7 @@
 
 mod adopt;
 mod answer;
+mod approval;
 mod ask;
 mod attach;
 mod calls;

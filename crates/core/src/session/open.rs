@@ -185,12 +185,19 @@ impl Hub {
         };
         let launch = self.agents[&agent].launch.clone();
         let setup = without_session_id(result);
+        let unheard =
+            self.why_unenforced(Some(agent), &launch.name, current_mode(result).as_deref());
+        if let Some(why) = unheard.as_ref().filter(|_| self.must_enforce(&opening)) {
+            self.sessions.remove(id);
+            self.answer(opening.conn, &opening.request, Err(&unenforced(why)));
+            return self.leave(agent, id, &named);
+        }
         self.append(
             id,
             Body::Opened {
                 agent: launch.name.clone(),
                 argv: launch.argv,
-                cwd: opening.cwd,
+                cwd: opening.cwd.clone(),
                 params: Json::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
                 agent_session: named.as_str().into(),
                 setup: Json::trusted(setup),
@@ -198,8 +205,7 @@ impl Hub {
             },
         );
         self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
-        let answer =
-            fallback::opened_answer(frame, &opening.request, &launch.name, &opening.fallen);
+        let answer = fallback::opened_answer(frame, &opening, &launch.name, unheard.as_deref());
         let answer = answer.with_session_id(id);
         let session = self.sessions.get_mut(id).expect("opened above");
         session.opener = Some((opening.conn, opening.request));
@@ -209,6 +215,12 @@ impl Hub {
         }
         self.note(Note::SessionOpened { session: id.clone(), agent });
         self.keep_warm(agent);
+    }
+
+    /// Whether a rule denies something there, and the client has not said that it may go unenforced.
+    fn must_enforce(&self, opening: &Opening) -> bool {
+        let accepts = self.conns.get(&opening.conn).is_some_and(|it| it.unenforced);
+        !accepts && self.config.policies.has_denies(&opening.cwd)
     }
 
     /// Refused, for instance because a login comes first: the process stays for the next try.
@@ -245,6 +257,20 @@ impl Hub {
         let session = self.sessions.get_mut(id).expect("the caller found this session");
         session.subscribers.insert(conn, subscriber);
     }
+}
+
+fn unenforced(why: &str) -> Fault {
+    let why = format!(
+        "{why}, and there are rules that deny something; choose an agent or a mode that asks, or \
+         accept it with `--unenforced` (`unenforced` in the API)"
+    );
+    Fault::NotAllowed { why }
+}
+
+/// The mode that the answer to `session/new` tells.
+fn current_mode(result: &str) -> Option<String> {
+    let result: Value = serde_json::from_str(result).ok()?;
+    Some(result.pointer("/modes/currentModeId")?.as_str()?.to_owned())
 }
 
 /// What the agent offered with the session: modes, config options, extensions.

@@ -3,17 +3,18 @@
 
 use super::{
     Session,
+    approval::approval_facts,
     ask::{Ask, voided},
     calls::Call as Told,
     turn::Turn,
 };
 use crate::{
-    Hub, SessionId,
+    AgentId, Hub, SessionId,
     log::{Body, Json},
     timer::Timer,
 };
 use jackfield_policy::{self as policy, Call, Decision, Effect, Rule};
-use jackfield_wire::Frame;
+use jackfield_wire::{Frame, redact};
 use serde_json::{Value, json};
 
 /// What becomes of an ask that nobody has answered for so long.
@@ -48,6 +49,14 @@ impl Hub {
             decision.why.push_str("; but it was told at such length that a person is asked");
         }
         decision
+    }
+
+    /// What a permission request is about, for people.
+    pub(super) fn facts(&self, id: &SessionId, ask: &Frame, decision: &Decision) -> Json {
+        let call = self.call(&self.sessions[id], &params_of(ask));
+        let mut facts = approval_facts(&call, decision);
+        redact::json(&mut facts);
+        Json::trusted(facts.to_string())
     }
 
     /// A decision as the log has it: nothing if there are no rules.
@@ -164,10 +173,24 @@ impl Hub {
         }
     }
 
+    /// Why no rule can be enforced by this agent, or in this mode of it.
+    pub(super) fn why_unenforced(
+        &self,
+        agent: Option<AgentId>,
+        name: &str,
+        mode: Option<&str>,
+    ) -> Option<String> {
+        if agent.and_then(|it| self.agents.get(&it)).is_some_and(|it| it.never_asks) {
+            return Some(format!("{name} never asks before it acts: policy is not enforced"));
+        }
+        self.config.policies.unheard(name, mode?)
+    }
+
     /// Why rules are not heard in this session, as far as is known.
     pub(crate) fn unheard(&self, session: &Session) -> Option<String> {
-        let (state, policies) = (&session.state, &self.config.policies);
-        if let Some(why) = state.mode().and_then(|it| policies.unheard(&state.agent, &it)) {
+        let state = &session.state;
+        let mode = state.mode();
+        if let Some(why) = self.why_unenforced(session.agent, &state.agent, mode.as_deref()) {
             return Some(why);
         }
         let unasked: Value = serde_json::from_str(state.unasked.as_ref()?.as_str()).ok()?;

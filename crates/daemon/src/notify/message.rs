@@ -43,9 +43,12 @@ impl Message {
             "cwd": state.map(|it| shown(&it.cwd)),
         });
         match note {
-            Note::AskOpened { ask, what, .. } => {
+            Note::AskOpened { ask, what, call, .. } => {
                 json["ask"] = (*ask).into();
                 json["what"] = shown(what).into();
+                if let Ok(call) = serde_json::from_str::<Value>(&shown(call.as_str())) {
+                    json["call"] = call;
+                }
             }
             Note::TurnEnded { turn, how, reason, .. } => {
                 json["turn"] = (*turn).into();
@@ -62,6 +65,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jackfield_core::log::Json;
 
     fn message(note: &Note) -> Option<Value> {
         let state = State {
@@ -83,11 +87,13 @@ mod tests {
     #[test]
     fn an_ask_names_what_is_asked_and_secrets_are_hidden() {
         let what = "run curl -H 'Authorization: Bearer abc.def'\nnow".to_owned();
-        let note = Note::AskOpened { session: "s-1".into(), ask: 2, what };
+        let call = Json::trusted(r#"{"commands":["rm s3cr3t-value"]}"#);
+        let note = Note::AskOpened { session: "s-1".into(), ask: 2, what, call };
         let expected = json!({
             "event": "needs_you", "sessionId": "s-1", "agent": "claude",
             "title": "use sk-*** and ***", "cwd": "/work", "ask": 2,
-            "what": "run curl -H 'Authorization: Bearer ***'\nnow", "at": "1970-01-01T00:00:00.000Z",
+            "what": "run curl -H 'Authorization: Bearer ***'\nnow",
+            "call": { "commands": ["rm ***"] }, "at": "1970-01-01T00:00:00.000Z",
         });
         assert_eq!(message(&note), Some(expected));
     }

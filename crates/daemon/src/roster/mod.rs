@@ -60,6 +60,8 @@ struct Seen {
 pub(crate) struct Start {
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
+    /// The program is known never to ask before it acts.
+    pub(crate) never_asks: bool,
 }
 
 /// All agents known here: ours, and the user's files on top.
@@ -150,7 +152,8 @@ impl Roster {
         let theirs = launch.env.as_ref().map_or(&[][..], |it| &it.0);
         if !launch.argv.is_empty() && !configured && launch.env.is_some() {
             // The command of a client sees what the client would show it.
-            return Ok(Start { argv: launch.argv.clone(), env: theirs.to_vec() });
+            let (argv, env) = (launch.argv.clone(), theirs.to_vec());
+            return Ok(Start { argv, env, never_asks: false });
         }
         let mut seen: BTreeMap<String, String> = ours.collect();
         seen.extend(theirs.iter().cloned());
@@ -161,7 +164,7 @@ impl Roster {
         // that is not here now: then the agent's spec says what is meant for it.
         let spec = self.catalogue.get(&launch.name).filter(|_| !configured);
         let env = environment::for_agent(seen.into_iter(), spec.map(|it| &it.env), settings);
-        Ok(Start { argv: launch.argv.clone(), env })
+        Ok(Start { argv: launch.argv.clone(), env, never_asks: false })
     }
 
     fn by_name(
@@ -195,6 +198,11 @@ impl Roster {
         })?;
         let mut composed =
             environment::for_agent(env.clone().into_iter(), Some(&spec.env), settings);
+        for (name, value) in &chosen.variant.ask_env {
+            if !composed.iter().any(|(it, _)| it == name) {
+                set_variable(&mut composed, name, value.clone());
+            }
+        }
         if chosen.found.via != Via::Path {
             set_variable(&mut composed, "PATH", places.wide_path());
         }
@@ -207,7 +215,7 @@ impl Roster {
             self.lead(spec, &places, &mut composed);
             vec![shown(&self.program), ADAPT.to_owned(), name.to_owned()]
         };
-        Ok(Start { argv, env: composed })
+        Ok(Start { argv, env: composed, never_asks: !chosen.variant.can_ask() })
     }
 
     /// An adapter reads the same files and finds the same program as we did; our own agent keeps its

@@ -139,8 +139,22 @@ fn print_starts(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Fai
         if !variant.modes.is_empty() {
             desk.out.line(&format!("    modes: {}", modes(variant)))?;
         }
+        if let Some(asking) = asking(variant) {
+            desk.out.line(&format!("    {asking}"))?;
+        }
     }
     Ok(())
+}
+
+/// Whether it asks before it acts, where that is not what one would expect.
+fn asking(variant: &Variant) -> Option<String> {
+    if !variant.can_ask() {
+        return Some("never asks before it acts: rules cannot be enforced".to_owned());
+    }
+    let set: Vec<String> =
+        variant.ask_env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (!set.is_empty())
+        .then(|| format!("asks because it is started with {}; your own value wins", set.join(" ")))
 }
 
 fn modes(variant: &Variant) -> String {
@@ -180,6 +194,7 @@ fn to_json(spec: &Spec, standing: &Standing) -> Value {
             json!({
                 "bins": variant.bins, "args": variant.args, "dialect": variant.dialect,
                 "program": path_json(found.as_ref().ok()), "modes": modes,
+                "canAsk": variant.can_ask(), "askEnv": variant.ask_env,
                 "used": standing.chosen == Some(index),
             })
         })

@@ -267,9 +267,9 @@ impl View {
         }
     }
 
-    fn show_question(&self) {
+    fn show_question(&mut self) {
         if let (true, Some(ask)) = (self.live, self.open.front()) {
-            self.out.question(&ask.question(&self.row.agent));
+            self.conn.show_question(&ask.question(&self.row.agent));
         }
     }
 }

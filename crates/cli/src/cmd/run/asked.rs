@@ -2,8 +2,8 @@
 
 use super::driver::{Driver, Stopping};
 use crate::{
-    ask::{Ask, OnAsk, Verdict},
-    out::{DIM, paint},
+    ask::{Ask, OnAsk, TITLE_CHARS_MAX, Verdict},
+    out::{DIM, one_line, paint},
     report::Failure,
 };
 use jackfield_wire::Frame;
@@ -59,6 +59,26 @@ impl Driver<'_> {
         self.conn.answer(&ask.id, answer)
     }
 
+    /// A rule of the policy denied something: the run has not done all that it was asked to do.
+    pub(super) fn report_denial(&mut self, fact: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let what = if fact["is"] == "served" {
+            text(if fact["call"]["path"].is_null() {
+                &fact["call"]["command"]
+            } else {
+                &fact["call"]["path"]
+            })
+        } else {
+            self.transcript.tool(&fact["frame"]["params"]["toolCall"]).title
+        };
+        let (what, why) = (one_line(&what, TITLE_CHARS_MAX), text(&fact["decision"]["why"]));
+        self.note(&format!("denied by a rule: {what}: {why}"));
+        if let Some(turn) = &mut self.turn {
+            turn.denied.push(format!("{} asked: {what}: {why}", self.goal.agent));
+            turn.denied_by_rule = true;
+        }
+    }
+
     /// A typed line: the answer to the question on the screen, or else what lines are here.
     pub(super) fn on_typed(&mut self, line: Result<String, Failure>) -> Result<(), Failure> {
         let line = match line {
@@ -93,9 +113,9 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn show_question(&self) {
+    fn show_question(&mut self) {
         if let Some(ask) = self.open.front() {
-            self.out.question(&ask.question(&self.goal.agent));
+            self.conn.show_question(&ask.question(&self.goal.agent));
         }
     }
 

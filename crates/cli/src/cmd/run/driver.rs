@@ -64,6 +64,8 @@ pub(super) struct Turn {
     stopping: Option<Stopping>,
     /// What was asked and refused, in words.
     pub(super) denied: Vec<String>,
+    /// A rule of the policy refused some of it.
+    pub(super) denied_by_rule: bool,
 }
 
 pub(super) struct Driver<'a> {
@@ -77,6 +79,8 @@ pub(super) struct Driver<'a> {
     /// Asks that wait for a person; the first is on the screen.
     pub(super) open: VecDeque<Ask>,
     pub(super) turn: Option<Turn>,
+    /// It was said that the agent does not ask.
+    warned: bool,
     /// What stdin says, if its lines are prompts.
     pub(super) lines: Option<Lines>,
 }
@@ -93,6 +97,7 @@ impl<'a> Driver<'a> {
             retold: retold.map(|it| (Hearing::default(), it)),
             open: VecDeque::new(),
             turn: None,
+            warned: false,
             lines: None,
         }
     }
@@ -100,7 +105,8 @@ impl<'a> Driver<'a> {
     /// One turn, from the prompt to its outcome.
     pub(super) fn turn(&mut self, prompt: &Value, deadline: Option<Deadline>) -> Done {
         let limit = deadline.map(|it| it.at);
-        self.turn = Some(Turn { deadline, limit, stopping: None, denied: Vec::new() });
+        let denied = Vec::new();
+        self.turn = Some(Turn { deadline, limit, stopping: None, denied, denied_by_rule: false });
         let answer = self.follow(prompt);
         let turn = self.turn.take();
         let over = match &answer {
@@ -155,11 +161,11 @@ impl<'a> Driver<'a> {
             Some(Stopping::TimedOut { seconds }) => {
                 return Err(Failure::TimedOut { seconds, waited_for: waited_for() });
             }
-            Some(Stopping::Denied) => return Err(turn.refused()),
+            Some(Stopping::Denied) => return Err(self.refused(turn)),
             Some(Stopping::Interrupted | Stopping::Told) | None => {}
         }
         match answer?["stopReason"].as_str().unwrap_or_default() {
-            "end_turn" if !turn.denied.is_empty() => Err(turn.refused()),
+            "end_turn" if !turn.denied.is_empty() => Err(self.refused(turn)),
             "end_turn" => Ok(()),
             "cancelled" => Err(Failure::Cancelled),
             reason => Err(Failure::Stopped { reason: reason.to_owned() }),
@@ -184,9 +190,10 @@ impl<'a> Driver<'a> {
                 self.withdraw(frame.request_id().unwrap_or_default());
                 Ok(())
             }
-            (Kind::Notification, Some("_jackfield/session" | "_jackfield/turn")) => {
-                self.on_fact(&params())
-            }
+            (
+                Kind::Notification,
+                Some("_jackfield/session" | "_jackfield/turn" | "_jackfield/ask"),
+            ) => self.on_fact(&params()),
             _ => Ok(()),
         }
     }
@@ -195,6 +202,21 @@ impl<'a> Driver<'a> {
     fn on_fact(&mut self, fact: &Value) -> Result<(), Failure> {
         match fact["is"].as_str() {
             Some("bound" | "quiet") => self.transcript.notice(fact),
+            Some("unasked") if !std::mem::replace(&mut self.warned, true) => {
+                let what = fact["call"]["title"].as_str().unwrap_or("a tool");
+                let agent = &self.goal.agent;
+                self.conn
+                    .warn(&format!("{agent} ran `{what}` without asking: rules do nothing here"));
+                Ok(())
+            }
+            Some("asked") if fact["decision"]["effect"] == "deny" => {
+                self.report_denial(fact);
+                Ok(())
+            }
+            Some("served") if fact["how"] == "denied" => {
+                self.report_denial(fact);
+                Ok(())
+            }
             Some("cancelled") if fact["step"].as_u64() != Some(1) => self.transcript.notice(fact),
             _ => Ok(()),
         }
@@ -223,7 +245,7 @@ impl<'a> Driver<'a> {
             (Some(Stopping::TimedOut { seconds }), _) => {
                 Err(Failure::TimedOut { seconds, waited_for })
             }
-            (Some(Stopping::Denied), _) => Err(turn.refused()),
+            (Some(Stopping::Denied), _) => Err(self.refused(turn)),
             _ => Err(Failure::Interrupted { waited_for }),
         }
     }
@@ -244,15 +266,14 @@ impl<'a> Driver<'a> {
         self.conn.notify("session/cancel", &params)
     }
 
+    fn refused(&self, turn: &Turn) -> Failure {
+        let ruled_in = turn.denied_by_rule.then(|| self.goal.session.clone());
+        Failure::Denied { asks: turn.denied.clone(), ruled_in }
+    }
+
     pub(super) fn note(&self, line: &str) {
         if self.manner.format == Telling::Text {
             self.out.note(line);
         }
-    }
-}
-
-impl Turn {
-    fn refused(&self) -> Failure {
-        Failure::Denied { asks: self.denied.clone() }
     }
 }

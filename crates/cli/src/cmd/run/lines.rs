@@ -93,7 +93,7 @@ impl Driver<'_> {
         let waits = self.lines.as_ref().is_some_and(|it| it.waiting.is_empty() && !it.ended);
         let asks = waits && self.manner.input == Input::Text && self.out.can_ask();
         if asks {
-            self.out.question(">");
+            self.out.prompt(">");
         }
         asks
     }

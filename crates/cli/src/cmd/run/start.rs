@@ -24,6 +24,10 @@ pub(in crate::cmd) struct Launch {
     #[arg(long, env = env::START_TIMEOUT, hide_env_values = true, value_name = "SECS", default_value_t = 60)]
     start_timeout: u64,
 
+    /// Open the session although its agent never asks and there are rules that deny something
+    #[arg(long, env = env::UNENFORCED, hide_env_values = true, value_parser = env::flag())]
+    unenforced: bool,
+
     /// The command of an agent; it sees your environment
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -50,7 +54,8 @@ impl Launch {
         deadline: Option<Deadline>,
     ) -> Result<Starting, Failure> {
         let cwd = working_directory(self.cwd.as_deref())?;
-        Ok(Starting { choice: self.choice(desk)?, cwd, seconds: self.start_timeout, deadline })
+        let (choice, seconds) = (self.choice(desk)?, self.start_timeout);
+        Ok(Starting { choice, cwd, seconds, deadline, unenforced: self.unenforced })
     }
 }
 
@@ -60,6 +65,7 @@ pub(in crate::cmd) struct Starting {
     pub(in crate::cmd) cwd: PathBuf,
     seconds: u64,
     deadline: Option<Deadline>,
+    unenforced: bool,
 }
 
 impl Starting {
@@ -72,6 +78,10 @@ impl Starting {
         aware: bool,
     ) -> Result<Value, Failure> {
         self.choice.connect(conn, &self.cwd)?;
+        if self.unenforced {
+            let wait = Wait { what: "the daemon to take `--unenforced`", until: Until::Hub };
+            conn.call("_jackfield/connect", &json!({ "unenforced": true }), wait)?;
+        }
         let what = format!("{} to start", self.choice.shown());
         let told = initialize(conn, client, aware, Wait { what: &what, until: self.until() })?;
         Ok(if self.choice == AgentChoice::Configured { Value::Null } else { told })
@@ -84,7 +94,13 @@ impl Starting {
         if !more.is_empty() {
             params["additionalDirectories"] = json!(more);
         }
-        conn.call("session/new", &params, Wait { what: &what, until: self.until() })
+        let opened =
+            conn.call("session/new", &params, Wait { what: &what, until: self.until() })?;
+        if let Some(why) = opened["_meta"]["jackfield"]["unheard"].as_str() {
+            let nothing = "`--approve`, `--on-ask` and rules do nothing here";
+            conn.warn(&format!("{why}; {nothing}"));
+        }
+        Ok(opened)
     }
 
     /// A step of the start may take so long, and no longer than everything may.

@@ -182,7 +182,7 @@ impl Sink {
             Sink::Stdout(out, held) => {
                 held.push_str(text);
                 let full = CHUNK_BYTES <= held.len();
-                if full { out.data(&std::mem::take(held)) } else { Ok(()) }
+                if full { out.exact(&std::mem::take(held)) } else { Ok(()) }
             }
         }
     }
@@ -190,7 +190,7 @@ impl Sink {
     fn finish(&mut self) -> Result<(), Failure> {
         match self {
             Sink::File(file, path) => file.flush().map_err(|it| unwritten(path, it)),
-            Sink::Stdout(out, held) => out.data(&std::mem::take(held)),
+            Sink::Stdout(out, held) => out.exact(&std::mem::take(held)),
         }
     }
 }
