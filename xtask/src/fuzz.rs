@@ -11,6 +11,9 @@ use std::{
     process::Command,
 };
 
+/// A target that needs more has found an input that costs too much.
+const MEGABYTES_MAX: u32 = 512;
+
 /// Runs these targets, or all of them, for this many seconds each.
 pub(crate) fn run(seconds: u32, names: &[&str]) -> Result<()> {
     tools::ensure(&["fuzz"])?;
@@ -58,7 +61,7 @@ fn run_one(target: &str, seconds: u32) -> bool {
     // One seed unless told otherwise: a change is not refused for what chance finds elsewhere.
     let seed = std::env::var("FUZZ_SEED").unwrap_or_else(|_| "1".to_owned());
     cargo.arg("--").arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
-    cargo.arg(format!("-seed={seed}"));
+    cargo.arg(format!("-seed={seed}")).arg(format!("-rss_limit_mb={MEGABYTES_MAX}"));
     cargo.status().is_ok_and(|it| it.success())
 }
 

@@ -7,6 +7,8 @@ pub mod dialect;
 pub mod frame;
 pub mod line;
 pub mod policy_command;
+pub mod policy_input;
+pub mod policy_rules;
 pub mod splice;
 pub mod sse;
 pub mod sse_read;

@@ -4,7 +4,9 @@
 mod inputs;
 
 use inputs::{ROUNDS, collect, mutate};
-use jackfield_fuzz_checks::{dialect, frame, line, policy_command, splice, sse, sse_read};
+use jackfield_fuzz_checks::{
+    dialect, frame, line, policy_command, policy_input, policy_rules, splice, sse, sse_read,
+};
 use jackfield_testkit::sim::Rng;
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -38,6 +40,8 @@ check_targets! {
     frame => frame::check;
     line => line::check;
     policy_command => policy_command::check;
+    policy_input => policy_input::check;
+    policy_rules => policy_rules::check;
     splice => splice::check;
     sse => sse::check;
     sse_read => sse_read::check;

@@ -1,0 +1,4 @@
+//! `jackfield_fuzz_checks::policy_input`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| jackfield_fuzz_checks::policy_input::check(data));
