@@ -44,5 +44,5 @@ pub use observe::{LogTarget, start as start_log};
 pub use paths::Paths;
 pub use roster::catalogue;
 pub use serve::{BootError, Isolated, JournalChoice, Options, Ready, isolated, serve};
-pub use tenants::{Tenants, TenantsError, token_hash};
+pub use tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING, token_hash};
 pub use web::{Front, Routes};

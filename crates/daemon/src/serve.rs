@@ -16,7 +16,7 @@ use crate::{
     roster::{self, Roster},
     rulebook::{Rulebook, RulesError},
     served::Served,
-    tenants::{Tenants, TenantsError},
+    tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING},
     web::{self, Routes},
 };
 use jackfield_agents::{GuardCommand, Ledger};
@@ -130,6 +130,9 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let token = Token::create_or_read(&options.paths.token()).map_err(BootError::Token)?;
         let tenants = options.tenants.as_deref().map(Tenants::open).transpose();
         let tenants = tenants.map_err(BootError::Tenants)?.map(Arc::new);
+        if tenants.is_some() {
+            tracing::warn!("{UNCONFINED_AGENTS_WARNING}");
+        }
         let keys = Keys::new(token, tenants.as_ref().map(Tenants::vouch));
         let (on_the_web, addresses): (Vec<_>, Vec<_>) =
             addresses.into_iter().partition(Address::is_web);

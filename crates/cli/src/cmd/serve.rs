@@ -12,7 +12,9 @@ use crate::{
 use clap::Args;
 use jackfield_agents::{find::Places, probe::Survey};
 use jackfield_api::{Dirs, Hosted, Metrics};
-use jackfield_daemon::{BootError, LogTarget, Options, Paths, Routes, Tenant, environment};
+use jackfield_daemon::{
+    BootError, LogTarget, Options, Paths, Routes, Tenant, UNCONFINED_AGENTS_WARNING, environment,
+};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
@@ -102,7 +104,12 @@ impl Serve {
             ..options
         };
         let detached = self.detached;
+        // A log on stderr has the warning already.
+        let must_warn = options.tenants.is_some() && options.log != LogTarget::Stderr;
         let served = jackfield_daemon::serve(options, |ready| {
+            if must_warn {
+                desk.out.alert(&format!("warning: {UNCONFINED_AGENTS_WARNING}"));
+            }
             for address in &ready.addresses {
                 desk.out.note(&format!("listening on {address}"));
             }

@@ -17,6 +17,11 @@ use std::{
     time::SystemTime,
 };
 
+/// Logged at the start of a daemon or gateway that has a tenants file.
+pub const UNCONFINED_AGENTS_WARNING: &str = "tenants do not confine agents: a tenant's agent runs as \
+    the user of the daemon and can read that user's files, the token of the operator included; run one \
+    daemon with a uid or a virtual machine of its own for each tenant that you do not trust";
+
 #[derive(Debug, thiserror::Error)]
 pub enum TenantsError {
     #[error("cannot read `{}`", path.display())]

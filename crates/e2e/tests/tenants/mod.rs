@@ -1,11 +1,12 @@
 //! Several who share one daemon or one fleet, each with a token of its own, over every way there is to come
 //! in: `walls` is what they know of each other, `rest` the same by the API, `quotas` how much they may have,
-//! `fleet` all of it behind a gateway.
+//! `fleet` all of it behind a gateway, `warning` what the operator is warned about at the start.
 
 mod fleet;
 mod quotas;
 mod rest;
 mod walls;
+mod warning;
 
 use crate::sdk::free_port;
 use jackfield_e2e::{Client, Daemon, Home, http::Web};
