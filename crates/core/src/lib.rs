@@ -31,6 +31,7 @@ mod restart;
 mod session;
 mod tenant;
 mod timer;
+mod unique_json;
 
 pub use agent::AgentPool;
 pub use config::Config;

@@ -6,9 +6,9 @@
 //! end. A client without a [`PeerProcess`] came over TCP or HTTP and has shown the token.
 
 use super::{PeerPlace, PeerProcess};
-use crate::{ConnId, Hub, Note, SessionId, log::Body, log::Json};
+use crate::{ConnId, Hub, Note, SessionId, log::Body, log::Json, unique_json};
 use jackfield_wire::{Fault, Frame};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Refused as a whole.
@@ -125,8 +125,16 @@ fn reason(peer: &PeerProcess, operation: &str) -> String {
     }
 }
 
+/// Whether a request brings an MCP server that is a program. A form that ACP does not define counts as
+/// one: an agent may understand it.
 fn has_server_command(frame: &Frame) -> bool {
-    let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or(json!({}));
-    let servers = params["mcpServers"].as_array();
-    servers.into_iter().flatten().any(|it| it.get("command").is_some())
+    let Ok(params) = unique_json::parse(frame.params().unwrap_or("{}")) else { return true };
+    match &params["mcpServers"] {
+        Value::Null => false,
+        Value::Array(servers) => servers.iter().any(|it| {
+            let is_remote = matches!(it["type"].as_str(), Some("http" | "sse" | "acp"));
+            !is_remote || it.get("command").is_some()
+        }),
+        _ => true,
+    }
 }

@@ -219,6 +219,25 @@ fn every_operation_of_the_operator_is_refused_below_an_agent_and_written_down() 
 }
 
 #[test]
+fn mcp_servers_of_other_forms_count_as_programs_below_an_agent() {
+    for servers in [
+        r#"{"x":{"command":"/bin/x"}}"#,
+        r#"[{"name":"x","command":"/bin/x"}],"mcpServers":[]"#,
+        r#"[{"type":"stdio","name":"x"}]"#,
+        r#"[{"type":"http","name":"x","url":"https://a.example","command":"/bin/x"}]"#,
+        r#"["/bin/x"]"#,
+    ] {
+        let mut scene = Scene::new();
+        let params = format!(r#"{{"cwd":"/x","mcpServers":{servers}}}"#);
+        let frame = Frame::request("\"forms\"", "session/new", &params);
+        scene.feed(Input::ClientSpoke { conn: BELOW, frame });
+        let answer = scene.told.iter().find(|(conn, it)| *conn == BELOW && it["id"] == "forms");
+        assert_eq!(code(&answer.unwrap().1), "not_allowed", "{servers}");
+        assert_eq!(scene.refused(), ["session/new"], "{servers}");
+    }
+}
+
+#[test]
 fn client_below_an_agent_can_still_open_and_prompt_sessions_of_the_default_agent() {
     let mut scene = Scene::new();
     let opened = scene.ask(BELOW, "session/new", &json!({ "cwd": "/x", "mcpServers": [] }));

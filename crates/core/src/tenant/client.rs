@@ -1,7 +1,10 @@
 //! What a bound client may name and ask for. Every frame of a client passes here before anything is done
 //! about it, so a method that is new cannot forget to ask.
 
-use super::{Tenant, is_known_to};
+use super::{
+    Tenant, is_known_to,
+    request::{self, inside},
+};
 use crate::{ConnId, Hub, Output, SessionId};
 use jackfield_wire::{
     Fault, Frame,
@@ -9,10 +12,6 @@ use jackfield_wire::{
 };
 use serde_json::Value;
 use std::sync::Arc;
-
-/// What says where a session works, and with what.
-const PLACES: [&str; 5] =
-    ["session/new", "session/load", "session/resume", "session/fork", "_jackfield/connect"];
 
 impl Hub {
     /// Binds a connection on which nothing was said. One that cannot be bound is closed: it must not go
@@ -58,11 +57,8 @@ impl Hub {
             "_jackfield/stop" => Err(operators(tenant, &method)),
             // An exported session says which program to start, and where.
             "_jackfield/import" if !tenant.commands => Err(no_commands(tenant, "import a session")),
-            it if PLACES.contains(&it) => may_be_placed(tenant, frame),
-            it if frame.session_id().is_none() && is_for_process(it) && !tenant.commands => {
-                Err(operators(tenant, it))
-            }
-            _ => Ok(()),
+            it if !tenant.commands && is_for_process(it, frame) => Err(operators(tenant, it)),
+            it => request::check(tenant, it, frame),
         }
     }
 
@@ -80,48 +76,13 @@ impl Hub {
     }
 }
 
-/// Whether a method that names no session is for the agent process as a whole: its login, its providers.
-/// All tenants share that.
-fn is_for_process(method: &str) -> bool {
+/// Whether a method is for the agent process as a whole: its login, its providers. All tenants share that.
+/// A session that such a method names makes no difference: the agent does not look at it.
+fn is_for_process(method: &str, frame: &Frame) -> bool {
     match acp::method(method) {
         Some(row) => row.scope == Scope::Connection && row.audience == Audience::Agent,
-        None => !method.starts_with("_jackfield/"),
+        None => frame.session_id().is_none() && !method.starts_with("_jackfield/"),
     }
-}
-
-/// Whether everything that a request names as a place or a program is allowed.
-fn may_be_placed(tenant: &Tenant, frame: &Frame) -> Result<(), Fault> {
-    let params: Value = serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
-    if let Some(cwd) = params.get("cwd").and_then(Value::as_str) {
-        inside(tenant, cwd)?;
-    }
-    let list = |name: &str| params.get(name).and_then(Value::as_array).into_iter().flatten();
-    for dir in list("additionalDirectories") {
-        inside(tenant, dir.as_str().unwrap_or_default())?;
-    }
-    if !tenant.commands {
-        if list("mcpServers").any(|it| it.get("command").is_some()) {
-            return Err(no_commands(tenant, "have an MCP server started"));
-        }
-        if params.get("agent").is_some_and(Value::is_object) {
-            return Err(no_commands(tenant, "give an agent's command line"));
-        }
-    }
-    Ok(())
-}
-
-fn inside(tenant: &Tenant, dir: &str) -> Result<(), Fault> {
-    if tenant.may_work_in(dir) {
-        return Ok(());
-    }
-    let (name, roots) = (&tenant.name, &tenant.roots);
-    let why = if roots.is_empty() {
-        format!("tenant `{name}` has no `roots`: whoever runs this gives it directories to work in")
-    } else {
-        let roots: Vec<_> = roots.iter().map(|it| format!("`{}`", it.display())).collect();
-        format!("`{dir}` is not in {}, the roots of tenant `{name}`", roots.join(" or "))
-    };
-    Err(Fault::NotAllowed { why })
 }
 
 fn no_commands(tenant: &Tenant, what: &str) -> Fault {

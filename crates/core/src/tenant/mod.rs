@@ -6,12 +6,15 @@
 //! everything.
 //!
 //! `client` is what a hub lets a bound client do: **one place each** for whom it may name and what it may
-//! ask for, which every frame passes. `quota` is how much a tenant may have, `rate` how fast its agents are
+//! ask for, which every frame passes. `request` lists what a request may carry to an agent, `server_url` the
+//! addresses of MCP servers. `quota` is how much a tenant may have, `rate` how fast its agents are
 //! read.
 
 mod client;
 mod quota;
 mod rate;
+mod request;
+mod server_url;
 #[cfg(test)]
 mod tests;
 

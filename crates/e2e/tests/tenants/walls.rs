@@ -104,7 +104,7 @@ fn a_tenant_starts_no_program_and_works_nowhere_but_where_it_may() {
     for (params, told) in [
         (new(json!("/"), json!([])), "`/` is not in"),
         (new(json!(town.home.path().join("../..")), json!([])), "is not in"),
-        (new(inside, server), "may not have an MCP server started"),
+        (new(inside, server), "an MCP server with a `command` starts a program"),
     ] {
         let answer = client.ask("session/new", &params);
         assert_eq!(code(&answer), "not_allowed", "{answer}");

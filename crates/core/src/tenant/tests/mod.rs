@@ -1,6 +1,8 @@
-//! Tenants of one hub: `walls` is what the wrong one hears, `quotas` how much one may have.
+//! Tenants of one hub: `walls` is what the wrong one hears, `requests` what one may send to an agent, `quotas`
+//! how much one may have.
 
 mod quotas;
+mod requests;
 mod walls;
 
 use super::Tenant;
@@ -135,9 +137,14 @@ impl Scene {
 
     /// Asks and returns the answer, if there is one at once.
     fn ask(&mut self, conn: ConnId, method: &str, params: &Value) -> Value {
+        self.ask_text(conn, method, &params.to_string())
+    }
+
+    /// The same with params as a client writes them.
+    fn ask_text(&mut self, conn: ConnId, method: &str, params: &str) -> Value {
         self.next_id += 1;
         let id = self.next_id;
-        let frame = Frame::request(&id.to_string(), method, &params.to_string());
+        let frame = Frame::request(&id.to_string(), method, params);
         self.feed(Input::ClientSpoke { conn, frame });
         let answer = self.told.iter().rev().find(|(to, it)| *to == conn && it["id"] == id);
         answer.map(|(_, it)| it.clone()).unwrap_or_default()
