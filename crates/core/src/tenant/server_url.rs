@@ -106,11 +106,14 @@ fn check_ipv6(address: Ipv6Addr) -> Result<(), &'static str> {
         );
     }
     // IPv4-compatible and IPv4-mapped, NAT64, Teredo, 6to4.
-    let has_ipv4 = match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, _, _] | [0, 0, 0, 0, 0xffff, 0, _, _] => true,
-        [0x64, 0xff9b, ..] | [0x2001, 0, ..] | [0x2002, ..] => true,
-        _ => false,
-    };
+    let has_ipv4 = matches!(
+        address.segments(),
+        [0, 0, 0, 0, 0, 0 | 0xffff, _, _]
+            | [0, 0, 0, 0, 0xffff, 0, _, _]
+            | [0x64, 0xff9b, ..]
+            | [0x2001, 0, ..]
+            | [0x2002, ..]
+    );
     if has_ipv4 {
         return Err("its host is an IPv4 address that is written as IPv6");
     }
