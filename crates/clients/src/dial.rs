@@ -3,7 +3,7 @@
 use crate::address::{Address, AddressError};
 use crate::auth;
 use crate::keys::Guest;
-use crate::socket;
+use crate::socket::{self, PathTooLong};
 use crate::stream::Stream;
 use crate::token::Token;
 use std::io::{self, Read, Write};
@@ -26,6 +26,8 @@ const LATER: Duration = Duration::from_millis(100);
 pub enum DialError {
     #[error(transparent)]
     Address(#[from] AddressError),
+    #[error(transparent)]
+    PathTooLong(#[from] PathTooLong),
     #[error(
         "`{address}` cannot be dialled by our own commands: name a `unix://` or `tcp://` address"
     )]
@@ -172,6 +174,7 @@ fn connect_unix(
     path: &Path,
     patience: Option<Duration>,
 ) -> Result<StdUnixStream, DialError> {
+    socket::check_length(path)?;
     let failed = |source| unreachable(address, source);
     let stream = StdUnixStream::from(socket::connect(path, patience).map_err(failed)?);
     let uid = socket::peer_uid(&stream).map_err(failed)?;

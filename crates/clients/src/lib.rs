@@ -52,6 +52,7 @@ pub use dial::{DialError, Dialer, Socket, dial, dial_blocking, dial_until_up};
 pub use keys::{Guest, Keys, Vouch};
 pub use listen::{AcceptError, BindError, Listener};
 pub use relay::{Ended, relay};
+pub use socket::PathTooLong;
 pub use stdio::stdio;
 pub use stream::{Stream, UnixPeer, pair};
 pub use talk::{Hearing, Speaking};

@@ -4,7 +4,7 @@ use crate::address::{Address, AddressError};
 use crate::auth::{self, Refusal};
 use crate::keys::Keys;
 use crate::secure;
-use crate::socket::{self, Folder, SocketFile};
+use crate::socket::{self, Folder, PathTooLong, SocketFile};
 use crate::stream::Stream;
 use crate::web::{Certificate, CertificateError};
 use rustix::io::Errno;
@@ -42,8 +42,8 @@ pub enum BindError {
          theirs in the place of ours; use a folder that only you can write to"
     )]
     FolderNotSafe { folder: PathBuf, owner: u32, mode: u32 },
-    #[error("socket path `{path}` has {length} bytes, more than {most}: use a shorter folder")]
-    PathTooLong { path: PathBuf, length: usize, most: usize },
+    #[error(transparent)]
+    PathTooLong(#[from] PathTooLong),
     #[error("`{path}` is in the way and not a socket: move it, or listen elsewhere")]
     NotASocket { path: PathBuf },
     #[error("a daemon answers on `{path}`: stop it first, or listen elsewhere")]

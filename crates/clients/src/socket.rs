@@ -35,13 +35,28 @@ pub(crate) enum Folder {
     Safe,
 }
 
+/// A path that no socket can have.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "socket path `{}` has {} bytes, and the system takes at most {PATH_BYTES_MAX}: set \
+     `JACKFIELD_RUNTIME_DIR` to a shorter directory",
+    path.display(), path.as_os_str().len()
+)]
+pub struct PathTooLong {
+    path: PathBuf,
+}
+
+pub(crate) fn check_length(path: &Path) -> Result<(), PathTooLong> {
+    if path.as_os_str().len() <= PATH_BYTES_MAX {
+        Ok(())
+    } else {
+        Err(PathTooLong { path: path.to_owned() })
+    }
+}
+
 /// Listens on `path`. A socket of that name is replaced if nobody answers on it.
 pub(crate) fn bind(path: &Path, folder: Folder) -> Result<(UnixListener, SocketFile), BindError> {
-    let length = path.as_os_str().len();
-    if PATH_BYTES_MAX < length {
-        let (path, most) = (path.to_owned(), PATH_BYTES_MAX);
-        return Err(BindError::PathTooLong { path, length, most });
-    }
+    check_length(path)?;
     let failed =
         |attempted| move |source| BindError::Io { path: path.to_owned(), attempted, source };
     check_folder(folder_of(path), folder)?;

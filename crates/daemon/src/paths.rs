@@ -1,7 +1,8 @@
 //! Where things are kept: configuration, state (journal, ledger, log) and the running daemon's socket.
 
+use jackfield_private_files as private_files;
 use std::{
-    env,
+    env, io,
     path::{Path, PathBuf},
 };
 
@@ -17,26 +18,24 @@ impl Paths {
     /// XDG directories, each of which a `JACKFIELD_…_DIR` variable overrides.
     pub fn from_env() -> Paths {
         let uid = rustix::process::getuid().as_raw();
-        Paths::from_vars(&|name| env::var_os(name).map(PathBuf::from), uid)
+        let in_temp = env::temp_dir().join(format!("jackfield-{uid}"));
+        Paths::from_vars(&|name| env::var_os(name).map(PathBuf::from), in_temp)
     }
 
-    fn from_vars(var: &dyn Fn(&str) -> Option<PathBuf>, uid: u32) -> Paths {
+    fn from_vars(var: &dyn Fn(&str) -> Option<PathBuf>, in_temp: PathBuf) -> Paths {
         let set = |name: &str| var(name).filter(|it| it.is_absolute());
         let home = set("HOME").unwrap_or_else(|| PathBuf::from("/"));
         let under = |xdg: &str, fallback: &str| {
             set(xdg).unwrap_or_else(|| home.join(fallback)).join("jackfield")
         };
-        let runtime = || match set("XDG_RUNTIME_DIR") {
-            Some(dir) => dir.join("jackfield"),
-            None => env::temp_dir().join(format!("jackfield-{uid}")),
-        };
-        Paths {
-            config: set("JACKFIELD_CONFIG_DIR")
-                .unwrap_or_else(|| under("XDG_CONFIG_HOME", ".config")),
-            state: set("JACKFIELD_STATE_DIR")
-                .unwrap_or_else(|| under("XDG_STATE_HOME", ".local/state")),
-            runtime: set("JACKFIELD_RUNTIME_DIR").unwrap_or_else(runtime),
-        }
+        let config =
+            set("JACKFIELD_CONFIG_DIR").unwrap_or_else(|| under("XDG_CONFIG_HOME", ".config"));
+        let state =
+            set("JACKFIELD_STATE_DIR").unwrap_or_else(|| under("XDG_STATE_HOME", ".local/state"));
+        let runtime = set("JACKFIELD_RUNTIME_DIR")
+            .or_else(|| set("XDG_RUNTIME_DIR").map(|it| it.join("jackfield")))
+            .unwrap_or_else(|| choose_runtime(state.join("run"), in_temp));
+        Paths { config, state, runtime }
     }
 
     /// Everything below one directory: for tests and throw-away hubs.
@@ -88,15 +87,27 @@ impl Paths {
     }
 }
 
+/// The runtime directory where no variable names one. Other users can create names in the temporary
+/// directory, so the state directory takes its place if they did; from then on it stays there, because
+/// daemon and commands must come to the same answer.
+fn choose_runtime(in_state: PathBuf, in_temp: PathBuf) -> PathBuf {
+    let is_usable = match private_files::is_own_dir(&in_temp) {
+        Ok(is_own) => is_own,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    if is_usable && in_state.symlink_metadata().is_err() { in_temp } else { in_state }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{fs, os::unix::fs::symlink};
 
     fn with(vars: &'static [(&'static str, &'static str)]) -> Paths {
         let var = |name: &str| {
             vars.iter().find(|(it, _)| *it == name).map(|(_, value)| PathBuf::from(value))
         };
-        Paths::from_vars(&var, 7)
+        Paths::from_vars(&var, "/t/jackfield-7".into())
     }
 
     #[test]
@@ -118,6 +129,26 @@ mod tests {
 
     #[test]
     fn without_a_runtime_directory_each_user_has_one_of_their_own() {
-        assert!(with(&[("HOME", "/h")]).runtime.ends_with("jackfield-7"));
+        assert_eq!(with(&[("HOME", "/h")]).runtime, Path::new("/t/jackfield-7"));
+        let xdg = with(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/x")]);
+        assert_eq!(xdg.runtime, Path::new("/x/jackfield"));
+    }
+
+    #[test]
+    fn name_in_the_temporary_directory_that_is_not_our_directory_is_avoided_for_good() {
+        let dir = tempfile::tempdir().unwrap();
+        let (in_state, in_temp) = (dir.path().join("run"), dir.path().join("jackfield-7"));
+        let choose = || choose_runtime(in_state.clone(), in_temp.clone());
+        assert_eq!(choose(), in_temp, "it is absent");
+        symlink(dir.path(), &in_temp).unwrap();
+        assert_eq!(choose(), in_state, "it is a link");
+        fs::remove_file(&in_temp).unwrap();
+        fs::write(&in_temp, "").unwrap();
+        assert_eq!(choose(), in_state, "it is a file");
+        fs::remove_file(&in_temp).unwrap();
+        fs::create_dir(&in_temp).unwrap();
+        assert_eq!(choose(), in_temp, "it is our own directory");
+        fs::create_dir(&in_state).unwrap();
+        assert_eq!(choose(), in_state, "a daemon may listen there");
     }
 }

@@ -38,6 +38,7 @@ mod real_model;
 mod recipes;
 mod resume_http;
 mod runner;
+mod runtime_dir;
 mod sdk;
 mod sdk_client;
 mod sdk_web;

@@ -137,9 +137,9 @@ impl Failure {
             | Failure::NoOption { .. }
             | Failure::NotSet { .. }
             | Failure::TooLong
-            | Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
-                Exit::Usage
-            }
+            | Failure::Unreachable(
+                DialError::Address(_) | DialError::Undialled { .. } | DialError::PathTooLong(_),
+            ) => Exit::Usage,
             Failure::TimedOut { .. } | Failure::SlowStart { .. } => Exit::TimedOut,
             Failure::NoSession { .. }
             | Failure::Ambiguous { .. }
@@ -231,7 +231,7 @@ impl Failure {
                 "leave out `--socket`: then the daemon of this user is used, and started if need be"
                     .into()
             }
-            Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. }) => {
+            Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. } | DialError::PathTooLong(_)) => {
                 String::new()
             }
             Failure::Unreachable(_) | Failure::Token(_) | Failure::Silent { .. } => {

@@ -131,7 +131,7 @@ async fn a_missing_folder_and_a_long_path_are_refused_with_a_way_out() {
     let error = bind(home.dir.path().join("no/socket")).to_string();
     assert!(error.contains("mkdir -m 700"), "{error}");
     let error = bind(home.dir.path().join("x".repeat(120))).to_string();
-    assert!(error.contains("use a shorter folder"), "{error}");
+    assert!(error.contains("to a shorter directory"), "{error}");
 }
 
 #[tokio::test]
