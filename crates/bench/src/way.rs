@@ -138,7 +138,7 @@ impl Bench {
                 let stream = TcpStream::connect(("127.0.0.1", self.port))?;
                 stream.set_nodelay(true)?;
                 let reader = stream.try_clone()?;
-                let token = fs::read_to_string(self.dir.path().join("run/token"))?;
+                let token = fs::read_to_string(self.dir.path().join("state/token"))?;
                 self.dialed(Box::new(reader), Box::new(stream), Some(token.trim()))
             }
         }

@@ -111,7 +111,7 @@ fn dispatch(verb: Option<Verb>, desk: &Desk) -> Result<(), Failure> {
         Some(Verb::Daemon(it)) => it.run(desk),
         Some(Verb::Fleet(it)) => it.run(desk),
         Some(Verb::Host(it)) => it.run(desk),
-        Some(Verb::Token(_)) => cmd::token::run(desk),
+        Some(Verb::Token(it)) => it.run(desk),
         Some(Verb::Tenants(it)) => it.run(desk),
         Some(Verb::Agents(it)) => it.run(desk),
         Some(Verb::Agent(_)) => cmd::agent::run(desk),
@@ -135,8 +135,8 @@ pub(crate) fn tree() -> clap::Command {
 const DIRECTORIES: &str = "\
 Directories:
   $JACKFIELD_CONFIG_DIR   config.toml, policy.toml, agents/ [default: $XDG_CONFIG_HOME/jackfield]
-  $JACKFIELD_STATE_DIR    journal, ledger, log [default: $XDG_STATE_HOME/jackfield]
-  $JACKFIELD_RUNTIME_DIR  socket, token        [default: $XDG_RUNTIME_DIR/jackfield]";
+  $JACKFIELD_STATE_DIR    journal, ledger, log, token [default: $XDG_STATE_HOME/jackfield]
+  $JACKFIELD_RUNTIME_DIR  socket [default: $XDG_RUNTIME_DIR/jackfield]";
 
 fn after_help() -> String {
     format!(

@@ -63,6 +63,7 @@ pub(crate) const RETAIN: &str = "JACKFIELD_RETAIN";
 pub(crate) const RETAIN_SIZE: &str = "JACKFIELD_RETAIN_SIZE";
 pub(crate) const REVOKE: &str = "JACKFIELD_REVOKE";
 pub(crate) const ROLE: &str = "JACKFIELD_ROLE";
+pub(crate) const ROTATE: &str = "JACKFIELD_ROTATE";
 pub(crate) const RUN: &str = "JACKFIELD_RUN";
 pub(crate) const SESSION: &str = "JACKFIELD_SESSION";
 pub(crate) const SHARDS: &str = "JACKFIELD_SHARDS";

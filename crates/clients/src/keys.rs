@@ -2,6 +2,7 @@
 //! else vouches. A guest speaks in a name that it cannot choose: whoever lets it in says it first.
 
 use crate::token::Token;
+use crate::token_file::TokenFile;
 use bytes::{Bytes, BytesMut};
 use std::{fmt, sync::Arc};
 
@@ -38,18 +39,33 @@ pub(crate) enum Who {
 /// Every token that lets somebody in.
 #[derive(Clone)]
 pub struct Keys {
-    own: Token,
+    own: OwnToken,
     guests: Option<Vouch>,
 }
 
+/// Where the daemon's own token comes from.
+#[derive(Clone)]
+enum OwnToken {
+    Fixed(Token),
+    File(Arc<TokenFile>),
+}
+
 impl Keys {
-    /// The daemon's own token, and those of guests.
-    pub fn new(own: Token, guests: Option<Vouch>) -> Keys {
-        Keys { own, guests }
+    /// The daemon's own token, which may be replaced at any time, and those of guests.
+    pub fn new(own: TokenFile, guests: Option<Vouch>) -> Keys {
+        Keys { own: OwnToken::File(Arc::new(own)), guests }
+    }
+
+    /// The daemon's own token as it is now.
+    pub(crate) fn own(&self) -> Token {
+        match &self.own {
+            OwnToken::Fixed(token) => token.clone(),
+            OwnToken::File(file) => file.token(),
+        }
     }
 
     pub(crate) fn who(&self, shown: &str) -> Option<Who> {
-        if self.own.matches(shown) {
+        if self.own().matches(shown) {
             return Some(Who::Operator);
         }
         let vouch = self.guests.as_ref()?;
@@ -59,7 +75,7 @@ impl Keys {
 
 impl From<&Token> for Keys {
     fn from(own: &Token) -> Keys {
-        Keys::new(own.clone(), None)
+        Keys { own: OwnToken::Fixed(own.clone()), guests: None }
     }
 }
 
@@ -76,14 +92,18 @@ mod tests {
     #[test]
     fn a_guest_is_known_by_its_token_and_only_by_that() {
         let dir = tempfile::tempdir().unwrap();
-        let own = Token::create_or_read(&dir.path().join("token")).unwrap();
+        let path = dir.path().join("token");
+        let file = TokenFile::open(&path).unwrap();
+        let own = Token::read(&path).unwrap();
         let guest = Guest { name: "acme".into(), binding: Bytes::from_static(b"{}") };
         let vouched = guest.clone();
         let vouch: Vouch = Arc::new(move |shown| (shown == "letmein").then(|| vouched.clone()));
-        let keys = Keys::new(own.clone(), Some(vouch));
+        let keys = Keys::new(file, Some(vouch));
         assert_eq!(keys.who(own.reveal()), Some(Who::Operator));
         assert_eq!(keys.who("letmein"), Some(Who::Guest(guest.clone())));
         assert_eq!(keys.who("letmein "), None);
+        let next = Token::replace(&path).unwrap();
+        assert_eq!([keys.who(own.reveal()), keys.who(next.reveal())], [None, Some(Who::Operator)]);
         assert_eq!(Keys::from(&own).who("letmein"), None);
         assert_eq!(guest.before(b"hello"), "{}\nhello");
         assert_eq!(format!("{keys:?}"), "Keys(***)");

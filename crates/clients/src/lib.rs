@@ -43,6 +43,7 @@ mod stdio;
 mod stream;
 mod talk;
 mod token;
+mod token_file;
 pub mod web;
 
 pub use address::{Address, AddressError};
@@ -57,3 +58,4 @@ pub use stdio::stdio;
 pub use stream::{Stream, UnixPeer, pair};
 pub use talk::{Hearing, Speaking};
 pub use token::{Token, TokenError};
+pub use token_file::TokenFile;

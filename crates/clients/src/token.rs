@@ -38,26 +38,49 @@ pub enum TokenError {
     },
 }
 
+impl TokenError {
+    /// Whether there is no token file.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, TokenError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 impl Token {
     /// The token in `path`, or a new one written there. Of two that start at once both get the
     /// same.
     pub fn create_or_read(path: &Path) -> Result<Token, TokenError> {
         match Token::read(path) {
-            Err(TokenError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.is_absent() => {}
             read => return read,
         }
-        let token = Token::random()?;
+        Token::random()?.keep(path)
+    }
+
+    /// Writes it to `path`, and returns the token that is there then: if another process was faster,
+    /// that is another one.
+    pub fn keep(self, path: &Path) -> Result<Token, TokenError> {
         // Complete before it has its name: nobody reads half a token.
         let draft = path.with_added_extension(format!("{}.new", process::id()));
-        let written = token.write(&draft).and_then(|()| fs::hard_link(&draft, path));
+        let written = self.write(&draft).and_then(|()| fs::hard_link(&draft, path));
         let _ = fs::remove_file(&draft);
         match written {
-            Ok(()) => Ok(token),
+            Ok(()) => Ok(self),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Token::read(path),
             Err(source) => {
                 Err(TokenError::Io { path: path.to_owned(), attempted: "written", source })
             }
         }
+    }
+
+    /// Writes a new token to `path`, in the place of the one that may be there.
+    pub fn replace(path: &Path) -> Result<Token, TokenError> {
+        let token = Token::random()?;
+        private_files::replace_file(path, token.0.as_bytes()).map_err(|source| TokenError::Io {
+            path: path.to_owned(),
+            attempted: "replaced",
+            source,
+        })?;
+        Ok(token)
     }
 
     /// The token in `path`, which must be ours and closed to others.

@@ -34,6 +34,7 @@ pub mod rulebook;
 mod serve;
 mod served;
 mod tenants;
+pub mod token;
 mod web;
 
 pub use config::Settings;

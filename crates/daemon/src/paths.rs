@@ -66,7 +66,13 @@ impl Paths {
         self.runtime.join("hub.sock")
     }
 
+    /// What lets clients in over TCP and HTTP. It outlives a logout, which the runtime directory does not.
     pub fn token(&self) -> PathBuf {
+        self.state.join("token")
+    }
+
+    /// Where earlier versions kept the token.
+    pub(crate) fn former_token(&self) -> PathBuf {
         self.runtime.join("token")
     }
 

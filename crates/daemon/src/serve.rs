@@ -17,10 +17,11 @@ use crate::{
     rulebook::{Rulebook, RulesError},
     served::Served,
     tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING},
+    token,
     web::{self, Routes},
 };
 use jackfield_agents::{GuardCommand, Ledger};
-use jackfield_clients::{Address, BindError, Keys, Listener, Stream, Token, TokenError, pair};
+use jackfield_clients::{Address, BindError, Keys, Listener, Stream, TokenError, pair};
 use jackfield_core::{Config, Hub, Patience};
 use jackfield_fleet::HostName;
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
@@ -127,7 +128,7 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let mut addresses = options.listen.clone();
         addresses.push(Address::Unix(options.paths.socket()));
         let mut bound = Vec::new();
-        let token = Token::create_or_read(&options.paths.token()).map_err(BootError::Token)?;
+        let token = token::open(&options.paths).map_err(BootError::Token)?;
         let tenants = options.tenants.as_deref().map(Tenants::open).transpose();
         let tenants = tenants.map_err(BootError::Tenants)?.map(Arc::new);
         if tenants.is_some() {

@@ -47,7 +47,7 @@ impl Web {
         let said = home.said();
         let mut heard = said.lines().filter_map(|it| it.split("listening on http://").nth(1));
         let address = heard.next_back().expect("the daemon says where it listens");
-        let token = fs::read_to_string(home.path().join("run/token")).expect("a token file");
+        let token = fs::read_to_string(home.path().join("state/token")).expect("a token file");
         Web { address: address.parse().expect("an address"), token: token.trim().to_owned() }
     }
 

@@ -47,6 +47,7 @@ mod served;
 mod sleep;
 mod slow_client;
 mod tenants;
+mod token;
 mod traffic;
 mod transports;
 mod typescript;

@@ -251,7 +251,8 @@ fn process_below_an_agent_gets_no_token_and_trusts_no_project() {
     fs::create_dir(&project).unwrap();
     fs::write(project.join(".jackfield.toml"), "[[rule]]\ndo = \"allow\"\n").unwrap();
     let project = project.to_str().unwrap();
-    for command in ["token", &format!("trust {project}"), &format!("trust --revoke {project}")] {
+    let [trust, revoke] = ["trust", "trust --revoke"].map(|it| format!("{it} {project}"));
+    for command in ["token", "token --rotate", &trust, &revoke] {
         assert_refused(&scene.command_below_agent(command));
     }
     // Without the mark in its environment the daemon still knows.

@@ -71,7 +71,7 @@ impl Way {
             }
             Way::Tcp(address) => {
                 let mut stream = TcpStream::connect(address).await.unwrap();
-                let token = std::fs::read_to_string(home.path().join("run/token")).unwrap();
+                let token = std::fs::read_to_string(home.path().join("state/token")).unwrap();
                 let shown = notification("_jackfield/auth", &json!({ "token": token.trim() }));
                 stream.write_all(shown.as_bytes()).await.unwrap();
                 stream.write_all(naming(agent).as_bytes()).await.unwrap();

@@ -59,7 +59,7 @@ impl Party {
                 let stream = TcpStream::connect(at.tcp).unwrap();
                 let [reader, writer] = [(); 2].map(|()| Box::new(stream.try_clone().unwrap()));
                 let mut client = Client::new(reader, writer);
-                let token = std::fs::read_to_string(home.path().join("run/token")).unwrap();
+                let token = std::fs::read_to_string(home.path().join("state/token")).unwrap();
                 client.notify("_jackfield/auth", &json!({ "token": token.trim() }));
                 (client, HangUp::Tcp(stream))
             }

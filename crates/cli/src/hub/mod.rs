@@ -21,8 +21,8 @@ pub(crate) use start::ALREADY_RUNS;
 
 use crate::{out::Out, report::Failure};
 use conn::FRAME_BYTES_MAX;
-use jackfield_clients::{DialError, Token, dial_blocking};
-use jackfield_daemon::Paths;
+use jackfield_clients::{DialError, dial_blocking};
+use jackfield_daemon::{Paths, token};
 use serde_json::json;
 use std::{
     thread,
@@ -55,7 +55,7 @@ impl Dial {
     pub(crate) fn running(&self) -> Result<Option<Socket>, Failure> {
         let address = self.address();
         let token = match address {
-            Address::Tcp(_) => Some(Token::read(&self.paths.token())).transpose(),
+            Address::Tcp(_) => Some(token::read(&self.paths)).transpose(),
             _ => Ok(None),
         };
         match dial_blocking(&address, token.as_ref().ok().and_then(Option::as_ref)) {

@@ -53,7 +53,7 @@ fn the_token_is_printed_once_there_is_one() {
     assert_eq!(none.code, 6, "{}", none.stderr);
     assert!(none.stderr.contains("jackfield daemon start"), "{}", none.stderr);
     assert_eq!(home.run(&["daemon", "start"]).code, 0);
-    let kept = std::fs::read_to_string(home.socket().with_file_name("token")).unwrap();
+    let kept = std::fs::read_to_string(home.path().join("state/jackfield/token")).unwrap();
     let did = home.run(&["token"]);
     assert_eq!((did.code, did.stdout.trim_end()), (0, kept.trim_end()));
     assert_eq!(home.run(&["daemon", "stop"]).code, 0);

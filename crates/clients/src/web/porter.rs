@@ -149,6 +149,7 @@ fn is_too_long(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
     use crate::token::Token;
+    use crate::token_file::TokenFile;
     use axum::http::Request;
     use bytes::Bytes;
     use std::net::Ipv4Addr;
@@ -165,13 +166,13 @@ mod tests {
     impl Bench {
         fn new() -> Bench {
             let dir = tempfile::tempdir().unwrap();
-            let token = Token::create_or_read(&dir.path().join("token")).unwrap();
+            let path = dir.path().join("token");
+            let file = TokenFile::open(&path).unwrap();
+            let token = Token::read(&path).unwrap();
             let hosts = vec!["build.example.org".parse().unwrap()];
             let origins = vec!["https://console.example.org".parse().unwrap()];
-            let keys = Keys::new(
-                token.clone(),
-                Some(Arc::new(|shown| (shown == LODGER).then(Bench::lodger))),
-            );
+            let keys =
+                Keys::new(file, Some(Arc::new(|shown| (shown == LODGER).then(Bench::lodger))));
             Bench { _dir: dir, porter: Porter { keys, hosts, origins }, token }
         }
 

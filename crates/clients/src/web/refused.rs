@@ -23,12 +23,12 @@ pub(super) enum Refused {
     #[error(
         "a token is needed: send `Authorization: Bearer TOKEN`, or from a browser's WebSocket the \
          subprotocol `jackfield.bearer.TOKEN` beside `acp`, never in the URL; `jackfield token` \
-         prints it, from the file `token` in the runtime directory"
+         prints it, from the file `token` in the state directory"
     )]
     NoToken,
     #[error(
         "the token is wrong: `jackfield token` prints the one that is right, from the file `token` \
-         in the runtime directory of the user who runs the daemon"
+         in the state directory of the user who runs the daemon"
     )]
     WrongToken,
     #[error("the body of a request may have 16 MiB at most")]

@@ -38,7 +38,7 @@ impl Target {
         let home = Home::new();
         let at = free_port();
         let daemon = home.serve(&["--listen", &format!("http://{at}")]);
-        let token = std::fs::read_to_string(home.path().join("run/token")).unwrap();
+        let token = std::fs::read_to_string(home.path().join("state/token")).unwrap();
         let token = token.trim().to_owned();
         let mut target = Target { home, daemon, at, token, memory: 0 };
         target.serves_the_honest();

@@ -1,0 +1,88 @@
+//! The daemon's token: where it is kept, where earlier versions kept it, and how it is replaced.
+
+use crate::paths::Paths;
+use jackfield_clients::{Token, TokenError, TokenFile};
+use jackfield_wire::chain;
+use std::fs;
+
+/// Opens the token of a daemon that starts. It is made if there is none; one that an earlier version
+/// kept in the runtime directory is moved, so that clients which know it go on working.
+pub(crate) fn open(paths: &Paths) -> Result<TokenFile, TokenError> {
+    if is_absent(&Token::read(&paths.token())) {
+        move_former(paths)?;
+    }
+    TokenFile::open(&paths.token())
+}
+
+fn move_former(paths: &Paths) -> Result<(), TokenError> {
+    let former = paths.former_token();
+    match Token::read(&former) {
+        Ok(token) => {
+            token.keep(&paths.token())?;
+            fs::remove_file(&former).map_err(|source| TokenError::Io {
+                path: former,
+                attempted: "removed",
+                source,
+            })
+        }
+        Err(error) if error.is_absent() => Ok(()),
+        Err(error) => {
+            tracing::warn!(why = chain(&error), "the token of an earlier version is not used");
+            Ok(())
+        }
+    }
+}
+
+/// The token for a client. A daemon of an earlier version may still run, and has it in another place.
+pub fn read(paths: &Paths) -> Result<Token, TokenError> {
+    let read = Token::read(&paths.token());
+    if is_absent(&read) { Token::read(&paths.former_token()).or(read) } else { read }
+}
+
+/// Replaces the token, also that of a daemon that runs.
+pub fn rotate(paths: &Paths) -> Result<Token, TokenError> {
+    Token::replace(&paths.token())
+}
+
+fn is_absent(read: &Result<Token, TokenError>) -> bool {
+    read.as_ref().is_err_and(TokenError::is_absent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jackfield_private_files as private_files;
+    use std::{os::unix::fs::PermissionsExt as _, path::Path};
+
+    fn paths(dir: &Path) -> Paths {
+        let paths = Paths::below(dir);
+        private_files::create_dir(&paths.state).unwrap();
+        private_files::create_dir(&paths.runtime).unwrap();
+        paths
+    }
+
+    #[test]
+    fn token_of_an_earlier_version_is_moved_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = paths(dir.path());
+        assert!(read(&paths).unwrap_err().is_absent());
+        let former = Token::create_or_read(&paths.former_token()).unwrap();
+        assert_eq!(read(&paths).unwrap().reveal(), former.reveal(), "the daemon still runs");
+        open(&paths).unwrap();
+        assert_eq!(Token::read(&paths.token()).unwrap().reveal(), former.reveal());
+        assert!(!paths.former_token().exists());
+        let stale = Token::create_or_read(&paths.former_token()).unwrap();
+        open(&paths).unwrap();
+        assert_ne!(read(&paths).unwrap().reveal(), stale.reveal());
+    }
+
+    #[test]
+    fn former_token_that_others_could_read_is_not_taken_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = paths(dir.path());
+        let former = Token::create_or_read(&paths.former_token()).unwrap();
+        fs::set_permissions(paths.former_token(), fs::Permissions::from_mode(0o644)).unwrap();
+        open(&paths).unwrap();
+        assert_ne!(read(&paths).unwrap().reveal(), former.reveal());
+    }
+}
