@@ -2,7 +2,7 @@
 
 use crate::serve::ServeError;
 use jackfield_clients::web::Certificate;
-use jackfield_clients::{AcceptError, Address, Keys, Listener, Stream, Token};
+use jackfield_clients::{Address, Keys, Listener, Stream, Token};
 use jackfield_wire::chain;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -76,9 +76,6 @@ impl Door {
                     if arrivals.send(arrival).await.is_err() {
                         return;
                     }
-                }
-                Err(error @ AcceptError::Refused { .. }) => {
-                    tracing::info!(why = chain(&error), "no client was let in");
                 }
                 Err(error) => tracing::warn!(why = chain(&error), "no client was let in"),
             }

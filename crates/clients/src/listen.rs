@@ -78,9 +78,11 @@ pub enum BindError {
 /// Why [`Listener::accept`] has no stream. The listener goes on.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    #[error("a client on `{address}` was refused")]
+    #[error("{} on `{address}` was refused", client(*peer))]
     Refused {
         address: Address,
+        /// `None` on a unix socket.
+        peer: Option<SocketAddr>,
         #[source]
         why: Refusal,
     },
@@ -138,19 +140,20 @@ impl fmt::Debug for Check {
 /// says nothing keeps nobody out.
 #[derive(Debug, Default)]
 struct Strangers {
-    admitting: JoinSet<Result<Stream, Refusal>>,
+    admitting: JoinSet<Result<Stream, (SocketAddr, Refusal)>>,
     oldest_first: VecDeque<AbortHandle>,
 }
 
 impl Strangers {
-    fn add(&mut self, stream: TcpStream, check: Check) {
+    fn add(&mut self, stream: TcpStream, peer: SocketAddr, check: Check) {
         self.oldest_first.retain(|it| !it.is_finished());
         if PENDING_MAX <= self.oldest_first.len()
             && let Some(oldest) = self.oldest_first.pop_front()
         {
             oldest.abort();
         }
-        self.oldest_first.push_back(self.admitting.spawn(admit(stream, check)));
+        let admitted = async move { admit(stream, check).await.map_err(|why| (peer, why)) };
+        self.oldest_first.push_back(self.admitting.spawn(admitted));
     }
 }
 
@@ -228,8 +231,8 @@ impl Listener {
         };
         match accepted {
             Ok(stream) => Ok(stream),
-            Err(Failure::Peer(why)) => {
-                Err(AcceptError::Refused { address: self.address.clone(), why })
+            Err(Failure::Peer(peer, why)) => {
+                Err(AcceptError::Refused { address: self.address.clone(), peer, why })
             }
             Err(Failure::System(source)) => {
                 if is_exhausted(&source) {
@@ -241,8 +244,12 @@ impl Listener {
     }
 }
 
+fn client(peer: Option<SocketAddr>) -> String {
+    peer.map_or_else(|| "a client".to_owned(), |it| format!("the client at {it}"))
+}
+
 enum Failure {
-    Peer(Refusal),
+    Peer(Option<SocketAddr>, Refusal),
     System(io::Error),
 }
 
@@ -267,7 +274,7 @@ async fn accept_unix(listener: &UnixListener) -> Result<Stream, Failure> {
     let refusal = Refusal::Stranger { uid, ours };
     // A fresh socket has room for one line; tokio does not know that yet.
     let _ = rustix::io::write(&stream, &refusal.line());
-    Err(Failure::Peer(refusal))
+    Err(Failure::Peer(None, refusal))
 }
 
 /// Accepts and waits for tokens at the same time: a peer that says nothing keeps nobody out.
@@ -279,16 +286,18 @@ async fn accept_tcp(
     loop {
         tokio::select! {
             Some(admitted) = strangers.admitting.join_next() => match admitted {
-                Ok(admitted) => return admitted.map_err(Failure::Peer),
+                Ok(admitted) => {
+                    return admitted.map_err(|(peer, why)| Failure::Peer(Some(peer), why));
+                }
                 Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
                 Err(_) => {}
             },
             accepted = listener.accept() => {
-                let (stream, _) = accepted.map_err(Failure::System)?;
+                let (stream, peer) = accepted.map_err(Failure::System)?;
                 // A frame is sent when it is whole: nothing is gained by waiting for more.
                 let _ = stream.set_nodelay(true);
                 let Some(check) = check else { return Ok(stream.into()) };
-                strangers.add(stream, check.clone());
+                strangers.add(stream, peer, check.clone());
             }
         }
     }

@@ -1,16 +1,21 @@
 //! Log lines: the hub does not log, so what it notes becomes a line here, and nowhere else. Whatever
-//! a line was made of, secrets are taken out before it is written.
+//! a line was made of, secrets are taken out before it is written, and lines that repeat are counted.
 
+use crate::{log_file::LogFile, log_repeats::RepeatLimit};
 use jackfield_core::Note;
-use jackfield_private_files as private_files;
 use jackfield_wire::redact;
 use std::{
-    fs::OpenOptions,
     io::{self, Write},
     path::PathBuf,
     sync::Mutex,
 };
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    EnvFilter, Layer as _,
+    filter::FilterExt as _,
+    fmt::MakeWriter,
+    layer::SubscriberExt as _,
+    util::{SubscriberInitExt as _, TryInitError},
+};
 
 /// Where log lines go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,19 +28,22 @@ pub enum LogTarget {
 /// Starts logging; `level` is a filter as in `info` or `jackfield=debug`.
 pub fn start(target: &LogTarget, level: &str) -> io::Result<()> {
     let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_target(false);
     // A second start in one process keeps the first logger: tests run many hubs.
     let _kept = match target {
         LogTarget::Nowhere => Ok(()),
-        LogTarget::Stderr => lines.with_writer(|| Veiled(io::stderr())).try_init(),
-        LogTarget::File(path) => {
-            let file =
-                private_files::open_file(path, OpenOptions::new().create(true).append(true))?;
-            lines.with_writer(Mutex::new(Veiled(file))).try_init()
-        }
+        LogTarget::Stderr => install(filter, || Veiled(io::stderr())),
+        LogTarget::File(path) => install(filter, Mutex::new(Veiled(LogFile::open(path)?))),
     };
     Ok(())
+}
+
+fn install<W>(filter: EnvFilter, writer: W) -> Result<(), TryInitError>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false);
+    let lines = lines.with_writer(writer).with_filter(filter.and(RepeatLimit::default()));
+    tracing_subscriber::registry().with(lines).try_init()
 }
 
 /// Lines go through it, one at a time: that is how the logger writes.

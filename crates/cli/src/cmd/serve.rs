@@ -93,12 +93,18 @@ impl Serve {
             Volume::High => "debug",
             Volume::Full => "trace",
         };
+        let log = match self.log {
+            Some(path) => LogTarget::File(path),
+            // It is our stderr, too; as a file it is kept small.
+            None if self.detached => LogTarget::File(options.paths.log()),
+            None => LogTarget::Stderr,
+        };
         let options = Options {
             fleet: self.fleet.fleet(),
             listen: self.listen,
             tenants: self.tenants,
             idle_after,
-            log: self.log.map_or(LogTarget::Stderr, LogTarget::File),
+            log,
             log_level: log_level.to_owned(),
             routes: Some(routes(&options)),
             ..options

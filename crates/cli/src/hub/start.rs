@@ -3,10 +3,10 @@
 use super::conn::peer_pid;
 use crate::{env, exit::Exit, out::Out, report::Failure};
 use jackfield_clients::{Address, DialError, Socket, dial_until_up};
-use jackfield_daemon::Paths;
+use jackfield_daemon::{Paths, limit_log};
 use jackfield_private_files as private_files;
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom},
     path::Path,
     process::{Child, Command, Stdio},
@@ -21,8 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) const ALREADY_RUNS: Exit = Exit::Unreachable;
 /// How long to wait for that other one before trying again.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
-/// A log beyond this is put aside when a daemon starts.
-const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const SAID_BYTES_MAX: u64 = 16 * 1024;
 
 /// Starts `jackfield serve` detached from this terminal and connects to it.
@@ -92,9 +90,7 @@ impl Watch<'_> {
 fn spawn(paths: &Paths) -> io::Result<(Child, u64)> {
     private_files::create_dir(&paths.state)?;
     let log = paths.log();
-    if fs::metadata(&log).is_ok_and(|it| LOG_BYTES_MAX < it.len()) {
-        fs::rename(&log, log.with_extension("log.old"))?;
-    }
+    limit_log(&log)?;
     let stderr = private_files::open_file(&log, OpenOptions::new().create(true).append(true))?;
     let from = stderr.metadata()?.len();
     let child = Command::new(std::env::current_exe()?)

@@ -178,7 +178,12 @@ impl Front {
                 routes.call(Request::from_parts(head, timed(body))).await?
             }
             Err(why) => {
-                tracing::debug!(peer = %visit.peer, method = %head.method, ?why, "request refused");
+                let (peer, method) = (visit.peer, &head.method);
+                if matches!(why, Refused::NoToken | Refused::WrongToken) {
+                    tracing::warn!(%peer, %method, ?why, "a request without a valid token was refused");
+                } else {
+                    tracing::debug!(%peer, %method, ?why, "request refused");
+                }
                 visit.pass.dismiss();
                 why.answer(version)
             }

@@ -35,6 +35,7 @@ async fn refused(home: &Home, said: Vec<u8>) -> (String, Refusal) {
         heard
     });
     let error = within(listener.accept()).await.unwrap_err();
+    assert!(error.to_string().starts_with("the client at 127.0.0.1:"), "{error}");
     let AcceptError::Refused { why, .. } = error else { panic!("{error:?}") };
     let heard = heard.await;
     assert!(heard.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#), "{heard}");

@@ -10,7 +10,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
 const RESET: u8 = 3;
 const SETTINGS: u8 = 4;
-const PING: u8 = 6;
+pub(super) const PING: u8 = 6;
 const GO_AWAY: u8 = 7;
 const CONTINUATION: u8 = 9;
 /// Flags: nothing follows on the stream; nothing follows of its headers.
@@ -18,7 +18,7 @@ const END: u8 = 1;
 const WHOLE: u8 = 4;
 const CALM_DOWN: [u8; 4] = [0, 0, 0, 11];
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap();
     let mut frame = length.to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
@@ -45,7 +45,7 @@ fn request(path: &str, authority: &[&str], more: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl Target {
-    fn dial_http2(&self) -> TcpStream {
+    pub(super) fn dial_http2(&self) -> TcpStream {
         let mut stream = self.dial();
         stream.write_all(PREFACE).unwrap();
         stream.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();

@@ -1,0 +1,234 @@
+//! Warnings and errors that repeat: the first ones of a kind are written, the others are counted, and the
+//! count is written every few seconds. A client that has shown no token can cause warnings, and must not
+//! be able to fill the disk with them.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+use tracing::{
+    Event, Level, Metadata,
+    callsite::Identifier,
+    field::{Field, Visit},
+    level_filters::LevelFilter,
+};
+use tracing_subscriber::layer::{Context, Filter};
+
+/// Lines of one kind that are written within [`WINDOW`].
+const LINES_MAX: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(5);
+/// How much of a message stands beside its count.
+const MESSAGE_CHARS_MAX: usize = 200;
+/// The target of lines that tell a count: these are never left out.
+const COUNT_TARGET: &str = "jackfield_daemon::log_repeats::count";
+
+/// A filter of log lines. Lines that are written by the same statement are of one kind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RepeatLimit(Arc<Mutex<Kinds>>);
+
+#[derive(Debug, Default)]
+struct Kinds {
+    by_statement: HashMap<Identifier, Kind>,
+    /// Whether a thread will write the counts.
+    is_reported: bool,
+}
+
+#[derive(Debug)]
+struct Kind {
+    since: Instant,
+    lines: u32,
+    left_out: u64,
+    /// Of the first line that was left out.
+    message: String,
+}
+
+/// How many lines were left out, and the message of the first of them.
+#[derive(Debug, PartialEq, Eq)]
+struct LeftOut(u64, String);
+
+impl Kinds {
+    /// Whether a line is written; otherwise it is counted.
+    fn admit(&mut self, id: Identifier, now: Instant, message: impl FnOnce() -> String) -> bool {
+        let begun = || Kind { since: now, lines: 0, left_out: 0, message: String::new() };
+        let kind = self.by_statement.entry(id).or_insert_with(begun);
+        if kind.left_out == 0 && WINDOW <= now.duration_since(kind.since) {
+            *kind = begun();
+        }
+        if kind.lines < LINES_MAX {
+            kind.lines += 1;
+            return true;
+        }
+        if kind.left_out == 0 {
+            kind.message = message();
+        }
+        kind.left_out += 1;
+        false
+    }
+
+    /// Takes all counts. A kind that goes on is only counted from now on; one that has paused is written
+    /// again.
+    fn take_left_out(&mut self, now: Instant) -> Vec<LeftOut> {
+        let mut taken = Vec::new();
+        self.by_statement.retain(|_, kind| {
+            if 0 < kind.left_out {
+                let message = std::mem::take(&mut kind.message);
+                taken.push(LeftOut(std::mem::take(&mut kind.left_out), message));
+                kind.since = now;
+                return true;
+            }
+            kind.lines < LINES_MAX
+        });
+        taken
+    }
+}
+
+impl RepeatLimit {
+    fn kinds(&self) -> MutexGuard<'_, Kinds> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start_reports(&self, kinds: &mut Kinds) {
+        if !kinds.is_reported {
+            let this = self.clone();
+            let thread = thread::Builder::new().name("log counts".into());
+            // Where no thread can be had the next line tries again.
+            kinds.is_reported = thread.spawn(move || this.report()).is_ok();
+        }
+    }
+
+    /// Writes the counts until nothing was left out for a while.
+    fn report(&self) {
+        loop {
+            thread::sleep(WINDOW);
+            let taken = {
+                let mut kinds = self.kinds();
+                let taken = kinds.take_left_out(Instant::now());
+                kinds.is_reported = !taken.is_empty();
+                taken
+            };
+            if taken.is_empty() {
+                return;
+            }
+            for LeftOut(count, message) in taken {
+                let seconds = WINDOW.as_secs();
+                tracing::warn!(target: COUNT_TARGET, "{count} more like this within {seconds} s: {message}");
+            }
+        }
+    }
+}
+
+impl<S> Filter<S> for RepeatLimit {
+    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        true
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
+        let metadata = event.metadata();
+        if Level::WARN < *metadata.level() || metadata.target() == COUNT_TARGET {
+            return true;
+        }
+        let mut kinds = self.kinds();
+        let is_written = kinds.admit(metadata.callsite(), Instant::now(), || Message::of(event));
+        if !is_written {
+            self.start_reports(&mut kinds);
+        }
+        is_written
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::TRACE)
+    }
+}
+
+/// The message of a line, without its other fields.
+#[derive(Default)]
+struct Message(String);
+
+impl Message {
+    fn of(event: &Event<'_>) -> String {
+        let mut message = Message::default();
+        event.record(&mut message);
+        message.0.chars().take(MESSAGE_CHARS_MAX).collect()
+    }
+}
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use tracing_subscriber::{Layer as _, layer::SubscriberExt as _};
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A statement that is not run.
+    struct Statement;
+
+    static STATEMENT: Statement = Statement;
+
+    impl tracing::Callsite for Statement {
+        fn set_interest(&self, _: tracing::subscriber::Interest) {}
+
+        fn metadata(&self) -> &Metadata<'_> {
+            unreachable!("only its identity is used")
+        }
+    }
+
+    #[test]
+    fn first_lines_are_written_then_only_counts_and_after_a_pause_lines_again() {
+        let (id, start) = (Identifier(&STATEMENT), Instant::now());
+        let mut kinds = Kinds::default();
+        let admit = |kinds: &mut Kinds, times: usize, at: Duration| {
+            let one = |_| kinds.admit(id.clone(), start + at, || "refused".to_owned());
+            (0..times).map(one).filter(|it| *it).count()
+        };
+        let written = LINES_MAX as usize;
+        assert_eq!(admit(&mut kinds, 1_000, Duration::ZERO), written);
+        let count = LeftOut(1_000 - u64::from(LINES_MAX), "refused".to_owned());
+        assert_eq!(kinds.take_left_out(start + WINDOW), [count]);
+        assert_eq!(admit(&mut kinds, 7, WINDOW), 0, "it goes on");
+        assert_eq!(kinds.take_left_out(start + 2 * WINDOW), [LeftOut(7, "refused".to_owned())]);
+        assert!(kinds.take_left_out(start + 3 * WINDOW).is_empty());
+        assert_eq!(admit(&mut kinds, 3, 3 * WINDOW), 3, "it had paused");
+        assert_eq!(admit(&mut kinds, 1_000, 4 * WINDOW), written, "a window of its own");
+    }
+
+    #[test]
+    fn only_warnings_and_errors_of_the_same_statement_are_left_out() {
+        let written = Written::default();
+        let writer = written.clone();
+        let lines = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
+        let lines = tracing_subscriber::registry().with(lines.with_filter(RepeatLimit::default()));
+        tracing::subscriber::with_default(lines, || {
+            for number in 0..100 {
+                tracing::warn!(number, "flood");
+                tracing::info!(number, "event");
+            }
+            tracing::warn!("another");
+        });
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let count = |word: &str| text.matches(word).count();
+        assert_eq!([count("flood"), count("event"), count("another")], [10, 100, 1], "{text}");
+    }
+}
