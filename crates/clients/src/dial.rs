@@ -1,19 +1,23 @@
 //! The other side of a listener: how our own commands reach a daemon.
 
 use crate::address::{Address, AddressError};
-use crate::auth;
+use crate::auth::{self, LINE_BYTES_MAX, LINE_WITHIN};
 use crate::keys::Guest;
+use crate::proof::{self, Nonce};
 use crate::socket::{self, PathTooLong};
 use crate::stream::Stream;
 use crate::token::Token;
-use std::io::{self, Read, Write};
+use bytes::BytesMut;
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream as StdTcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
 
 /// A daemon that does not take a connection for so long is not well.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -48,6 +52,13 @@ pub enum DialError {
     /// What we say may hold secrets: it is for our own daemon only.
     #[error("whoever listens on `{address}` is uid {uid}, not us: use another socket")]
     NotOurs { address: Address, uid: u32 },
+    /// The token was not sent.
+    #[error(
+        "the program at `{address}` is not the daemon: it did not prove that it knows the daemon's \
+         token, so it was told nothing; use the address of the daemon, and restart a daemon that is \
+         older than this command"
+    )]
+    NotTheDaemon { address: Address },
     #[error("`{address}` needs the daemon's token")]
     NeedsToken { address: Address },
     #[error("no daemon answered on `{address}` within {} ms", within.as_millis())]
@@ -114,13 +125,14 @@ pub async fn dial(address: &Address, token: Option<&Token>) -> Result<Stream, Di
         }
         Address::Tcp(at) => {
             let token = token.ok_or_else(|| DialError::NeedsToken { address: address.clone() })?;
-            let connected = match tokio::time::timeout(CONNECT_WITHIN, TcpStream::connect(at)).await
-            {
-                Ok(connected) => connected.and_then(TcpStream::into_std),
+            let connected = match timeout(CONNECT_WITHIN, TcpStream::connect(at)).await {
+                Ok(connected) => connected,
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             };
-            let stream = introduce(connected, token).and_then(TcpStream::from_std);
-            Ok(stream.map_err(|source| unreachable(address, source))?.into())
+            let mut stream = connected.map_err(|source| unreachable(address, source))?;
+            let proved = introduce(&mut stream, token).await;
+            proved.map_err(|it| it.at(address))?;
+            Ok(stream.into())
         }
         Address::Http(_) | Address::Https(_) | Address::Stdio => {
             Err(DialError::Undialled { address: address.clone() })
@@ -135,8 +147,10 @@ pub fn dial_blocking(address: &Address, token: Option<&Token>) -> Result<Socket,
         Address::Unix(path) => connect_unix(address, path, Some(CONNECT_WITHIN)).map(Socket::Unix),
         Address::Tcp(at) => {
             let token = token.ok_or_else(|| DialError::NeedsToken { address: address.clone() })?;
-            let stream = introduce(StdTcpStream::connect_timeout(at, CONNECT_WITHIN), token);
-            stream.map(Socket::Tcp).map_err(|source| unreachable(address, source))
+            let connected = StdTcpStream::connect_timeout(at, CONNECT_WITHIN);
+            let stream = connected.map_err(|source| unreachable(address, source))?;
+            introduce_blocking(&stream, token).map_err(|it| it.at(address))?;
+            Ok(Socket::Tcp(stream))
         }
         Address::Http(_) | Address::Https(_) | Address::Stdio => {
             Err(DialError::Undialled { address: address.clone() })
@@ -185,13 +199,58 @@ fn connect_unix(
     }
 }
 
-/// Shows the token. A fresh socket has room for the line, blocking or not.
-fn introduce(connected: io::Result<StdTcpStream>, token: &Token) -> io::Result<StdTcpStream> {
-    let mut stream = connected?;
+/// Why the other side is not known to be the daemon.
+enum NotProved {
+    /// It answered something else, or nothing in time.
+    Stranger,
+    System(io::Error),
+}
+
+impl NotProved {
+    fn at(self, address: &Address) -> DialError {
+        match self {
+            NotProved::Stranger => DialError::NotTheDaemon { address: address.clone() },
+            NotProved::System(source) => unreachable(address, source),
+        }
+    }
+}
+
+impl From<io::Error> for NotProved {
+    fn from(source: io::Error) -> NotProved {
+        NotProved::System(source)
+    }
+}
+
+/// Has the daemon prove itself, and then proves to it that we know the token. A fresh socket has room for
+/// each line.
+async fn introduce(stream: &mut TcpStream, token: &Token) -> Result<(), NotProved> {
     refuse_ourselves(stream.local_addr()?, stream.peer_addr()?)?;
     stream.set_nodelay(true)?;
-    stream.write_all(auth::line(token).as_bytes())?;
-    Ok(stream)
+    let nonce = Nonce::random()?;
+    stream.write_all(proof::challenge(&nonce).as_bytes()).await?;
+    let mut buffer = BytesMut::new();
+    let read = timeout(LINE_WITHIN, auth::next_line(stream, &mut buffer)).await;
+    let Ok(Ok(answer)) = read else { return Err(NotProved::Stranger) };
+    let response = proof::response(nonce, &answer, auth::METHOD, token);
+    let response = response.ok_or(NotProved::Stranger)?;
+    Ok(stream.write_all(response.as_bytes()).await?)
+}
+
+/// [`introduce`] without a runtime.
+fn introduce_blocking(mut stream: &StdTcpStream, token: &Token) -> Result<(), NotProved> {
+    refuse_ourselves(stream.local_addr()?, stream.peer_addr()?)?;
+    stream.set_nodelay(true)?;
+    let nonce = Nonce::random()?;
+    stream.write_all(proof::challenge(&nonce).as_bytes())?;
+    // The daemon says no more than this line until it has our answer.
+    stream.set_read_timeout(Some(LINE_WITHIN))?;
+    let mut answer = Vec::new();
+    let read = BufReader::new(stream.take(LINE_BYTES_MAX as u64)).read_until(b'\n', &mut answer);
+    read.map_err(|_| NotProved::Stranger)?;
+    stream.set_read_timeout(None)?;
+    let response = proof::response(nonce, &answer, auth::METHOD, token);
+    let response = response.ok_or(NotProved::Stranger)?;
+    Ok(stream.write_all(response.as_bytes())?)
 }
 
 /// Who dials a free port of this machine again and again is given that very port as its own one

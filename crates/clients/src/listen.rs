@@ -333,12 +333,12 @@ mod tests {
         let token = Token::create_or_read(&dir.path().join("token")).unwrap();
         let address = "tcp://127.0.0.1:0".parse().unwrap();
         let mut listener = Listener::bind(&address, Some(&Keys::from(&token))).unwrap();
-        let Ok(Socket::Tcp(there)) = dial_blocking(listener.address(), Some(&token)) else {
-            panic!("no TCP");
-        };
+        let at = listener.address().clone();
+        let there = tokio::task::spawn_blocking(move || dial_blocking(&at, Some(&token)));
         let Carrier::Tcp(here) = listener.accept().await.unwrap().carrier else {
             panic!("no TCP");
         };
+        let Ok(Socket::Tcp(there)) = there.await.unwrap() else { panic!("no TCP") };
         assert!(here.nodelay().unwrap() && there.nodelay().unwrap());
         let mut open = Listener::bind_open(&address).unwrap();
         let Address::Tcp(at) = *open.address() else { panic!("no TCP") };

@@ -1,5 +1,6 @@
 //! The bearer token: what a TCP client shows to prove that it may read a file of ours.
 
+use crate::hex;
 use jackfield_private_files as private_files;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
@@ -110,9 +111,7 @@ impl Token {
         getrandom::fill(&mut bytes).map_err(|error| TokenError::NoRandomness {
             source: io::Error::other(error.to_string()),
         })?;
-        let digit = |nibble| char::from_digit(nibble, 16).expect("four bits are one hex digit");
-        let digits = |it: &u8| [digit(u32::from(it >> 4)), digit(u32::from(it & 15))];
-        Ok(Token(bytes.iter().flat_map(digits).collect()))
+        Ok(Token(hex::encode(&bytes)))
     }
 
     fn from_hex(text: String) -> Option<Token> {
@@ -139,7 +138,7 @@ impl Token {
         hint::black_box(difference) == 0
     }
 
-    /// For whoever has to show it: the line that a client sends, and the user whose it is.
+    /// For the command that prints it, and for clients of others, which show it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,9 +1,11 @@
 //! TCP: the first line is the token, or the connection ends.
 
 use crate::desk::{Desk, Home, beside, within};
-use jackfield_clients::{AcceptError, Address, Listener, Refusal, dial};
+use jackfield_clients::{
+    AcceptError, Address, DialError, Keys, Listener, Refusal, Token, dial, dial_blocking,
+};
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::{fs, thread};
 
 fn place(listener: &Listener) -> SocketAddr {
@@ -146,7 +148,96 @@ async fn a_silent_peer_keeps_nobody_out() {
     let home = Home::new();
     let mut listener = home.tcp();
     let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(place(&listener)).unwrap()).collect();
-    let _there = dial(listener.address(), Some(&home.token())).await.unwrap();
-    within(listener.accept()).await.unwrap();
+    let (address, token) = (listener.address().clone(), home.token());
+    let (there, here) = tokio::join!(dial(&address, Some(&token)), within(listener.accept()));
+    there.unwrap();
+    here.unwrap();
     drop(silent);
+}
+
+#[tokio::test]
+async fn our_own_client_is_let_in_without_showing_the_token() {
+    let home = Home::new();
+    let (mut listener, token) = (home.tcp(), home.token());
+    let address = listener.address().clone();
+    let blocking = beside(move || dial_blocking(&address, Some(&token)).unwrap());
+    let mut desk = Desk::new();
+    let _handle = desk.open(within(listener.accept()).await.unwrap(), 1).await;
+    let socket = blocking.await;
+    (&socket).write_all(b"{\"id\":1,\"method\":\"a\"}\n").unwrap();
+    assert_eq!(desk.texts(1).await, [r#"{"id":1,"method":"a"}"#]);
+}
+
+/// Holds a port, says `answer` to everybody and returns all that it was told.
+fn fake_daemon(answer: &'static [u8]) -> (Address, thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let told = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(answer).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut told = String::new();
+        let _reset = stream.read_to_string(&mut told);
+        told
+    });
+    (address, told)
+}
+
+#[tokio::test]
+async fn program_that_holds_the_port_of_the_daemon_never_gets_the_token() {
+    let home = Home::new();
+    let token = home.token();
+    let stranger = Token::random().unwrap();
+    let mut foreign =
+        Listener::bind(&"tcp://127.0.0.1:0".parse().unwrap(), Some(&Keys::from(&stranger)))
+            .unwrap();
+    let at = foreign.address().clone();
+    let (dialled, refused) = tokio::join!(dial(&at, Some(&token)), within(foreign.accept()));
+    assert!(matches!(dialled, Err(DialError::NotTheDaemon { .. })), "another token: {dialled:?}");
+    refused.unwrap_err();
+    for answer in [
+        &b""[..],
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"nonce\":\"00\",\"proof\":\"00\"}}\n",
+        &[b'x'; 10_000],
+    ] {
+        let (address, told) = fake_daemon(answer);
+        let error = dial(&address, Some(&token)).await.unwrap_err();
+        assert!(error.to_string().contains("is not the daemon"), "{error}");
+        let (again, told_again) = fake_daemon(answer);
+        let shown = token.clone();
+        let error = beside(move || dial_blocking(&again, Some(&shown)).unwrap_err()).await;
+        assert!(matches!(error, DialError::NotTheDaemon { .. }), "{error}");
+        for told in [told, told_again] {
+            let told = told.join().unwrap();
+            assert!(told.contains("_jackfield/challenge"), "{told}");
+            assert!(!told.contains(token.reveal()) && !told.contains("proof"), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn wrong_proof_is_refused() {
+    let home = Home::new();
+    let nonce = "0".repeat(64);
+    let challenge = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"_jackfield/challenge","params":{{"nonce":"{nonce}"}}}}"#
+    );
+    let auth =
+        format!(r#"{{"jsonrpc":"2.0","method":"_jackfield/auth","params":{{"proof":"{nonce}"}}}}"#);
+    let mut listener = home.tcp();
+    let address = place(&listener);
+    let heard = beside(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(format!("{challenge}\n{auth}\n").as_bytes()).unwrap();
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).unwrap();
+        heard
+    });
+    let error = within(listener.accept()).await.unwrap_err();
+    assert!(matches!(error, AcceptError::Refused { why: Refusal::WrongProof, .. }), "{error:?}");
+    let heard = heard.await;
+    assert!(heard.starts_with(r#"{"jsonrpc":"2.0","id":7,"result":{"nonce":"#), "{heard}");
+    assert!(heard.lines().last().unwrap().contains("the proof"), "{heard}");
 }

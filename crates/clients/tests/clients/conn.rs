@@ -65,8 +65,9 @@ async fn frames_go_both_ways_over_a_unix_socket() {
 async fn frames_go_both_ways_over_tcp() {
     let home = Home::new();
     let mut listener = home.tcp();
-    let there = dial(listener.address(), Some(&home.token())).await.unwrap();
-    let here = within(listener.accept()).await.unwrap();
+    let (address, token) = (listener.address().clone(), home.token());
+    let (there, here) = tokio::join!(dial(&address, Some(&token)), within(listener.accept()));
+    let (there, here) = (there.unwrap(), here.unwrap());
     talk(&mut Desk::new(), here, there).await;
 }
 
