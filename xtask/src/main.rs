@@ -23,6 +23,8 @@ const USAGE: &str = "usage: cargo xtask <task>
   typos           check the spelling
   deny [--changed]
                   check bans, licenses and sources of dependencies, or only if a manifest changed
+  deny --advisories
+                  check dependencies for known defects, where the advisory database can be reached
   tools [NAME]... install the tools that the checks need and this machine lacks
   fuzz [SECONDS] [TARGET]...
                   run every fuzz target, or these, for this long each (15)
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         ["typos"] => report(tools::check_spelling()),
         ["deny"] => report(deny::run(false)),
         ["deny", "--changed"] => report(deny::run(true)),
+        ["deny", "--advisories"] => report(deny::check_advisories()),
         ["tools", names @ ..] => report(tools::ensure(names)),
         ["sim", rest @ ..] => report(run_simulator(rest)),
         ["plant", names @ ..] => plant::run(names),

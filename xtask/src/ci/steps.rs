@@ -85,6 +85,7 @@ pub(super) const NIGHTLY: CheckTier = CheckTier {
     before: &[
         step("tools", "cargo xtask tools"),
         step("deny", "cargo xtask deny"),
+        step("advisories", "cargo xtask deny --advisories"),
         CheckStep {
             env: &[("RUSTDOCFLAGS", "-D warnings")],
             ..step("docs", "cargo doc --workspace --locked --no-deps")
