@@ -6,6 +6,9 @@ use crate::{
     scan::{Found, Slot, Span},
 };
 
+/// Ids are kept as long as a request is open, in several places: a number or a UUID has at most 38 bytes.
+const ID_BYTES_MAX: usize = 1024;
+
 /// Where the routing fields stand, and what they make of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fields {
@@ -40,6 +43,9 @@ impl Fields {
         let json = |slot| found.span(slot).of(text.as_bytes());
         if json(Slot::Id).is_some_and(|id| !may_be_id(id)) {
             return Err(Malformed::WrongType { key: "id", expected: "a number, a string or null" });
+        }
+        if json(Slot::Id).is_some_and(|id| ID_BYTES_MAX < id.len()) {
+            return Err(Malformed::WrongType { key: "id", expected: "at most 1024 bytes long" });
         }
         if json(Slot::Method).is_some_and(|method| !method.starts_with(b"\"")) {
             return Err(Malformed::WrongType { key: "method", expected: "a string" });

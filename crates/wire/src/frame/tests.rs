@@ -336,3 +336,14 @@ fn a_frame_is_small_and_equal_to_its_text() {
     assert_eq!(one, other);
     assert_eq!(format!("{one:?}"), r#"Frame("{\"method\":\"m\"}")"#);
 }
+
+#[test]
+fn id_that_would_be_expensive_to_keep_is_refused() {
+    let frame = |digits: usize| {
+        let id = "7".repeat(digits);
+        Frame::parse_str(&format!(r#"{{"id":"{id}","method":"m"}}"#))
+    };
+    assert!(frame(1022).is_ok());
+    let expected = "at most 1024 bytes long";
+    assert_eq!(frame(1023).unwrap_err(), Malformed::WrongType { key: "id", expected });
+}
