@@ -8,7 +8,7 @@ use jackfield_agents::{
     spawn_with,
 };
 use jackfield_clients::ConnHandle;
-use jackfield_core::bus::{BACKLOG_BYTES_MAX, Command, Input, Output, WorkerId};
+use jackfield_core::bus::{BACKLOG, Command, Input, Output, WorkerId};
 use jackfield_core::{ConnId, Exit};
 use jackfield_wire::chain;
 use std::collections::{BTreeMap, VecDeque};
@@ -160,7 +160,7 @@ impl Effects {
         };
         let limits = Limits {
             frame_bytes_max: self.ground.frame_bytes_max,
-            backlog_bytes_max: 2 * BACKLOG_BYTES_MAX,
+            backlog_bytes_max: 2 * BACKLOG.own_max,
             ..Limits::default()
         };
         let ground = &self.ground;

@@ -44,7 +44,7 @@ impl Hub {
             clients: self.conns.len(),
             agents: self.agents.len(),
             starts_waiting: self.starts.len(),
-            unwritten_bytes: self.conns.values().map(|it| it.unwritten).sum(),
+            unwritten_bytes: self.outboxes.used(),
             ..Gauges::default()
         };
         for (id, session) in &self.sessions {

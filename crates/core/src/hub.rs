@@ -1,8 +1,9 @@
 //! The hub: one input at a time, dispatched to conn, agent or session, leaving outputs in order.
 
 use crate::{
-    AgentId, Config, ConnId, Input, Note, Output, Seq, SessionId, Time,
+    AgentId, ByteLimits, Config, ConnId, Input, Note, Output, Seq, SessionId, Time,
     agent::{Agent, Breaker, Shape, Start},
+    budget::{ByteBudget, ByteOwner},
     id::Names,
     limits,
     log::{Body, Event, State, Texts, Worth},
@@ -43,6 +44,12 @@ pub struct Hub {
     pub(crate) breakers: BTreeMap<Arc<str>, Breaker>,
     /// Those whose clients were here.
     pub(crate) tenants: BTreeMap<Arc<str>, Tenancy>,
+    /// Bytes of messages that sessions, agents and clients keep.
+    pub(crate) kept: ByteBudget,
+    /// Bytes that the logs of all sessions hold until they are durable.
+    pub(crate) held: ByteBudget,
+    /// Bytes that all clients have not taken.
+    pub(crate) outboxes: ByteBudget,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) stopping: bool,
     pub(crate) names: Names,
@@ -67,6 +74,14 @@ impl Hub {
             recovered.into_iter().partition(|it| it.state.importing);
         let sessions = whole.into_iter().map(session).collect();
         let names = Names::new(config.seed);
+        let limits = config.limits;
+        let held =
+            ByteLimits { own_max: usize::MAX, own_min: 0, all_max: limits.held_bytes_all_max };
+        let outboxes = ByteLimits {
+            own_max: usize::MAX,
+            own_min: limits::OUTBOX_BYTES_MIN.min(limits.outbox_bytes_low),
+            all_max: limits.outbox_bytes_all_max,
+        };
         let delete = |it: Recovered| Output::Delete { session: it.session };
         let mut hub = Hub {
             config,
@@ -80,6 +95,9 @@ impl Hub {
             warm: Vec::new(),
             breakers: BTreeMap::new(),
             tenants: BTreeMap::new(),
+            kept: ByteBudget::new(limits.kept),
+            held: ByteBudget::new(held),
+            outboxes: ByteBudget::new(outboxes),
             // An import that the end of the last daemon cut short: nobody was told of it.
             outputs: cut.into_iter().map(delete).collect(),
             stopping: false,
@@ -98,7 +116,8 @@ impl Hub {
         self.now = self.now.max(now);
         match input {
             Input::ClientOpened { conn, peer } => {
-                let known = self.conns.insert(conn, Conn::new(peer));
+                let outbox = self.outboxes.charge_unchecked(&ByteOwner::default(), 0);
+                let known = self.conns.insert(conn, Conn::new(peer, outbox));
                 assert!(known.is_none(), "a conn id is used once");
             }
             Input::ClientSpoke { conn, frame } => self.on_client(conn, &frame),
@@ -201,7 +220,7 @@ impl Hub {
 
     pub(crate) fn send(&mut self, id: ConnId, text: Bytes) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
-        conn.unwritten += text.len();
+        conn.outbox.resize(conn.outbox.bytes() + text.len());
         self.outputs.push_back(Output::ToClient { conn: id, text });
     }
 
@@ -217,6 +236,12 @@ impl Hub {
         let seq = event.seq;
         let worth = session.state.fold(&event);
         session.gate.hold(event.clone());
+        if matches!(
+            event.body,
+            Body::Queued { .. } | Body::Prompted { .. } | Body::Withdrawn { .. }
+        ) {
+            session.count_queue(&self.kept);
+        }
         if worth == Worth::ALittleLater && !std::mem::replace(&mut session.summary_is_due, true) {
             let at = self.now.plus(limits::SUMMARY_MS);
             self.timers.set(at, Timer::Summary(id.clone()));

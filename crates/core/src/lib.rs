@@ -14,6 +14,7 @@
 //!   the world got wrong is an input, what we got wrong is an assertion.
 
 mod agent;
+mod budget;
 pub mod bus;
 mod config;
 mod fanout;
@@ -34,6 +35,7 @@ mod timer;
 mod unique_json;
 
 pub use agent::AgentPool;
+pub use budget::ByteLimits;
 pub use config::Config;
 pub use gauges::{Gauges, Process};
 pub use hub::{Hub, Recovered};

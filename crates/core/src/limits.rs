@@ -1,5 +1,7 @@
 //! Every bound of the hub, each with its reason. When something is full, that is said, not waited for.
 
+use crate::ByteLimits;
+
 /// Bytes handed to a client and not yet written. Above it the client is behind: it reads the journal.
 /// Twenty milliseconds at full speed: what a healthy client can be late by on a busy machine.
 pub const OUTBOX_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -14,6 +16,32 @@ pub const READ_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes appended and not yet durable, per session. Above it the agent's pipe is no longer read.
 pub const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const HELD_BYTES_LOW: usize = HELD_BYTES_MAX / 2;
+
+/// The same of all sessions together: above it the agents of those that have something to write are not read.
+pub const HELD_BYTES_ALL_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes handed to all clients and not yet written. Above it a client is behind with `OUTBOX_BYTES_MIN` unwritten.
+pub const OUTBOX_BYTES_ALL_MAX: usize = 64 * 1024 * 1024;
+pub const OUTBOX_BYTES_MIN: usize = 64 * 1024;
+
+/// Bytes of messages that are kept until something else has happened. For a session: prompts that wait, requests for an
+/// agent that is being started, open asks. For an agent: what it says before it has answered `session/new`. For a
+/// client: its requests that an agent has not answered, asks for it alone, answers that wait for events before them.
+/// A message has 16 MiB at most: one of the longest, and half as much besides.
+pub const KEPT_BYTES_MAX: usize = 24 * 1024 * 1024;
+/// The same of all of them together: what the daemon may take beyond its journal and its outboxes.
+pub const KEPT_BYTES_ALL_MAX: usize = 64 * 1024 * 1024;
+/// So much may each keep in any case: large messages of some leave room for prompts and asks as people write them.
+pub const KEPT_BYTES_MIN: usize = 64 * 1024;
+
+/// What a session, a client or an agent is introduced with is kept as long as it is there: `initialize` and its answer,
+/// `session/new` and what the agent offers in its answer. Lists of MCP servers, modes and models are a few kilobytes.
+pub const SETUP_BYTES_MAX: usize = 1024 * 1024;
+
+/// A title or a mode that is kept with a session, one of its options, and how many options.
+pub const TITLE_BYTES_MAX: usize = 4 * 1024;
+pub const OPTION_BYTES_MAX: usize = 16 * 1024;
+pub const OPTIONS_MAX: usize = 256;
 
 /// Requests one client may have in flight. An editor has a handful; a thousand is a runaway loop.
 pub const PENDING_PER_CONN_MAX: usize = 1024;
@@ -123,6 +151,10 @@ pub struct Limits {
     pub outbox_bytes_low: usize,
     pub held_bytes_max: usize,
     pub held_bytes_low: usize,
+    pub held_bytes_all_max: usize,
+    pub outbox_bytes_all_max: usize,
+    /// What sessions, agents and clients keep.
+    pub kept: ByteLimits,
     pub pending_per_conn_max: usize,
     pub queue_max: usize,
     pub parked_max: usize,
@@ -138,6 +170,13 @@ impl Default for Limits {
             outbox_bytes_low: OUTBOX_BYTES_LOW,
             held_bytes_max: HELD_BYTES_MAX,
             held_bytes_low: HELD_BYTES_LOW,
+            held_bytes_all_max: HELD_BYTES_ALL_MAX,
+            outbox_bytes_all_max: OUTBOX_BYTES_ALL_MAX,
+            kept: ByteLimits {
+                own_max: KEPT_BYTES_MAX,
+                own_min: KEPT_BYTES_MIN,
+                all_max: KEPT_BYTES_ALL_MAX,
+            },
             pending_per_conn_max: PENDING_PER_CONN_MAX,
             queue_max: QUEUE_MAX,
             parked_max: PARKED_MAX,
@@ -152,3 +191,4 @@ const _: () = assert!(READ_BYTES_MAX <= OUTBOX_BYTES_MAX);
 const _: () = assert!(OUTBOX_BYTES_LOW < OUTBOX_BYTES_MAX);
 const _: () = assert!(LOAD_QUIET_MS < LOAD_QUIET_MS_MAX);
 const _: () = assert!(HELD_BYTES_LOW < HELD_BYTES_MAX);
+const _: () = assert!(OUTBOX_BYTES_MIN < OUTBOX_BYTES_LOW);

@@ -30,6 +30,13 @@ use tokio::sync::mpsc::Sender;
 /// far below.
 const UNREAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// The same of all clients together, and what all agents together have not read. Above it the one with the most is cut
+/// off, or stopped.
+const UNREAD_BYTES_ALL_MAX: usize = 96 * 1024 * 1024;
+
+/// Whoever has read all but this is not the one.
+const UNREAD_BYTES_MIN: usize = 1024 * 1024;
+
 /// The reader that is no client: conns are counted from 1.
 pub(crate) const FOR_THE_HUB: u64 = 0;
 
@@ -165,12 +172,55 @@ impl Effects {
         let Some(handle) = self.conns.get_mut(&conn) else { return };
         handle.send(text);
         self.dirty_conns.insert(conn);
+        if UNREAD_BYTES_MIN < handle.queued_bytes() {
+            self.bound_unread_of_clients();
+        }
+    }
+
+    /// Cuts off the client with the most unread bytes while all together have too many.
+    fn bound_unread_of_clients(&mut self) {
+        let unread = |conns: &BTreeMap<ConnId, ConnHandle>| -> usize {
+            conns.values().map(ConnHandle::queued_bytes).sum()
+        };
+        while UNREAD_BYTES_ALL_MAX < unread(&self.conns) {
+            let most = self.conns.iter_mut().max_by_key(|(_, it)| it.queued_bytes());
+            let Some((conn, handle)) = most else { return };
+            // What its socket takes now is read, or will be.
+            let bytes = handle.flush();
+            if bytes != 0 {
+                self.inputs.push_back(Input::ClientWrote { conn: *conn, bytes });
+                continue;
+            }
+            tracing::warn!(%conn, "clients do not read; the one with the most unread is cut off");
+            handle.close();
+        }
+    }
+
+    /// Stops the agent that has read the least while all together have too much to read.
+    fn bound_unread_of_agents(&mut self) {
+        let unread = |agents: &BTreeMap<AgentId, AgentHandle>| -> usize {
+            agents.values().map(AgentHandle::backlog).sum()
+        };
+        while UNREAD_BYTES_ALL_MAX < unread(&self.agents) {
+            let most = self.agents.iter_mut().max_by_key(|(_, it)| it.backlog());
+            let Some((agent, handle)) = most else { return };
+            if handle.flush() != 0 {
+                continue;
+            }
+            tracing::warn!(%agent, "agents do not read; the one with the most unread is stopped");
+            handle.stop(Stop::Now);
+        }
     }
 
     fn tell_agent(&mut self, agent: AgentId, text: Bytes) {
         let Some(handle) = self.agents.get_mut(&agent) else { return };
         match handle.send(text) {
-            Ok(()) => drop(self.dirty_agents.insert(agent)),
+            Ok(()) => {
+                self.dirty_agents.insert(agent);
+                if UNREAD_BYTES_MIN < handle.backlog() {
+                    self.bound_unread_of_agents();
+                }
+            }
             Err(full) => {
                 // It has not read for a long time and will not miss one more message.
                 tracing::warn!(%agent, %full, "an agent does not read; it is stopped");

@@ -2,7 +2,7 @@
 
 use super::{Phase, Waiting};
 use crate::{
-    AgentId, ConnId, Hub, Note, Output, SessionId,
+    AgentId, ConnId, Hub, Note, Output, SessionId, limits,
     log::{Body, Effect, Json, Outcome},
     peer::Route,
     session::{Session, Stage},
@@ -43,7 +43,7 @@ impl Hub {
             Waiting::Reopen(session, way) => self.on_reopened(id, &session, way, frame),
             Waiting::Setting(session, name) => self.on_set(id, &session, &name, frame),
             Waiting::Prompt(session, turn) => self.on_prompt_answer(id, &session, turn, frame),
-            Waiting::Client { conn, id: theirs, session, setting } => {
+            Waiting::Client { conn, id: theirs, session, setting, .. } => {
                 self.on_own_answer(id, conn, &theirs, session, setting, frame);
             }
             Waiting::Unwanted => {
@@ -105,6 +105,14 @@ impl Hub {
             let why = format!("`initialize` was refused: {}", error_of(frame));
             return self.refuse_agent(id, &why);
         };
+        if limits::SETUP_BYTES_MAX < result.len() {
+            let why = format!(
+                "its answer to `initialize` has {} bytes, and at most {} are kept",
+                result.len(),
+                limits::SETUP_BYTES_MAX
+            );
+            return self.refuse_agent(id, &why);
+        }
         let told: Value = serde_json::from_str(result).unwrap_or_default();
         let agent = self.agents.get_mut(&id).expect("the caller found this agent");
         agent.phase = Phase::Ready;
@@ -182,11 +190,16 @@ impl Hub {
     /// point no honest agent reaches.
     fn keep_early(&mut self, id: AgentId, frame: Frame) {
         let agent = self.agents.get_mut(&id).expect("the caller found this agent");
-        if agent.early.len() < self.config.limits.early_max {
-            agent.early.push(frame);
-        } else {
-            self.refuse_agent(id, "it talks without end before it answers `session/new`");
-        }
+        let max = self.config.limits.early_max;
+        let why = match self.kept.charge(&agent.kept, frame.bytes().len()) {
+            Ok(charge) if agent.early.len() < max => return agent.early.push((frame, charge)),
+            Ok(_) => format!("more than {max} messages"),
+            Err(over) => over.to_string(),
+        };
+        self.refuse_agent(
+            id,
+            &format!("it says too much before it has answered `session/new`: {why}"),
+        );
     }
 
     /// The agent has told its name for a session: what it said there before.
@@ -194,7 +207,8 @@ impl Hub {
         let Some(agent) = self.agents.get_mut(&agent) else { return Vec::new() };
         let only = agent.seats.only().is_some();
         let is_its = |it: &Frame| only || it.session_id().as_deref() == Some(name);
-        agent.early.extract_if(.., |it| is_its(it)).collect()
+        let its = agent.early.extract_if(.., |(it, _)| is_its(it));
+        its.map(|(frame, _)| frame).collect()
     }
 
     /// Every name is known: what was said under others is nobody's.
@@ -281,8 +295,17 @@ impl Hub {
     /// Answers an ask that nobody can serve.
     pub(crate) fn refuse_ask(&mut self, agent: AgentId, frame: &Frame) {
         let method = frame.method().map(std::borrow::Cow::into_owned).unwrap_or_default();
+        self.answer_ask(agent, frame, &Fault::MethodNotFound { method });
+    }
+
+    /// Answers an ask that cannot be kept until a client has answered it.
+    pub(crate) fn refuse_ask_for_now(&mut self, agent: AgentId, frame: &Frame, what: String) {
+        self.answer_ask(agent, frame, &Fault::Overloaded { what });
+    }
+
+    fn answer_ask(&mut self, agent: AgentId, frame: &Frame, fault: &Fault) {
         let id = frame.id().expect("a request has an id");
-        let answer = Frame::error_for(id, &Fault::MethodNotFound { method });
+        let answer = Frame::error_for(id, fault);
         self.outputs.push_back(Output::ToAgent { agent, text: answer.bytes().clone() });
     }
 

@@ -18,7 +18,11 @@ pub(crate) use seats::{Seat, Seats};
 pub(crate) use warm::Shape;
 
 use crate::{
-    AgentId, ConnId, Hub, Launch, Output, SessionId, Time, limits, peer::agent_hello, session::Way,
+    AgentId, ConnId, Hub, Launch, Output, SessionId, Time,
+    budget::{ByteCharge, ByteOwner},
+    limits,
+    peer::agent_hello,
+    session::Way,
     timer::Timer,
 };
 use jackfield_wire::Frame;
@@ -49,7 +53,8 @@ pub(crate) struct Agent {
     /// Requests sent to it, by our id.
     pub(crate) waiting: BTreeMap<u64, Waiting>,
     /// What it said in sessions whose names it had not told yet.
-    pub(crate) early: Vec<Frame>,
+    pub(crate) early: Vec<(Frame, ByteCharge)>,
+    kept: ByteOwner,
     /// Its program never asks before it acts.
     pub(crate) never_asks: bool,
     next_id: u64,
@@ -80,6 +85,8 @@ pub(crate) enum Waiting {
         id: Box<str>,
         session: Option<SessionId>,
         setting: Option<Frame>,
+        /// Its bytes, until it is answered.
+        _charge: ByteCharge,
     },
     New(SessionId),
     /// A session that wakes.
@@ -171,6 +178,7 @@ impl Hub {
             paused: false,
             waiting: BTreeMap::new(),
             early: Vec::new(),
+            kept: ByteOwner::default(),
             never_asks: false,
             next_id: 0,
         };
@@ -230,14 +238,16 @@ impl Hub {
     /// Stops reading an agent whose words the journal cannot keep up with, and reads it again after.
     pub(crate) fn ease_agent(&mut self, id: &SessionId) {
         let limits = self.config.limits;
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         let held = session.gate.held_bytes();
+        session.count_held(&self.held);
+        let all_full = self.held.is_exceeded_by(held);
         let Some((agent_id, agent)) =
             session.agent.and_then(|it| self.agents.get_mut(&it).map(|agent| (it, agent)))
         else {
             return;
         };
-        if !agent.paused && limits.held_bytes_max < held {
+        if !agent.paused && (limits.held_bytes_max < held || all_full) {
             agent.paused = true;
             self.outputs.push_back(Output::PauseAgent { agent: agent_id });
         } else if agent.paused && held < limits.held_bytes_low {

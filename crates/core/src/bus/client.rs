@@ -7,19 +7,22 @@ use super::{
     pool::PoolId,
     route::OPENS,
 };
-use crate::{ConnId, Time};
+use crate::{
+    ConnId, Time,
+    budget::{ByteCharge, ByteOwner},
+};
 use jackfield_wire::{Fault, Frame, Kind, Splice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Client {
     pub(super) calls: Calls,
     pub(super) sessions: BTreeSet<(Home, Arc<str>)>,
     /// Its worker in each pool where connections stay with one.
     pub(super) bound: BTreeMap<PoolId, WorkerId>,
     /// Bytes handed to it and not yet written, and when it last took some.
-    pub(super) unwritten: usize,
+    pub(super) outbox: ByteCharge,
     pub(super) took: Time,
     /// Bytes of it that workers have not taken.
     pub(super) untaken: usize,
@@ -35,6 +38,24 @@ pub(super) struct Client {
     unrouted: u64,
 }
 
+impl Client {
+    fn new(now: Time, outbox: ByteCharge) -> Client {
+        Client {
+            calls: Calls::default(),
+            sessions: BTreeSet::new(),
+            bound: BTreeMap::new(),
+            outbox,
+            took: now,
+            untaken: 0,
+            paused: false,
+            holds: BTreeSet::new(),
+            finished: false,
+            closing: false,
+            unrouted: 0,
+        }
+    }
+}
+
 /// What ends the session it names.
 const CLOSES: [&str; 2] = ["session/close", "session/delete"];
 /// What withdraws a request by its id: in ACP and in MCP.
@@ -43,7 +64,8 @@ pub(super) const WITHDRAWS: [&str; 2] = ["$/cancel_request", "notifications/canc
 impl Bus {
     pub(super) fn on_opened(&mut self, conn: ConnId) {
         self.counters.clients_opened += 1;
-        let known = self.clients.insert(conn, Client { took: self.now, ..Client::default() });
+        let outbox = self.outboxes.charge_unchecked(&ByteOwner::default(), 0);
+        let known = self.clients.insert(conn, Client::new(self.now, outbox));
         assert!(known.is_none(), "a conn id is used once");
         let open = self.clients.len();
         if self.limits.clients_max < open {

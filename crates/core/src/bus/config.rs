@@ -1,5 +1,6 @@
 //! What a bus is told: its pools, how their workers live, and its bounds.
 
+use crate::ByteLimits;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -107,8 +108,19 @@ impl Default for Limits {
 /// leaves the others a place near the front.
 pub const UNTAKEN_BYTES_MAX: usize = 128 << 10;
 
-/// Bytes that one worker has not taken, of all clients. Above it requests are refused.
-pub const BACKLOG_BYTES_MAX: usize = 64 << 20;
+/// Bytes that one worker has not taken, of all clients. Above it requests are refused. With `own_min` bytes it is not
+/// refused because of what other workers have not taken.
+pub const BACKLOG: ByteLimits =
+    ByteLimits { own_max: 64 << 20, own_min: 64 << 10, all_max: 64 << 20 };
+
+/// Bytes that a worker says of a session before it has told its name. What is more is heard by nobody.
+pub const EARLY: ByteLimits =
+    ByteLimits { own_max: 16 << 20, own_min: 64 << 10, all_max: 32 << 20 };
+
+/// Bytes handed to all clients and not yet written. Above it, workers that speak to a client wait until it has read
+/// all but `OUTBOX_BYTES_MIN`.
+pub const OUTBOX_BYTES_ALL_MAX: usize = 64 << 20;
+pub const OUTBOX_BYTES_MIN: usize = 64 << 10;
 
 /// Sessions whose clients are gone that are remembered, so that a client that comes back finds its
 /// worker.

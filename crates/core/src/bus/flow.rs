@@ -1,9 +1,7 @@
 //! Who waits for whom. A client that does not read is not read, and the workers that speak to it
 //! wait; a worker that does not read slows those who speak to it. Nobody else waits.
 
-use super::{
-    BACKLOG_BYTES_MAX, Bus, Note, Output, Timer, UNTAKEN_BYTES_MAX, WorkerId, client::Client,
-};
+use super::{BACKLOG, Bus, Note, Output, Timer, UNTAKEN_BYTES_MAX, WorkerId, client::Client};
 use crate::ConnId;
 use bytes::Bytes;
 use jackfield_wire::{Fault, Frame};
@@ -17,10 +15,12 @@ impl Bus {
     pub(super) fn tell_client(&mut self, conn: ConnId, text: Bytes, from: Option<WorkerId>) {
         let Some(client) = self.clients.get_mut(&conn).filter(|it| !it.closing) else { return };
         self.counters.sent(text.len());
-        client.unwritten += text.len();
-        let over = self.limits.outbox_bytes_max < client.unwritten;
+        let unwritten = client.outbox.bytes() + text.len();
+        client.outbox.resize(unwritten);
+        let over =
+            self.limits.outbox_bytes_max < unwritten || self.outboxes.is_exceeded_by(unwritten);
         self.outputs.push_back(Output::ToClient { conn, text });
-        if self.limits.outbox_bytes_max / 2 < client.unwritten {
+        if self.limits.outbox_bytes_max / 2 < unwritten {
             self.pace(conn);
         }
         if over {
@@ -48,9 +48,11 @@ impl Bus {
 
     pub(super) fn on_client_wrote(&mut self, conn: ConnId, bytes: usize) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
-        client.unwritten = client.unwritten.saturating_sub(bytes);
+        let unwritten = client.outbox.bytes().saturating_sub(bytes);
+        client.outbox.resize(unwritten);
         client.took = self.now;
-        if client.unwritten < self.limits.outbox_bytes_max / 2 && !client.holds.is_empty() {
+        let low = self.limits.outbox_bytes_max / 2;
+        if unwritten < low && !self.outboxes.is_exceeded_by(unwritten) && !client.holds.is_empty() {
             self.let_go_of(conn);
         }
         self.pace(conn);
@@ -78,7 +80,7 @@ impl Bus {
         if self.now < due {
             return self.timers.set(due, Timer::Slow(conn));
         }
-        let unread = client.unwritten;
+        let unread = client.outbox.bytes();
         self.note(Note::ClientSlow { conn, unread });
         self.let_go_of(conn);
         self.hang_up(conn);
@@ -88,7 +90,7 @@ impl Bus {
         let Some(it) = self.workers.get_mut(&worker).filter(|it| !it.stopping) else { return };
         self.counters.sent(text.len());
         let bytes = text.len() + 1;
-        it.unwritten += bytes;
+        it.backlog.resize(it.backlog.bytes() + bytes);
         match it.sent.back_mut() {
             Some((conn, sum)) if *conn == from => *sum += bytes,
             _ => it.sent.push_back((from, bytes)),
@@ -105,7 +107,7 @@ impl Bus {
 
     pub(super) fn on_worker_wrote(&mut self, worker: WorkerId, bytes: usize) {
         let Some(it) = self.workers.get_mut(&worker) else { return };
-        it.unwritten = it.unwritten.saturating_sub(bytes);
+        it.backlog.resize(it.backlog.bytes().saturating_sub(bytes));
         let mut left = bytes;
         while 0 < left
             && let Some(it) = self.workers.get_mut(&worker)
@@ -136,11 +138,12 @@ impl Bus {
     fn pace(&mut self, conn: ConnId) {
         let half = self.limits.outbox_bytes_max / 2;
         let Some(client) = self.clients.get_mut(&conn) else { return };
-        let Client { paused, unwritten, untaken, .. } = client;
-        if !*paused && (half < *unwritten || UNTAKEN_BYTES_MAX < *untaken) {
+        let Client { paused, outbox, untaken, .. } = client;
+        let unwritten = outbox.bytes();
+        if !*paused && (half < unwritten || UNTAKEN_BYTES_MAX < *untaken) {
             *paused = true;
             self.outputs.push_back(Output::PauseClient { conn });
-        } else if *paused && *unwritten <= half / 2 && *untaken <= UNTAKEN_BYTES_MAX / 2 {
+        } else if *paused && unwritten <= half / 2 && *untaken <= UNTAKEN_BYTES_MAX / 2 {
             *paused = false;
             self.outputs.push_back(Output::ResumeClient { conn });
         }
@@ -148,8 +151,8 @@ impl Bus {
 
     /// All clients together are more than a worker can take.
     pub(super) fn check_backlog(&self, worker: WorkerId) -> Result<(), Fault> {
-        let waiting = self.workers[&worker].unwritten;
-        if waiting <= BACKLOG_BYTES_MAX {
+        let waiting = self.workers[&worker].backlog.bytes();
+        if waiting <= BACKLOG.own_max && !self.backlogs.is_exceeded_by(waiting) {
             return Ok(());
         }
         let what = format!("{waiting} bytes wait for the worker, which does not read");

@@ -67,7 +67,7 @@ impl Bus {
                 instances: pool.slots.len(),
                 sessions: workers().map(|it| it.used_sessions).sum(),
                 pending: workers().map(|it| it.calls.owes()).sum(),
-                backlog: workers().map(|it| it.unwritten).sum(),
+                backlog: workers().map(|it| it.backlog.bytes()).sum(),
             }
         });
         Gauges {

@@ -6,7 +6,7 @@ use super::{
     pool::{Down, PoolId},
     worker::Worker,
 };
-use crate::{Exit, restart::Verdict};
+use crate::{Exit, budget::ByteOwner, restart::Verdict};
 use jackfield_wire::{Fault, Frame};
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ impl Bus {
         place.worker = Some(worker);
         place.down = None;
         let (name, command) = (Arc::clone(&it.spec.id), Arc::clone(&it.spec.command));
-        self.workers.insert(worker, Worker::new(pool, slot, self.now));
+        let backlog = self.backlogs.charge_unchecked(&ByteOwner::default(), 0);
+        self.workers.insert(worker, Worker::new(pool, slot, self.now, backlog));
         self.outputs.push_back(Output::Spawn { worker, pool: name, command });
     }
 

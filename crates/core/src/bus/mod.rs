@@ -30,14 +30,14 @@ mod tests;
 mod worker;
 
 pub use config::{
-    Affinity, BACKLOG_BYTES_MAX, Command, Config, Health, IDLE_SESSIONS_MAX, Limits, OnDeath, Pool,
-    Restart, UNTAKEN_BYTES_MAX,
+    Affinity, BACKLOG, Command, Config, EARLY, Health, IDLE_SESSIONS_MAX, Limits,
+    OUTBOX_BYTES_ALL_MAX, OUTBOX_BYTES_MIN, OnDeath, Pool, Restart, UNTAKEN_BYTES_MAX,
 };
 pub use gauges::{Counters, Gauges, PoolGauges};
 pub use input::Input;
 pub use output::{From, Note, Output};
 
-use crate::{ConnId, Time, timer::Timers};
+use crate::{ByteLimits, ConnId, Time, budget::ByteBudget, timer::Timers};
 use client::Client;
 use pool::{PoolId, PoolState};
 use sessions::Sessions;
@@ -69,6 +69,10 @@ pub struct Bus {
     session_count: usize,
     idle: VecDeque<(Home, Arc<str>)>,
     pending: usize,
+    /// What workers have not taken, what they said too early, what clients have not taken.
+    backlogs: ByteBudget,
+    early: ByteBudget,
+    outboxes: ByteBudget,
     timers: Timers<Timer>,
     outputs: VecDeque<Output>,
     counters: Counters,
@@ -103,6 +107,11 @@ enum Timer {
 impl Bus {
     /// Starts every worker.
     pub fn new(config: Config, now: Time) -> Bus {
+        let outboxes = ByteLimits {
+            own_max: usize::MAX,
+            own_min: OUTBOX_BYTES_MIN,
+            all_max: OUTBOX_BYTES_ALL_MAX.max(2 * config.limits.outbox_bytes_max),
+        };
         let mut bus = Bus {
             limits: config.limits,
             now,
@@ -112,6 +121,9 @@ impl Bus {
             session_count: 0,
             idle: VecDeque::new(),
             pending: 0,
+            backlogs: ByteBudget::new(BACKLOG),
+            early: ByteBudget::new(EARLY),
+            outboxes: ByteBudget::new(outboxes),
             timers: Timers::default(),
             outputs: VecDeque::new(),
             counters: Counters::default(),

@@ -8,7 +8,11 @@ use super::{
     pool::PoolId,
     sessions::Sessions,
 };
-use crate::{ConnId, Time, limits};
+use crate::{
+    ConnId, Time,
+    budget::{ByteCharge, ByteOwner},
+    limits,
+};
 use bytes::Bytes;
 use jackfield_wire::{Fault, Frame, Kind, Splice};
 use std::{
@@ -32,9 +36,10 @@ pub(super) struct Worker {
     pub(super) bound: BTreeSet<ConnId>,
     pub(super) sessions: Sessions,
     /// What it said of sessions that it has not named yet, in order.
-    held: VecDeque<(Arc<str>, Bytes)>,
+    held: VecDeque<Held>,
+    early: ByteOwner,
     /// Bytes that it has not taken, and whose they are.
-    pub(super) unwritten: usize,
+    pub(super) backlog: ByteCharge,
     pub(super) sent: VecDeque<(Option<ConnId>, usize)>,
     /// So many clients must read before it is read again.
     pub(super) held_by: usize,
@@ -47,8 +52,16 @@ pub(super) struct Worker {
     unrouted: u64,
 }
 
+/// What a worker said of a session that it has not named yet.
+#[derive(Debug)]
+struct Held {
+    session: Arc<str>,
+    text: Bytes,
+    _charge: ByteCharge,
+}
+
 impl Worker {
-    pub(super) fn new(pool: PoolId, slot: usize, now: Time) -> Worker {
+    pub(super) fn new(pool: PoolId, slot: usize, now: Time, backlog: ByteCharge) -> Worker {
         Worker {
             pool,
             slot: Some(slot),
@@ -58,7 +71,8 @@ impl Worker {
             bound: BTreeSet::new(),
             sessions: Sessions::default(),
             held: VecDeque::new(),
-            unwritten: 0,
+            early: ByteOwner::default(),
+            backlog,
             sent: VecDeque::new(),
             held_by: 0,
             stopping: false,
@@ -243,10 +257,16 @@ impl Bus {
     /// A worker speaks of a session before it has answered the request that opens it.
     fn hold(&mut self, worker: WorkerId, id: Arc<str>, frame: &Frame) {
         let it = self.workers.get_mut(&worker).expect("it spoke");
-        if limits::EARLY_MAX <= it.held.len() {
-            return self.on_nobody(worker, frame, "too much was said before its session was named");
+        match self.early.charge(&it.early, frame.bytes().len()) {
+            Ok(charge) if it.held.len() < limits::EARLY_MAX => {
+                it.held.push_back(Held {
+                    session: id,
+                    text: frame.bytes().clone(),
+                    _charge: charge,
+                });
+            }
+            _ => self.on_nobody(worker, frame, "too much was said before its session was named"),
         }
-        it.held.push_back((id, frame.bytes().clone()));
     }
 
     /// The session has a name now: what was said of it before comes before the answer.
@@ -255,15 +275,16 @@ impl Bus {
         if it.held.is_empty() {
             return;
         }
-        let (of_it, others) = std::mem::take(&mut it.held).into_iter().partition(|it| *it.0 == *id);
+        let (of_it, others) =
+            std::mem::take(&mut it.held).into_iter().partition(|it| *it.session == *id);
         it.held = others;
         let home = self.home(worker).expect("it spoke");
         let session = self.table(home).and_then(|it| it.get(id)).expect("just attached");
         let conns = session.clients.clone();
-        let of_it: VecDeque<(Arc<str>, Bytes)> = of_it;
-        for (_, text) in of_it {
+        let of_it: VecDeque<Held> = of_it;
+        for held in of_it {
             for conn in &conns {
-                self.tell_client(*conn, text.clone(), Some(worker));
+                self.tell_client(*conn, held.text.clone(), Some(worker));
             }
         }
     }

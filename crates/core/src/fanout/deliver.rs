@@ -4,9 +4,11 @@ use super::{Phase, render::Rendering};
 use crate::peer::outcome_frame;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
+    budget::OverBudget,
     log::{Body, Effect, Event, Outcome, Released},
 };
 use bytes::Bytes;
+use jackfield_wire::{Fault, Frame};
 use std::ops::Bound;
 
 impl Hub {
@@ -56,10 +58,23 @@ impl Hub {
     /// A message that must not overtake the events before it.
     fn send_after(&mut self, id: &SessionId, seq: Seq, conn: ConnId, text: Bytes) {
         let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
-        match subscriber {
-            Some(subscriber) if subscriber.must_wait(seq) => subscriber.defer(seq, text),
-            _ => self.send(conn, text),
+        let Some(subscriber) = subscriber.filter(|it| it.must_wait(seq)) else {
+            return self.send(conn, text);
+        };
+        let Some(it) = self.conns.get(&conn) else { return };
+        match self.kept.charge(&it.kept, text.len()) {
+            Ok(charge) => subscriber.defer(seq, text, charge),
+            Err(over) => self.cut_off_client(conn, &over),
         }
+    }
+
+    /// Closes the connection of a client that does not read while answers for it add up.
+    fn cut_off_client(&mut self, conn: ConnId, over: &OverBudget) {
+        let what = format!("answers that were not read: {over}");
+        let frame = Frame::error_for("null", &Fault::Overloaded { what });
+        self.send(conn, frame.bytes().clone());
+        self.outputs.push_back(Output::CloseClient { conn });
+        self.on_client_gone(conn);
     }
 
     fn publish(&mut self, id: &SessionId, event: &Event) {
@@ -122,13 +137,13 @@ impl Hub {
     /// The client's outbox has room again.
     pub(crate) fn on_client_wrote(&mut self, id: ConnId, bytes: usize) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
-        assert!(bytes <= conn.unwritten, "the edge wrote more than it was given");
-        let low = self.config.limits.outbox_bytes_low;
-        let was_high = low < conn.unwritten;
-        conn.unwritten -= bytes;
-        if !was_high || low < conn.unwritten {
+        let unwritten = conn.outbox.bytes();
+        assert!(bytes <= unwritten, "the edge wrote more than it was given");
+        conn.outbox.resize(unwritten - bytes);
+        if !conn.behind || self.config.limits.outbox_bytes_low < conn.outbox.bytes() {
             return;
         }
+        conn.behind = false;
         for session in conn.attached.clone() {
             let subscriber = self.sessions.get(&session).and_then(|it| it.subscribers.get(&id));
             if subscriber.is_some_and(|it| it.phase == Phase::Behind) {
@@ -139,13 +154,17 @@ impl Hub {
 
     fn is_full(&self, conn: ConnId) -> bool {
         let max = self.config.limits.outbox_bytes_max;
-        self.conns.get(&conn).is_some_and(|it| max < it.unwritten)
+        let unwritten = self.conns.get(&conn).map_or(0, |it| it.outbox.bytes());
+        max < unwritten || self.outboxes.is_exceeded_by(unwritten)
     }
 
     fn fall_behind(&mut self, id: &SessionId, conn: ConnId) {
         let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
         if let Some(subscriber) = subscriber {
             subscriber.phase = Phase::Behind;
+            if let Some(it) = self.conns.get_mut(&conn) {
+                it.behind = true;
+            }
             self.note(Note::ClientBehind { session: id.clone(), conn });
         }
     }

@@ -1,6 +1,6 @@
 //! How far one client has read one session, and whether it reads live or catches up.
 
-use crate::Seq;
+use crate::{Seq, budget::ByteCharge};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,7 +26,7 @@ pub(crate) struct Subscriber {
     /// the same prompt more than once.
     pub(crate) owed: BTreeMap<u64, Vec<Box<str>>>,
     /// Answers that must not overtake the events before them.
-    deferred: VecDeque<(Seq, Bytes)>,
+    deferred: VecDeque<(Seq, Bytes, ByteCharge)>,
 }
 
 impl Subscriber {
@@ -48,8 +48,8 @@ impl Subscriber {
     }
 
     /// Keeps a message until the client has heard everything up to `seq`.
-    pub(crate) fn defer(&mut self, seq: Seq, text: Bytes) {
-        self.deferred.push_back((seq, text));
+    pub(crate) fn defer(&mut self, seq: Seq, text: Bytes, charge: ByteCharge) {
+        self.deferred.push_back((seq, text, charge));
     }
 
     pub(crate) fn has_deferred(&self) -> bool {
@@ -58,7 +58,7 @@ impl Subscriber {
 
     /// What it will never hear in its place.
     pub(crate) fn into_deferred(self) -> impl Iterator<Item = Bytes> {
-        self.deferred.into_iter().map(|(_, text)| text)
+        self.deferred.into_iter().map(|(_, text, _)| text)
     }
 
     pub(crate) fn must_wait(&self, seq: Seq) -> bool {
@@ -67,6 +67,6 @@ impl Subscriber {
 
     pub(crate) fn next_due(&mut self) -> Option<Bytes> {
         let heard = self.heard;
-        self.deferred.pop_front_if(|(seq, _)| *seq <= heard).map(|(_, text)| text)
+        self.deferred.pop_front_if(|(seq, ..)| *seq <= heard).map(|(_, text, _)| text)
     }
 }

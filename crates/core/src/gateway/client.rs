@@ -1,8 +1,8 @@
 //! Clients: what they say, and what is left to do when they go.
 
 use super::{
-    Gateway, GatewayNote, GatewayOutput, HostName, LegId, ask::Asked, merge::What,
-    opening::Opening, session::Use,
+    Gateway, GatewayNote, GatewayOutput, HostName, LegId, ask::Asked, config::KEPT_BYTES_MIN,
+    merge::What, opening::Opening, session::Use,
 };
 use crate::{ConnId, SessionId, Tenant, Time, tenant::BINDING};
 use jackfield_wire::{Fault, Frame, Kind};
@@ -152,9 +152,24 @@ impl Gateway {
             let why = "this id is in use by an open request".to_owned();
             return Err(Fault::InvalidRequest { why });
         }
-        let kept = client.kept;
-        if 0 < kept && limits.kept_bytes_max < kept + frame.bytes().len() {
-            return overloaded(format!("{kept} bytes of requests in flight"));
+        self.check_kept(conn, frame)
+    }
+
+    /// Whether a frame may be kept until it is answered, or until the owner of its session is known.
+    pub(super) fn check_kept(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let (limits, own) = (&self.config.limits, self.clients[&conn].kept);
+        let wanted = own + frame.bytes().len();
+        if 0 < own && limits.kept_bytes_max < wanted {
+            let what = format!("{own} bytes of this client wait for an answer; wait for one");
+            return Err(Fault::Overloaded { what });
+        }
+        if wanted <= KEPT_BYTES_MIN {
+            return Ok(());
+        }
+        let all: usize = self.clients.values().map(|it| it.kept).sum();
+        if 0 < all && limits.kept_bytes_all_max < all + frame.bytes().len() {
+            let what = format!("{all} bytes of all clients wait for an answer; try again later");
+            return Err(Fault::Overloaded { what });
         }
         Ok(())
     }

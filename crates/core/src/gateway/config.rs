@@ -50,6 +50,8 @@ pub struct Limits {
     pub pending_max: usize,
     /// Bytes of them: they are kept, to be sent again when a host is lost.
     pub kept_bytes_max: usize,
+    /// The same of all clients; each may have `KEPT_BYTES_MIN` in any case.
+    pub kept_bytes_all_max: usize,
     /// Frames of one client that wait for the owner of one session.
     pub waiting_max: usize,
     /// What waits for a host has so long.
@@ -59,6 +61,9 @@ pub struct Limits {
     /// The pause before a search that failed is tried again.
     pub retry_ms: u64,
 }
+
+/// Bytes of open requests that a client may have whatever the others have.
+pub(super) const KEPT_BYTES_MIN: usize = 64 << 10;
 
 impl Default for Limits {
     fn default() -> Limits {
@@ -71,6 +76,7 @@ impl Default for Limits {
             pending_max: 1024,
             // Two of the longest frames there are.
             kept_bytes_max: 32 << 20,
+            kept_bytes_all_max: 96 << 20,
             waiting_max: 256,
             // A lease runs out in ten seconds, and another host has the session a moment later.
             lost_ms: 30_000,

@@ -64,13 +64,7 @@ impl Gateway {
     }
 
     pub(super) fn notify_in(&mut self, conn: ConnId, session: &SessionId, frame: &Frame) {
-        let client = &self.clients[&conn];
-        let kept = client.kept + frame.bytes().len();
-        let may = if self.config.limits.kept_bytes_max < kept {
-            Err(Fault::Overloaded { what: format!("{kept} bytes wait") })
-        } else {
-            self.may_wait(conn, session)
-        };
+        let may = self.check_kept(conn, frame).and_then(|()| self.may_wait(conn, session));
         if let Err(fault) = may {
             return self.unrouted(conn, frame, &fault);
         }

@@ -2,7 +2,7 @@
 //! alike, so they cannot disagree.
 
 use super::{Body, Event, Json, Keys, Outcome, Rung};
-use crate::{Seq, Time};
+use crate::{Seq, Time, limits};
 use bytes::Bytes;
 use jackfield_wire::{Frame, redact};
 use memchr::memmem;
@@ -143,7 +143,12 @@ impl State {
     }
 
     pub fn to_summary(&self) -> Bytes {
-        serde_json::to_vec(self).expect("plain data serializes").into()
+        // Made in one piece: to grow would take twice the memory while prompts of megabytes wait.
+        let waiting: usize = self.queue.values().map(|it| it.frame.bytes().len() + 256).sum();
+        let opened = self.params.bytes().len() + self.setup.bytes().len();
+        let mut summary = Vec::with_capacity(1024 + waiting + opened);
+        serde_json::to_writer(&mut summary, self).expect("plain data serializes");
+        summary.into()
     }
 
     pub fn upto(&self) -> Seq {
@@ -313,12 +318,14 @@ impl State {
         };
         match frame.update().as_deref() {
             Some("session_info_update") => match member("title") {
-                Some(serde_json::Value::String(title)) => self.title = Some(title),
+                Some(serde_json::Value::String(title)) if is_short(&title) => {
+                    self.title = Some(title);
+                }
                 Some(serde_json::Value::Null) => self.title = None,
                 _ => return false,
             },
             Some("current_mode_update") => match member("currentModeId") {
-                Some(serde_json::Value::String(mode)) => self.mode = Some(mode),
+                Some(serde_json::Value::String(mode)) if is_short(&mode) => self.mode = Some(mode),
                 _ => return false,
             },
             _ => return false,
@@ -332,16 +339,30 @@ impl State {
             return;
         };
         let params: serde_json::Value = params;
-        if let Some(mode) = params.get("modeId").and_then(|it| it.as_str()) {
+        if let Some(mode) =
+            params.get("modeId").and_then(|it| it.as_str()).filter(|it| is_short(it))
+        {
             self.mode = Some(mode.to_owned());
         }
-        if let Some(model) = params.get("modelId").and_then(|it| it.as_str()) {
+        if let Some(model) =
+            params.get("modelId").and_then(|it| it.as_str()).filter(|it| is_short(it))
+        {
             self.model = Some(model.to_owned());
         }
         if let Some(option) = params.get("configId").and_then(|it| it.as_str()) {
-            self.config.insert(option.to_owned(), Json::trusted(params.to_string()));
+            let setting = params.to_string();
+            let is_room =
+                self.config.contains_key(option) || self.config.len() < limits::OPTIONS_MAX;
+            if is_room && setting.len() <= limits::OPTION_BYTES_MAX {
+                self.config.insert(option.to_owned(), Json::trusted(setting));
+            }
         }
     }
+}
+
+/// Whether a title or a name can be kept with the session.
+fn is_short(name: &str) -> bool {
+    name.len() <= limits::TITLE_BYTES_MAX
 }
 
 /// Whether the agent took the prompt in for certain.

@@ -2,8 +2,8 @@
 
 use super::{Issued, Route};
 use crate::{
-    AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, fanout::moved_notice, log::Effect,
-    tenant::BINDING,
+    AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, budget::ByteOwner,
+    fanout::moved_notice, limits, log::Effect, tenant::BINDING,
 };
 use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
 
@@ -125,12 +125,22 @@ impl Hub {
         frame: &Frame,
     ) {
         let id: Box<str> = frame.id().expect("a request has an id").into();
+        let gone = ByteOwner::default();
+        let owner = self.conns.get(&conn).map_or(&gone, |it| &it.kept);
+        let charge = match self.kept.charge(owner, frame.bytes().len()) {
+            Ok(charge) => charge,
+            Err(over) => {
+                let fault = Fault::Overloaded { what: over.to_string() };
+                return self.answer(conn, &id, Err(&fault));
+            }
+        };
         let journaled = crate::agent::is_journaled(frame);
         let waiting = Waiting::Client {
             conn,
             id: id.clone(),
             session: session.cloned(),
             setting: journaled.then(|| frame.clone()),
+            _charge: charge,
         };
         let Some(our_id) = self.agents.get_mut(&agent).map(|it| it.expect(waiting)) else { return };
         if let Some(it) = self.conns.get_mut(&conn) {
@@ -168,6 +178,12 @@ impl Hub {
             let (Some(agent), theirs) = (bound.agent, bound.state.agent_session.clone()) else {
                 return;
             };
+            if self.config.limits.held_bytes_max < bound.gate.held_bytes()
+                && limits::KEPT_BYTES_MIN < frame.bytes().len()
+            {
+                let what = "the journal is slower than the notifications of this client".to_owned();
+                return self.on_babble(conn, &Fault::Overloaded { what });
+            }
             let text = frame.with_session_id(&theirs).bytes().clone();
             self.after_log(&session, Effect::ToAgent { agent, text });
         } else if frame.session_id().is_none()
@@ -215,7 +231,7 @@ impl Hub {
                     self.settle_ask(&session, ask, conn, frame);
                 }
             }
-            Issued::Passing(agent, theirs, _) => {
+            Issued::Passing { agent, theirs, .. } => {
                 let text = frame.with_id(&theirs).bytes().clone();
                 self.outputs.push_back(Output::ToAgent { agent, text });
             }
@@ -227,7 +243,7 @@ impl Hub {
         let Some(conn) = self.conns.get_mut(&id) else { return };
         conn.finished = true;
         self.finished += 1;
-        let passing = conn.asked.extract_if(.., |_, it| matches!(it, Issued::Passing(..)));
+        let passing = conn.asked.extract_if(.., |_, it| matches!(it, Issued::Passing { .. }));
         let passing = passing.map(|(_, it)| it).collect();
         self.refuse_passing(passing);
     }
@@ -235,7 +251,7 @@ impl Hub {
     /// Agents that asked this one client get no answer from it.
     fn refuse_passing(&mut self, asked: Vec<Issued>) {
         for issued in asked {
-            if let Issued::Passing(agent, theirs, _) = issued {
+            if let Issued::Passing { agent, theirs, .. } = issued {
                 let why = "the client that was asked is gone".to_owned();
                 let frame = Frame::error_for(&theirs, &Fault::Internal { why });
                 self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });

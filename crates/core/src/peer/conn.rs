@@ -1,14 +1,19 @@
 //! One connection: what it announced, what it waits for, what it was asked.
 
 use super::PeerProcess;
-use crate::{AgentId, ConnId, Hub, Launch, SessionId, Tenant, log::Outcome, session::Fallen};
+use crate::{
+    AgentId, ConnId, Hub, Launch, SessionId, Tenant,
+    budget::{ByteCharge, ByteOwner},
+    log::Outcome,
+    session::Fallen,
+};
 use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the client")]
 pub(crate) struct Conn {
     /// What the client sent with `initialize`; agents started for it are told the same.
@@ -38,7 +43,11 @@ pub(crate) struct Conn {
     /// It has said all it will say.
     pub(crate) finished: bool,
     /// Bytes handed out and not yet written.
-    pub(crate) unwritten: usize,
+    pub(crate) outbox: ByteCharge,
+    /// It hears no events of some session until it has read.
+    pub(crate) behind: bool,
+    /// Bytes of messages that are kept for it or of it.
+    pub(crate) kept: ByteOwner,
     /// Its requests in flight, by its own id.
     pub(crate) requests: BTreeMap<Box<str>, Route>,
     /// What it was asked, by our id.
@@ -68,17 +77,38 @@ pub(crate) enum Route {
 }
 
 /// A request sent to a client on an agent's behalf.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum Issued {
     /// A journaled ask of a session; others may have been sent it too.
     Ask(SessionId, u64),
     /// For this client alone: the agent, its own id, and the session if it is about one.
-    Passing(AgentId, Box<str>, Option<SessionId>),
+    Passing { agent: AgentId, theirs: Box<str>, session: Option<SessionId>, _charge: ByteCharge },
 }
 
 impl Conn {
-    pub(crate) fn new(peer: Option<PeerProcess>) -> Conn {
-        Conn { peer, ..Conn::default() }
+    pub(crate) fn new(peer: Option<PeerProcess>, outbox: ByteCharge) -> Conn {
+        Conn {
+            hello: None,
+            name: None,
+            peer,
+            unenforced: false,
+            tenant: None,
+            aware: false,
+            leg: false,
+            notices: false,
+            can: Abilities::default(),
+            launch: None,
+            fallen: Vec::new(),
+            spare: None,
+            attached: BTreeSet::new(),
+            finished: false,
+            outbox,
+            behind: false,
+            kept: ByteOwner::default(),
+            requests: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            next_ask: 0,
+        }
     }
 
     /// A fresh id for a request to this client.
@@ -90,7 +120,7 @@ impl Conn {
 
     /// How many asks of agents wait for this client alone.
     pub(crate) fn passing(&self) -> usize {
-        self.asked.values().filter(|it| matches!(it, Issued::Passing(..))).count()
+        self.asked.values().filter(|it| matches!(it, Issued::Passing { .. })).count()
     }
 
     pub(crate) fn shown(&self, id: ConnId) -> Arc<str> {

@@ -4,6 +4,7 @@ use super::conn::Abilities;
 use crate::{
     ConnId, Hub, Seq,
     agent::{Seat, Start},
+    limits,
     session::tell_fallen,
 };
 use jackfield_wire::{Fault, Frame};
@@ -19,6 +20,7 @@ impl Hub {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
+        check_setup(frame)?;
         let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
             .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
         let launch = {
@@ -90,6 +92,19 @@ impl Hub {
         let fallen = self.conns.get(&conn).map_or(&[][..], |it| &it.fallen);
         tell_fallen(&told, agent, fallen).unwrap_or(told)
     }
+}
+
+/// What is kept as long as the client or the session is there must not be large.
+pub(crate) fn check_setup(frame: &Frame) -> Result<(), Fault> {
+    let (size, max) = (frame.params().map_or(0, str::len), limits::SETUP_BYTES_MAX);
+    if size <= max {
+        return Ok(());
+    }
+    let method = frame.method().unwrap_or_default();
+    let what = format!(
+        "`{method}` has {size} bytes of parameters, and at most {max} are kept; shorten them"
+    );
+    Err(Fault::Overloaded { what })
 }
 
 fn abilities(params: &Value) -> Abilities {

@@ -19,7 +19,9 @@ impl Hub {
         }
         let torn = state.open_turn.is_some() || !state.open_asks.is_empty();
         self.texts.share_all(&mut state);
-        self.sessions.insert(id.clone(), Session::recovered(state));
+        let mut session = Session::recovered(state);
+        session.count_queue(&self.kept);
+        self.sessions.insert(id.clone(), session);
         match &from {
             Some(from) => {
                 let lost = format!("host `{from}` was lost");

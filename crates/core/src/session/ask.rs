@@ -4,6 +4,7 @@
 use super::rules::{answer_of, params_of};
 use crate::{
     AgentId, ConnId, Hub, Note, Seq, SessionId, TERMINAL_PREFIX, Time,
+    budget::ByteCharge,
     fanout::cancel_notice,
     log::{Body, Effect, Json},
     peer::{Conn, Issued},
@@ -26,6 +27,8 @@ pub(crate) struct Ask {
     decision: Json,
     /// What it is about, as the policy reads it; nothing for a form.
     pub(super) facts: Json,
+    /// The bytes of the ask and of what is kept with it.
+    _charge: ByteCharge,
 }
 
 /// What waits for the answer to an ask.
@@ -72,16 +75,29 @@ impl Hub {
         ours: Frame,
         origin: AskOrigin,
     ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.get(id) else { return };
         let elicits = ours.method().as_deref() == Some("elicitation/create");
         let frame = match &origin {
             AskOrigin::Agent => &ours,
             AskOrigin::Served(request) => request,
         };
         let nobody = elicits && !session.subscribers.keys().any(|it| can_elicit(&self.conns, *it));
-        if nobody || self.config.limits.asks_max <= session.asks.len() {
+        if nobody {
             return self.refuse_ask(agent, frame);
         }
+        if self.config.limits.asks_max <= session.asks.len() {
+            let what = format!(
+                "{} requests of this session wait for an answer, as many as may; wait for one",
+                session.asks.len()
+            );
+            return self.refuse_ask_for_now(agent, frame, what);
+        }
+        let served = if matches!(origin, AskOrigin::Agent) { 0 } else { frame.bytes().len() };
+        let bytes = ours.bytes().len() + served;
+        let mut charge = match self.kept.charge(&session.kept, bytes) {
+            Ok(charge) => charge,
+            Err(over) => return self.refuse_ask_for_now(agent, frame, over.to_string()),
+        };
         let number = session.state.asks + 1;
         let theirs: Box<str> = frame.id().expect("a request has an id").into();
         let decision = (!elicits).then(|| self.judge(id, &params_of(&ours)));
@@ -94,8 +110,18 @@ impl Hub {
             return self.answer_by_rule(agent, id, number, &theirs, &result);
         }
         let facts = decision.map_or_else(Json::null, |it| self.facts(id, &ours, &it));
-        let ask =
-            Ask { seq, at: self.now, agent, theirs, frame: ours, origin, decision: said, facts };
+        charge.resize(bytes + facts.bytes().len());
+        let ask = Ask {
+            seq,
+            at: self.now,
+            agent,
+            theirs,
+            frame: ours,
+            origin,
+            decision: said,
+            facts,
+            _charge: charge,
+        };
         let (what, call) = (ask.what(), ask.facts.clone());
         self.sessions.get_mut(id).expect("found above").asks.insert(number, ask);
         self.limit_ask(id, number);
@@ -137,27 +163,6 @@ impl Hub {
             !observes && self.conns.get(conn).is_some_and(|it| !it.finished && serves(it, &method))
         };
         session.driver().filter(can).or_else(|| session.subscribers.keys().copied().find(can))
-    }
-
-    /// Sends an ask to one client and the answer straight back.
-    pub(crate) fn issue_passing(
-        &mut self,
-        agent: AgentId,
-        id: Option<&SessionId>,
-        conn: ConnId,
-        frame: &Frame,
-    ) {
-        let theirs = frame.id().expect("a request has an id").into();
-        let max = self.config.limits.asks_max;
-        let Some(it) = self.conns.get_mut(&conn).filter(|it| it.passing() < max) else {
-            return self.refuse_ask(agent, frame);
-        };
-        let our_id = it.issue(Issued::Passing(agent, theirs, id.cloned())).to_string();
-        let text = frame.with_id(&our_id).bytes().clone();
-        match id {
-            Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
-            None => self.send(conn, text),
-        }
     }
 
     /// An open ask reaches a client: as the event goes by, or when the client comes later.
@@ -203,10 +208,15 @@ impl Hub {
         let open: Vec<(u64, Bytes)> =
             open.map(|(&number, ask)| (number, ask.frame.bytes().clone())).collect();
         for (number, frame) in open {
+            let Some(it) = self.conns.get(&conn) else { return };
+            let Ok(mut charge) = self.kept.charge(&it.kept, frame.len()) else {
+                continue; // Another client can answer, or this one by `_jackfield/answer`.
+            };
             let text = self.issue_ask(id, conn, number, &frame);
             let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
             if let (Some(text), Some(subscriber)) = (text, subscriber) {
-                subscriber.defer(last, text);
+                charge.resize(text.len());
+                subscriber.defer(last, text, charge);
             }
         }
     }
@@ -271,26 +281,11 @@ impl Hub {
         }
     }
 
-    /// Clients who were asked something by an agent that is gone need not answer.
-    pub(crate) fn withdraw_passing(&mut self, agent: AgentId) {
-        let of_agent = |it: &Issued| matches!(it, Issued::Passing(of, ..) if *of == agent);
-        for (conn, issued, text) in self.take_back(of_agent) {
-            self.tell_withdrawn(conn, &issued, text);
-        }
-    }
-
-    /// The ask itself may still wait for the log of its session.
-    fn tell_withdrawn(&mut self, conn: ConnId, issued: &Issued, text: Bytes) {
-        match issued {
-            Issued::Passing(_, _, Some(id)) if self.sessions.contains_key(id) => {
-                self.after_log(id, Effect::ToClient { conn, text });
-            }
-            _ => self.send(conn, text),
-        }
-    }
-
     /// Forgets what clients were asked; returns what to tell them.
-    fn take_back(&mut self, which: impl Fn(&Issued) -> bool) -> Vec<(ConnId, Issued, Bytes)> {
+    pub(super) fn take_back(
+        &mut self,
+        which: impl Fn(&Issued) -> bool,
+    ) -> Vec<(ConnId, Issued, Bytes)> {
         let mut notices = Vec::new();
         for (&conn, it) in &mut self.conns {
             let asked = it.asked.extract_if(.., |_, issued| which(issued));
@@ -331,19 +326,6 @@ impl Hub {
         self.remember_settled(&id, number, "the agent withdrew it".into());
         self.append(&id, voided(number, "the agent withdrew it"));
         self.answer_agent(&id, &ask, &Frame::error_for(&ask.theirs, &Fault::Cancelled));
-    }
-
-    /// The agent no longer wants the answer of the one client it asked.
-    fn on_passing_withdrawn(&mut self, agent: AgentId, request: &str) {
-        let is_it = |it: &Issued| matches!(it, Issued::Passing(of, theirs, _) if *of == agent && &**theirs == request);
-        let asked_of = self.conns.iter().find_map(|(&conn, it)| {
-            let asked = it.asked.iter().find(|(_, it)| is_it(it));
-            asked.map(|(&our_id, it)| (conn, our_id, it.clone()))
-        });
-        if let Some((conn, our_id, issued)) = asked_of {
-            // The client still owes one answer, and the agent still gets it.
-            self.tell_withdrawn(conn, &issued, cancel_notice(our_id));
-        }
     }
 }
 

@@ -60,6 +60,10 @@ impl Hub {
             Attach::Resume => (durable, setup),
             Attach::After { seq, .. } => (seq.min(durable), attach_notice(&session_id, head.0)),
         };
+        let answer = Frame::result_for(id, &result);
+        let Some(it) = self.conns.get(&conn) else { return Err(Fault::Stopping) };
+        let charge = self.kept.charge(&it.kept, answer.bytes().len());
+        let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
         let facts = matches!(how, Attach::After { facts: true, .. });
         let observer = facts || matches!(how, Attach::After { observer: true, .. });
         if let Some(subscriber) = session.subscribers.get_mut(&conn) {
@@ -68,12 +72,11 @@ impl Hub {
             let subscriber = Subscriber::new(from, Phase::Live);
             self.subscribe(&session_id, conn, subscriber);
         }
-        let answer = Frame::result_for(id, &result);
         self.finish_request(conn, id);
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
         let subscriber = session.subscribers.get_mut(&conn).expect("subscribed above");
         (subscriber.observer, subscriber.facts) = (observer, facts);
-        subscriber.defer(head, answer.bytes().clone());
+        subscriber.defer(head, answer.into_bytes(), charge);
         self.issue_open_asks(&session_id, conn);
         self.read_on(&session_id, conn);
         self.flush_deferred(&session_id, conn);
@@ -134,7 +137,7 @@ impl Hub {
             self.say_without(conn, text, &mut end);
         }
         self.withdraw_asks_of(id);
-        for (conn, frame) in session.parked {
+        for (conn, frame, _) in session.parked {
             self.refuse(conn, frame.id().expect("parked requests have ids"), &mut end);
         }
         for (conn, request) in session.queue.into_iter().flat_map(|it| it.waiters) {

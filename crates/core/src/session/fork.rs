@@ -6,6 +6,7 @@ use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{Phase, Subscriber},
     log::{Body, Event, Json, State},
+    peer::check_setup,
     tenant::tenant_of,
 };
 use jackfield_wire::{Fault, Frame};
@@ -22,6 +23,7 @@ pub(crate) struct Fork {
 impl Hub {
     pub(crate) fn on_fork(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let from = self.session_of(frame)?;
+        check_setup(frame)?;
         let params: Map<String, Value> = serde_json::from_str(frame.params().unwrap_or("{}"))
             .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
         let session = &self.sessions[&from];
@@ -48,7 +50,9 @@ impl Hub {
             serde_json::from_str(state.setup.as_str()).unwrap_or_default();
         result.insert("sessionId".into(), json!(&**id));
         let heard = state.upto();
-        self.sessions.insert(id.clone(), Session::new(state, Stage::Asleep));
+        let mut session = Session::new(state, Stage::Asleep);
+        session.count_queue(&self.kept);
+        self.sessions.insert(id.clone(), session);
         let why = "the session was forked during the turn";
         self.settle(id, "the session was forked before it was answered", why);
         self.subscribe(id, conn, Subscriber::new(heard, Phase::Live));

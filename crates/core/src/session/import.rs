@@ -92,6 +92,10 @@ impl Hub {
             let event = event_of(seq, line)
                 .map_err(|why| Fault::InvalidParams { why: format!("event {}: {why}", seq.0) })?;
             let event = event.moved_to(id);
+            if let Body::Queued { frame, .. } = &event.body {
+                let room = self.kept.check(&self.sessions[id].kept, frame.bytes().len());
+                room.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
+            }
             self.append_at(id, event.at, event.body);
         }
         Ok(())

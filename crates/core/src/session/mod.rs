@@ -17,6 +17,7 @@ mod leaving;
 mod list;
 mod liveness;
 mod open;
+mod passing;
 mod queue;
 mod refusal;
 mod reseed;
@@ -47,6 +48,7 @@ pub(crate) use way::Way;
 use crate::{
     AgentId, ConnId,
     agent::Pulse,
+    budget::{ByteBudget, ByteCharge, ByteOwner},
     fanout::Subscriber,
     log::{Gate, State},
     restart::Restarts,
@@ -84,7 +86,13 @@ pub(crate) struct Session {
     /// Prompts that run as soon as they can. What waits only in the log is held.
     pub(crate) queue: VecDeque<Prompt>,
     /// Requests of clients that wait for the agent to wake.
-    pub(crate) parked: VecDeque<(ConnId, Frame)>,
+    pub(crate) parked: VecDeque<(ConnId, Frame, ByteCharge)>,
+    /// Bytes of messages that it keeps.
+    pub(crate) kept: ByteOwner,
+    /// Of these, the prompts that wait.
+    queued_bytes: Option<ByteCharge>,
+    /// Bytes that its log holds until they are durable.
+    held_bytes: Option<ByteCharge>,
     /// Asks that wait for an answer.
     pub(crate) asks: BTreeMap<u64, Ask>,
     /// Requests for files and terminals that are being carried out.
@@ -132,6 +140,9 @@ impl Session {
             turn: None,
             queue: VecDeque::new(),
             parked: VecDeque::new(),
+            kept: ByteOwner::default(),
+            queued_bytes: None,
+            held_bytes: None,
             asks: BTreeMap::new(),
             served: Vec::new(),
             settled: BTreeMap::new(),
@@ -145,6 +156,20 @@ impl Session {
 
     pub(crate) fn recovered(state: State) -> Session {
         Session::new(state, Stage::Asleep)
+    }
+
+    /// Counts the prompts that wait, those that an earlier daemon left included.
+    pub(crate) fn count_queue(&mut self, budget: &ByteBudget) {
+        let queue = &self.state.queue;
+        let bytes: usize = queue.values().map(|it| it.frame.bytes().len()).sum();
+        count(&mut self.queued_bytes, bytes, |bytes| budget.charge_unchecked(&self.kept, bytes));
+    }
+
+    /// Counts what its log holds until it is durable.
+    pub(crate) fn count_held(&mut self, budget: &ByteBudget) {
+        let owner = ByteOwner::default();
+        let bytes = self.gate.held_bytes();
+        count(&mut self.held_bytes, bytes, |bytes| budget.charge_unchecked(&owner, bytes));
     }
 
     pub(crate) fn is_opening(&self) -> bool {
@@ -212,5 +237,14 @@ impl Session {
     /// Who drives: the client whose prompt runs.
     pub(crate) fn driver(&self) -> Option<ConnId> {
         self.turn.as_ref().map(|it| it.driver)
+    }
+}
+
+/// Most sessions have nothing to count, and no charge.
+fn count(charge: &mut Option<ByteCharge>, bytes: usize, new: impl FnOnce(usize) -> ByteCharge) {
+    match charge {
+        _ if bytes == 0 => *charge = None,
+        Some(charge) => charge.resize(bytes),
+        None => *charge = Some(new(bytes)),
     }
 }

@@ -4,9 +4,11 @@ use super::{Fallen, Session, Stage, fallback};
 use crate::{
     AgentId, ConnId, Hub, Launch, Note, SessionId,
     agent::{Seat, Start, Waiting},
+    budget::ByteCharge,
     fanout::{Phase, Subscriber},
+    limits,
     log::{Body, Json, State},
-    peer::error_frame,
+    peer::{check_setup, error_frame},
     tenant::{named_for, tenant_of},
 };
 use jackfield_wire::{Fault, Frame};
@@ -19,6 +21,8 @@ pub(crate) struct Opening {
     pub(crate) conn: ConnId,
     pub(crate) request: Box<str>,
     frame: Frame,
+    /// The bytes of its frame.
+    _charge: ByteCharge,
     cwd: String,
     /// Which agent is to serve it.
     pub(crate) launch: Launch,
@@ -28,6 +32,7 @@ pub(crate) struct Opening {
 
 impl Hub {
     pub(crate) fn on_new(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        check_setup(frame)?;
         let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
             .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
         let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
@@ -39,11 +44,15 @@ impl Hub {
         let names = params.pointer("/_meta/jackfield/agent").is_some();
         let of_conn = self.conns.get(&conn).filter(|_| !names).map(|it| it.fallen.clone());
         let fallen = of_conn.unwrap_or_default();
+        let Some(it) = self.conns.get(&conn) else { return Err(Fault::Stopping) };
+        let charge = self.kept.charge(&it.kept, frame.bytes().len());
+        let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
         let session = self.new_name(self.tenant_name(conn).map(str::to_owned).as_deref());
         let opening = Opening {
             conn,
             request: id.into(),
             frame: frame.clone(),
+            _charge: charge,
             cwd: cwd.to_owned(),
             launch,
             fallen,
@@ -273,8 +282,12 @@ fn current_mode(result: &str) -> Option<String> {
     Some(result.pointer("/modes/currentModeId")?.as_str()?.to_owned())
 }
 
-/// What the agent offered with the session: modes, config options, extensions.
+/// What the agent offered with the session: modes, config options, extensions. What is too large to be kept is told to
+/// the client that opens the session, and to no other.
 pub(crate) fn without_session_id(result: &str) -> String {
+    if limits::SETUP_BYTES_MAX < result.len() {
+        return "null".to_owned();
+    }
     match serde_json::from_str::<Value>(result) {
         Ok(Value::Object(mut map)) => {
             map.remove("sessionId");

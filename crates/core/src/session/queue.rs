@@ -74,6 +74,10 @@ impl Hub {
             return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
         }
         let (free, runs) = (session.is_free(), session.turn.is_some());
+        if !free {
+            let room = self.kept.check(&session.kept, frame.bytes().len());
+            room.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
+        }
         let Some(it) = self.conns.get_mut(&conn) else { return Err(Fault::Stopping) };
         it.requests.insert(id.into(), Route::Turn(session_id.clone()));
         let (by, waiters) = (it.shown(conn), vec![(conn, id.into())]);
@@ -163,7 +167,7 @@ impl Hub {
                 self.answer_in(id, *conn, &Frame::error_for(request, fault));
             }
         }
-        for (conn, frame) in parked {
+        for (conn, frame, _) in parked {
             let request = frame.id().expect("parked requests have ids");
             self.answer_in(id, conn, &Frame::error_for(request, fault));
         }
@@ -262,7 +266,7 @@ impl Hub {
                 }
             }
             (Stage::Bound, Some(agent)) => {
-                while let Some((conn, frame)) =
+                while let Some((conn, frame, _)) =
                     self.sessions.get_mut(id).and_then(|it| it.parked.pop_front())
                 {
                     self.forward(agent, Some(id), conn, &frame);

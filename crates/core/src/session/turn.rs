@@ -227,6 +227,7 @@ impl Hub {
         let ids: Vec<SessionId> = self.sessions.keys().cloned().collect();
         for id in ids {
             self.settle_here(&id);
+            self.sessions.get_mut(&id).expect("listed above").count_queue(&self.kept);
             self.is_unattended(&id);
         }
     }
@@ -266,7 +267,9 @@ impl Hub {
         if self.config.limits.parked_max <= session.parked.len() {
             return Err(Fault::Overloaded { what: "too many requests wait for the agent".into() });
         }
-        session.parked.push_back((conn, frame));
+        let charge = self.kept.charge(&session.kept, frame.bytes().len());
+        let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
+        session.parked.push_back((conn, frame, charge));
         self.pump(id);
         Ok(())
     }

@@ -121,6 +121,7 @@ impl World {
             untaken_bytes_max: 2_000,
             pending_max: 8,
             kept_bytes_max: 1_200,
+            kept_bytes_all_max: 3_000,
             waiting_max: 5,
             lost_ms: 2_000,
             merge_ms: 300,

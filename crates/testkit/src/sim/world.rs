@@ -14,7 +14,7 @@ use super::{
     trace::Trace,
 };
 use jackfield_core::{
-    AgentId, Config, ConnId, Hub, Input, Launch, Limits, Recovered, SessionId, Time,
+    AgentId, ByteLimits, Config, ConnId, Hub, Input, Launch, Limits, Recovered, SessionId, Time,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -78,6 +78,10 @@ const LIMITS: Limits = Limits {
     outbox_bytes_low: 700,
     held_bytes_max: 4000,
     held_bytes_low: 2000,
+    held_bytes_all_max: 8000,
+    outbox_bytes_all_max: 5000,
+    // Larger than what waits for one client: the clients of this world expect to be heard out.
+    kept: ByteLimits { own_max: 40_000, own_min: 1_000, all_max: 80_000 },
     pending_per_conn_max: 12,
     queue_max: 3,
     parked_max: 3,

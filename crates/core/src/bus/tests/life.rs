@@ -83,7 +83,7 @@ fn a_client_that_does_not_read_stops_its_worker_and_is_closed_in_the_end() {
     assert!(scene.others.iter().any(|it| matches!(it, Output::PauseClient { conn: A })));
     assert!(scene.others.iter().any(paused));
     scene.others.clear();
-    let bytes = scene.bus.clients[&A].unwritten;
+    let bytes = scene.bus.clients[&A].outbox.bytes();
     scene.feed(Input::ClientWrote { conn: A, bytes });
     assert!(matches!(scene.others[..], [Output::ResumeWorker { .. }, Output::ResumeClient { .. }]));
     (0..3).for_each(|_| scene.work(worker, &news));
@@ -185,4 +185,60 @@ fn a_reload_keeps_what_fits_and_lets_the_rest_finish() {
     let stopped = |worker| move |it: &Output| matches!(it, Output::StopWorker { worker: w, .. } if *w == worker);
     assert!(scene.others.iter().any(stopped(moved)) && scene.others.iter().any(stopped(removed)));
     assert!(!scene.others.iter().any(stopped(kept)));
+}
+
+#[test]
+fn what_a_worker_says_before_its_session_has_a_name_is_bounded_in_bytes() {
+    let mut scene = Scene::new(vec![pool("p", 3)]);
+    let text = "x".repeat(1 << 20);
+    for n in 0..3 {
+        let (worker, _) = scene.ask(A, &request(&json!(n), "session/new", &json!({})));
+        for _ in 0..EARLY.own_max >> 20 {
+            let params = json!({ "sessionId": "early", "text": text });
+            scene.work(worker, &json!({ "method": "session/update", "params": params }));
+        }
+        assert!(scene.bus.early.used() <= EARLY.own_max * (n + 1));
+    }
+    assert!(scene.bus.early.used() <= EARLY.all_max);
+    assert!(0 < scene.bus.gauges().counters.unheard);
+    for worker in scene.spawned.clone() {
+        scene.end(worker, false);
+    }
+    assert_eq!(scene.bus.early.used(), 0);
+}
+
+#[test]
+fn requests_are_refused_while_all_workers_together_have_too_much_to_read() {
+    let mut scene = Scene::new(vec![pool("p", 2)]);
+    let text = "x".repeat(8 << 20);
+    let ask = |session: &str| json!({ "id": 1, "method": "m", "params": { "sessionId": session, "text": text } });
+    // The sessions are on different workers, and neither of these has what one may have.
+    for _ in 0..4 {
+        scene.say(A, &ask("a"));
+        scene.say(A, &ask("b"));
+    }
+    assert!(scene.told.is_empty());
+    scene.say(A, &ask("a"));
+    assert_eq!(scene.code(), "overloaded");
+}
+
+#[test]
+fn workers_wait_sooner_while_all_clients_together_have_too_much_unread() {
+    let mut scene = Scene::new(vec![pool("p", 1)]);
+    let (worker, asked) = scene.ask(A, &request(&json!(1), "m", &json!({ "sessionId": "s" })));
+    scene.work(worker, &json!({ "id": asked["id"], "result": {} }));
+    let text = "x".repeat(1 << 20);
+    let news = json!({ "method": "news", "params": { "sessionId": "s", "text": text } });
+    scene.work(worker, &news);
+    let pauses = |scene: &Scene| {
+        scene.others.iter().filter(|it| matches!(it, Output::PauseWorker { .. })).count()
+    };
+    assert_eq!(pauses(&scene), 0, "one client may have more");
+    let many = ConnId(3);
+    scene.feed(Input::ClientOpened { conn: many });
+    scene.bus.clients.get_mut(&many).unwrap().outbox.resize(OUTBOX_BYTES_ALL_MAX);
+    scene.work(worker, &news);
+    assert_eq!(pauses(&scene), 1);
+    scene.feed(Input::ClientWrote { conn: A, bytes: 3 << 20 });
+    assert!(scene.others.iter().any(|it| matches!(it, Output::ResumeWorker { .. })));
 }

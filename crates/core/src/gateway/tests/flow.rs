@@ -81,3 +81,19 @@ fn a_client_too_many_is_told_so() {
     assert_eq!(scene.code(), "overloaded");
     assert!(matches!(scene.others.last(), Some(GatewayOutput::CloseClient { conn: ConnId(3) })));
 }
+
+#[test]
+fn what_all_clients_keep_is_bounded_and_little_of_each_is_kept_in_any_case() {
+    let limits = Limits { kept_bytes_all_max: 200 << 10, ..Limits::default() };
+    let mut scene = Scene::with(Config { limits, ..Config::default() });
+    let text = "x".repeat(150 << 10);
+    let load = |id: u64, text: &str| {
+        request(&json!(id), "session/load", &json!({ "sessionId": "s-1", "x": text }))
+    };
+    scene.say(A, &load(1, &text));
+    scene.say(B, &load(1, &text));
+    assert_eq!((scene.last().0, scene.code()), (B, "overloaded".into()));
+    let told = scene.told.len();
+    scene.say(B, &load(2, "short"));
+    assert_eq!(scene.told.len(), told, "it waits for the owner of its session");
+}
