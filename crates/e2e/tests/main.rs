@@ -7,6 +7,7 @@ mod agent;
 mod api;
 mod asks;
 mod attacker;
+mod budgets;
 mod bus;
 mod bytes;
 mod catalogue;

@@ -27,13 +27,13 @@ const SAID: &str = "bus.stderr";
 const SOON: Duration = Duration::from_secs(20);
 
 /// A bus of ours.
-struct Bus<'a> {
+pub(crate) struct Bus<'a> {
     home: &'a Home,
     child: Child,
 }
 
 /// A pool of Python workers, with more fields if need be.
-fn pool(home: &Home, id: &str, instances: usize, more: &Value) -> Value {
+pub(crate) fn pool(home: &Home, id: &str, instances: usize, more: &Value) -> Value {
     let worker = home.path().join("worker.py");
     fs::write(&worker, WORKER).unwrap();
     // The mark stands in the arguments, as in those of every process of this home.
@@ -80,7 +80,7 @@ impl<'a> Bus<'a> {
     }
 
     /// On a socket in the home.
-    fn on_unix(home: &'a Home, config: &Value) -> Bus<'a> {
+    pub(crate) fn on_unix(home: &'a Home, config: &Value) -> Bus<'a> {
         let socket = socket(home);
         Bus::start(home, config, &["--unix", socket.to_str().unwrap()])
     }
@@ -100,7 +100,11 @@ impl<'a> Bus<'a> {
         (bus, port.unwrap().trim().parse().unwrap())
     }
 
-    fn dial(&self) -> Client {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn dial(&self) -> Client {
         let stream = UnixStream::connect(socket(self.home)).unwrap();
         let reader = stream.try_clone().unwrap();
         Client::new(Box::new(reader), Box::new(stream))
@@ -111,7 +115,7 @@ impl<'a> Bus<'a> {
     }
 
     /// Waits until this was said on stderr.
-    fn until_said(&self, what: &str) {
+    pub(crate) fn until_said(&self, what: &str) {
         wait_for(&format!("`{what}`"), SOON, || self.said().contains(what).then_some(()));
     }
 
@@ -126,7 +130,7 @@ impl<'a> Bus<'a> {
     }
 
     /// SIGTERM, and waits for the end, which must be a good one.
-    fn stop(self) {
+    pub(crate) fn stop(self) {
         self.signal(rustix::process::Signal::TERM);
         let said = self.home.path().join(SAID);
         let status = self.end();
@@ -180,7 +184,7 @@ fn is_gone(home: &Home, within: Duration) {
 }
 
 /// Makes a file of this text in the home.
-fn write(home: &Home, name: &str, text: &str) -> PathBuf {
+pub(crate) fn write(home: &Home, name: &str, text: &str) -> PathBuf {
     let path = home.path().join(name);
     File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
     path
