@@ -25,13 +25,17 @@ const MESSAGE_CHARS_MAX: usize = 200;
 /// The target of lines that tell a count: these are never left out.
 const COUNT_TARGET: &str = "jackfield_daemon::log_repeats::count";
 
-/// A filter of log lines. Lines that are written by the same statement are of one kind.
+/// Messages of one statement that are kinds of their own. Those beyond are one kind together, because a peer
+/// could write messages that are all different.
+const MESSAGES_MAX: usize = 16;
+
+/// A filter of log lines. Lines that are written by the same statement with the same message are of one kind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RepeatLimit(Arc<Mutex<Kinds>>);
 
 #[derive(Debug, Default)]
 struct Kinds {
-    by_statement: HashMap<Identifier, Kind>,
+    by_message: HashMap<(Identifier, String), Kind>,
     /// Whether a thread will write the counts.
     is_reported: bool,
 }
@@ -42,7 +46,7 @@ struct Kind {
     lines: u32,
     left_out: u64,
     /// Of the first line that was left out.
-    message: String,
+    example: String,
 }
 
 /// How many lines were left out, and the message of the first of them.
@@ -51,9 +55,17 @@ struct LeftOut(u64, String);
 
 impl Kinds {
     /// Whether a line is written; otherwise it is counted.
-    fn admit(&mut self, id: Identifier, now: Instant, message: impl FnOnce() -> String) -> bool {
-        let begun = || Kind { since: now, lines: 0, left_out: 0, message: String::new() };
-        let kind = self.by_statement.entry(id).or_insert_with(begun);
+    fn admit(&mut self, id: Identifier, now: Instant, message: String) -> bool {
+        let begun = || Kind { since: now, lines: 0, left_out: 0, example: String::new() };
+        let mut key = (id, message.clone());
+        if MESSAGES_MAX <= self.messages_of(&key.0) && !self.by_message.contains_key(&key) {
+            let is_current = |it: &Kind| 0 < it.left_out || now.duration_since(it.since) < WINDOW;
+            self.by_message.retain(|_, kind| is_current(kind));
+            if MESSAGES_MAX <= self.messages_of(&key.0) {
+                key.1.clear();
+            }
+        }
+        let kind = self.by_message.entry(key).or_insert_with(begun);
         if kind.left_out == 0 && WINDOW <= now.duration_since(kind.since) {
             *kind = begun();
         }
@@ -62,20 +74,24 @@ impl Kinds {
             return true;
         }
         if kind.left_out == 0 {
-            kind.message = message();
+            kind.example = message;
         }
         kind.left_out += 1;
         false
+    }
+
+    fn messages_of(&self, id: &Identifier) -> usize {
+        self.by_message.keys().filter(|it| it.0 == *id).count()
     }
 
     /// Takes all counts. A kind that goes on is only counted from now on; one that has paused is written
     /// again.
     fn take_left_out(&mut self, now: Instant) -> Vec<LeftOut> {
         let mut taken = Vec::new();
-        self.by_statement.retain(|_, kind| {
+        self.by_message.retain(|_, kind| {
             if 0 < kind.left_out {
-                let message = std::mem::take(&mut kind.message);
-                taken.push(LeftOut(std::mem::take(&mut kind.left_out), message));
+                let example = std::mem::take(&mut kind.example);
+                taken.push(LeftOut(std::mem::take(&mut kind.left_out), example));
                 kind.since = now;
                 return true;
             }
@@ -131,7 +147,7 @@ impl<S> Filter<S> for RepeatLimit {
             return true;
         }
         let mut kinds = self.kinds();
-        let is_written = kinds.admit(metadata.callsite(), Instant::now(), || Message::of(event));
+        let is_written = kinds.admit(metadata.callsite(), Instant::now(), Message::of(event));
         if !is_written {
             self.start_reports(&mut kinds);
         }
@@ -200,7 +216,7 @@ mod tests {
         let (id, start) = (Identifier(&STATEMENT), Instant::now());
         let mut kinds = Kinds::default();
         let admit = |kinds: &mut Kinds, times: usize, at: Duration| {
-            let one = |_| kinds.admit(id.clone(), start + at, || "refused".to_owned());
+            let one = |_| kinds.admit(id.clone(), start + at, "refused".to_owned());
             (0..times).map(one).filter(|it| *it).count()
         };
         let written = LINES_MAX as usize;
@@ -212,6 +228,17 @@ mod tests {
         assert!(kinds.take_left_out(start + 3 * WINDOW).is_empty());
         assert_eq!(admit(&mut kinds, 3, 3 * WINDOW), 3, "it had paused");
         assert_eq!(admit(&mut kinds, 1_000, 4 * WINDOW), written, "a window of its own");
+    }
+
+    #[test]
+    fn messages_of_one_statement_are_limited_each_and_too_many_of_them_together() {
+        let (id, now) = (Identifier(&STATEMENT), Instant::now());
+        let mut kinds = Kinds::default();
+        let admitted =
+            (0..1_000).filter(|it| kinds.admit(id.clone(), now, format!("message {it}")));
+        assert_eq!(admitted.count(), MESSAGES_MAX + LINES_MAX as usize);
+        let again = (0..50).filter(|_| kinds.admit(id.clone(), now, "message 0".to_owned()));
+        assert_eq!(again.count(), LINES_MAX as usize - 1);
     }
 
     #[test]
