@@ -140,6 +140,7 @@ impl Fields<'_> {
             "asked" => Body::Asked {
                 ask: self.ask?,
                 decision: or_null(self.decision),
+                call: or_null(self.call),
                 frame: slice(self.frame)?,
             },
             "answered" => Body::Answered {
@@ -232,8 +233,10 @@ mod tests {
         for outcome in [Outcome::Stopped, Outcome::Failed, Outcome::Interrupted] {
             round_trip(Body::Ended { turn: 3, outcome: outcome(json(r#"{"a":null}"#)) });
         }
-        round_trip(Body::Asked { ask: 1, decision: Json::null(), frame: json("[1]") });
-        round_trip(Body::Asked { ask: 1, decision: json("{}"), frame: json("[1]") });
+        for part in [Json::null(), json(r#"{"kind":"edit"}"#)] {
+            let (decision, call, frame) = (part.clone(), part, json("[1]"));
+            round_trip(Body::Asked { ask: 1, decision, call, frame });
+        }
         round_trip(Body::Learned { ask: 1, rule: json("{}") });
         round_trip(Body::Unasked { call: json("{}") });
         for outcome in [

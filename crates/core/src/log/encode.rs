@@ -76,8 +76,9 @@ impl Line<'_> {
                 self.is("ended").number("turn", *turn).text("how", outcome.name());
                 self.json("answer", outcome.json());
             }
-            Body::Asked { ask, decision, frame } => {
+            Body::Asked { ask, decision, call, frame } => {
                 self.is("asked").number("ask", *ask).unless_null("decision", decision);
+                self.unless_null("call", call);
                 self.json("frame", frame);
             }
             Body::Answered { ask, by, answer, peer } => {

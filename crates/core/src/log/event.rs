@@ -52,7 +52,8 @@ pub enum Body {
     /// The turn is over, with exactly one outcome.
     Ended { turn: u64, outcome: Outcome },
     /// The agent asks a client for something; `decision` is what the policy says to it, if anything.
-    Asked { ask: u64, decision: Json, frame: Json },
+    /// `call` is what the request is about as the policy reads it, if a person is asked.
+    Asked { ask: u64, decision: Json, call: Json, frame: Json },
     /// The ask is settled: by whom, and with which answer (a JSON-RPC result or error object).
     /// `peer` is the process of the client that answered: its pid, uid and executable, if known.
     Answered { ask: u64, by: Arc<str>, answer: Json, peer: Json },

@@ -102,14 +102,16 @@ impl Hub {
         let theirs: Box<str> = frame.id().expect("a request has an id").into();
         let decision = (!elicits).then(|| self.judge(id, &params_of(&ours)));
         let said = decision.as_ref().map_or_else(Json::null, |it| self.spoken(it));
+        let ruled = decision.as_ref().and_then(|it| answer_of(it, &ours));
+        let facts = decision.filter(|_| ruled.is_none()).map(|it| self.facts(id, &ours, &it));
+        let facts = facts.unwrap_or_else(Json::null);
         let asked = Json::trusted(ours.bytes().clone());
-        let body = Body::Asked { ask: number, decision: said.clone(), frame: asked };
-        let seq = self.append(id, body);
+        let (decision, call) = (said.clone(), facts.clone());
+        let seq = self.append(id, Body::Asked { ask: number, decision, call, frame: asked });
         self.remember_asked(id, &ours);
-        if let Some(result) = decision.as_ref().and_then(|it| answer_of(it, &ours)) {
+        if let Some(result) = ruled {
             return self.answer_by_rule(agent, id, number, &theirs, &result);
         }
-        let facts = decision.map_or_else(Json::null, |it| self.facts(id, &ours, &it));
         charge.resize(bytes + facts.bytes().len());
         let ask = Ask {
             seq,

@@ -1,6 +1,7 @@
 //! What the views for people say alike: which words a block has, how a fact is put into a sentence,
 //! what a tool call is called, and which option an answer chose.
 
+use super::Piece;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -91,6 +92,15 @@ fn served(fact: &Value) -> String {
         ("failed", why) => format!("the daemon could not do for the agent: {what}: {why}"),
         _ => format!("the agent ended while the daemon was to: {what}"),
     }
+}
+
+/// The commands and paths of a request, as the policy read them.
+pub(crate) fn about(call: &Value) -> impl Iterator<Item = Piece> {
+    let parts = [("runs", "commands"), ("mcp", "mcp"), ("path", "paths")];
+    parts.into_iter().flat_map(move |(word, member)| {
+        let texts = call[member].as_array().into_iter().flatten().filter_map(Value::as_str);
+        texts.map(move |it| Piece::Line { word, text: it.to_owned() })
+    })
 }
 
 /// What an agent printed last, before it ended.

@@ -6,7 +6,7 @@ pub(crate) mod facts;
 pub use facts::{Tool, by_whom};
 
 use crate::options;
-use facts::{Options, Tools, last_lines, remark, text, words_of};
+use facts::{Options, Tools, about, last_lines, remark, text, words_of};
 use serde_json::Value;
 
 /// What to print next.
@@ -99,6 +99,7 @@ impl Text {
             "asked" => {
                 let text = self.asked(fact);
                 told.push(Piece::Line { word: "ask", text });
+                told.extend(about(&fact["call"]));
             }
             "answered" => {
                 let (by, chosen) = (by_whom(fact), self.options.chosen(fact));
