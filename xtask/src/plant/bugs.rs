@@ -261,8 +261,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "what an agent says before it answers `session/new` is lost",
         edits: &[edit(
             HEARD,
-            "            agent.early.push(frame);",
-            "            agent.early = vec![frame];",
+            "return agent.early.push((frame, charge)),",
+            "return agent.early = vec![(frame, charge)],",
         )],
     },
     Bug {
@@ -284,7 +284,11 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "count-half-of-what-was-written",
         breaks: "a client that fell behind never catches up",
-        edits: &[edit(DELIVER, "        conn.unwritten -= bytes;", "        conn.unwritten -= bytes / 2;")],
+        edits: &[edit(
+            DELIVER,
+            "conn.outbox.resize(unwritten - bytes);",
+            "conn.outbox.resize(unwritten - bytes / 2);",
+        )],
     },
     Bug {
         name: "lose-answers-with-the-session",

@@ -12,8 +12,8 @@ fn worker_that_talks_before_its_session_has_a_name_is_bounded() {
     limit_memory();
     let home = Home::new();
     let worker = write(&home, "hostile_worker.py", WORKER);
-    let hostile =
-        json!({ "id": "hostile", "command": "python3", "args": ["-u", worker, home.mark()] });
+    let args = json!(["-u", worker, home.mark()]);
+    let hostile = json!({ "id": "hostile", "command": "python3", "args": args, "instances": 1 });
     let config = json!({ "pools": [hostile, pool(&home, "echo", 1, &json!({}))] });
     let bus = Bus::on_unix(&home, &config);
     let mut client = bus.dial();

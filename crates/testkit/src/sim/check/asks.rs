@@ -112,7 +112,9 @@ impl Asks {
         let journaled = ask.what != What::Passing;
         let settled = ask.settled.clone();
         self.an_answer_was_given_to_that_ask(mark, text);
-        if journaled && !peek::contains(text, "method_not_found") {
+        // What is refused at once, because no client can answer it or too much waits, is not in the log.
+        let refused = ["method_not_found", "overloaded"].iter().any(|it| peek::contains(text, it));
+        if journaled && !refused {
             an_answer_is_written_before_it_is_heard(agent, settled.as_ref(), text);
         }
     }
