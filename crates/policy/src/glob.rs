@@ -19,9 +19,9 @@ pub(crate) fn resembles_name(globs: &[String], name: &str) -> bool {
     globs.iter().any(|it| build(it, false, true).is_some_and(|it| it.is_match(name)))
 }
 
-/// A glob that matches this text and no other.
+/// A glob that matches this text and no other. `escape` of the crate leaves backslashes as they are.
 pub(crate) fn exactly(text: &str) -> String {
-    escape(text)
+    text.split('\\').map(escape).collect::<Vec<_>>().join(r"\\")
 }
 
 /// A learned rule comes from the journal: what cannot be read there matches nothing.
@@ -179,6 +179,10 @@ mod tests {
         assert!(inside(&exactly(odd), odd));
         assert!(!inside(&exactly(odd), "/a/b{c}x"));
         assert!(matches_name(&[exactly("mcp__a__*")], "mcp__a__*"));
+        for text in [r"/a\*", r"/a\\{b", r"/\", r"/a\[b]"] {
+            assert!(inside(&exactly(text), text), "{text}");
+        }
+        assert!(!inside(&exactly(r"/a\*"), "/a[other]"));
         assert!(!matches_name(&[exactly("mcp__a__*")], "mcp__a__b"));
     }
 }
