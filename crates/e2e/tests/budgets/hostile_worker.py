@@ -3,7 +3,7 @@
 import json
 import sys
 
-COUNT = 500
+COUNT = 160
 TEXT = "x" * 1_000_000
 
 
