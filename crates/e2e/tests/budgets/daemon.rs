@@ -92,14 +92,15 @@ fn client_that_queues_prompts_without_end_is_answered_overloaded() {
         let session = client.open(home.path());
         client.send_prompt(&session, "hang");
         let prompts: Vec<u64> =
-            (0..COUNT / 2).map(|_| client.send_prompt(&session, &text)).collect();
+            (0..COUNT / 4).map(|_| client.send_prompt(&session, &text)).collect();
         // An answer that is no error ends a turn: none of them has begun.
         client.result("_jackfield/queue", &json!({ "sessionId": session }));
         let of_prompt = |it: &&Value| prompts.iter().any(|id| it["id"] == *id);
         refused +=
             client.heard.iter().filter(of_prompt).filter(|it| code(it) == "overloaded").count();
     }
-    assert!(COUNT / 2 < refused, "{refused} of {COUNT} were refused");
+    // A session keeps two prompts of this size.
+    assert!(COUNT / 4 < refused, "{refused} of {} were refused", COUNT / 2);
     assert_others_are_served(&home);
     assert_memory_is_bounded(daemon.pid());
     drop(client);
