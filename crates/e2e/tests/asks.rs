@@ -9,6 +9,8 @@ use std::{
 };
 
 const BOUND: Duration = Duration::from_secs(20);
+/// What the daemon reads of the ask of the fake agent, and how the agent calls it.
+const ABOUT: &str = "touches /fake/file, called \"touch a file\"";
 
 fn said(output: &Output) -> (Option<i32>, String) {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
@@ -48,7 +50,7 @@ fn an_answer_from_outside_is_the_only_one_the_agent_hears() {
     }
 
     let (code, text) = said(&home.run(&["answer", &id, "y"], BOUND));
-    assert_eq!((code, text), (Some(0), format!("answered {id}:1 (touch a file): allow-once\n")));
+    assert_eq!((code, text), (Some(0), format!("answered {id}:1 ({ABOUT}): allow-once\n")));
     for (client, asked) in clients.iter_mut().zip(&asked) {
         let withdrawn = client.until("the withdrawal", |it| it["method"] == "$/cancel_request");
         assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
@@ -88,7 +90,7 @@ fn an_ask_waits_for_an_answer_when_the_client_that_prompted_was_killed() {
     let (_, text) = said(&home.run(&["asks", "--format", "quiet"], BOUND));
     assert_eq!(text, format!("{id}:1\n"));
     let (code, text) = said(&home.run(&["answer", &id, "deny"], BOUND));
-    assert_eq!((code, text), (Some(0), format!("answered {id}:1 (touch a file): reject-once\n")));
+    assert_eq!((code, text), (Some(0), format!("answered {id}:1 ({ABOUT}): reject-once\n")));
     until(&mut other, "idle");
     let (_, log) = said(&home.run(&["log", &id], BOUND));
     assert!(log.contains("answered by jackfield-answer (c-"), "{log}");
@@ -153,6 +155,6 @@ fn run_that_fails_at_an_ask(home: &Home, cancel: &str, format: &str) -> Duration
     let status = run.wait().unwrap();
     let took = begin.elapsed();
     assert_eq!(status.code(), Some(5), "{read} bytes first: {text}");
-    assert!(text.contains("fake-agent asked: touch a file"), "{text}");
+    assert!(text.contains(&format!("fake-agent asked: {ABOUT}")), "{text}");
     took
 }

@@ -60,10 +60,19 @@ impl Ask {
         Some(Ask { id: frame.id()?.to_owned(), tool, options, facts, ruled })
     }
 
-    /// What the agent wants to do.
-    pub(crate) fn title(&self) -> String {
+    /// What the agent wants to do, in one line: as the daemon reads it, and then as the agent calls it.
+    pub(crate) fn summary(&self) -> String {
         let title = one_line(&self.tool.title, TITLE_CHARS_MAX);
-        if title.is_empty() { "use a tool".to_owned() } else { title }
+        let is_action = |it: &&(&str, String)| matches!(it.0, "runs" | "MCP" | "touches");
+        let actions: Vec<String> =
+            self.facts.iter().filter(is_action).map(|it| format!("{} {}", it.0, it.1)).collect();
+        let actions = one_line(&actions.join("; "), TITLE_CHARS_MAX);
+        match (actions.is_empty(), title.is_empty()) {
+            (true, true) => "use a tool".to_owned(),
+            (true, false) => title,
+            (false, true) => actions,
+            (false, false) => format!("{actions}, called \"{title}\""),
+        }
     }
 
     /// What can be chosen, by name.
@@ -75,7 +84,7 @@ impl Ask {
     pub(crate) fn question(&self, agent: &str) -> String {
         let mut text = paint(NAME, format!("{agent} asks:"));
         if self.facts.is_empty() {
-            text.extend([" ", &self.title()]);
+            text.extend([" ", &self.summary()]);
         } else {
             for (label, fact) in &self.facts {
                 text.extend(["\n  ", &paint(DIM, format!("{label:<9}")), fact]);

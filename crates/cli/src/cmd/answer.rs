@@ -48,7 +48,7 @@ impl Answer {
         if ask.needs_title() {
             ask.find_title(desk.dial.talk("answer")?)?;
         }
-        let about = ask.ask.title();
+        let about = ask.ask.summary();
         desk.out.note(&format!("answered {id}:{} ({about}): {shown}", ask.number));
         Ok(())
     }

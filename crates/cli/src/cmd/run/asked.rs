@@ -16,11 +16,11 @@ impl Driver<'_> {
         };
         if self.out.is_verbose() {
             let offers = ask.offers().join(", ");
-            self.note(&paint(DIM, format!("ask   {} (of {offers})", ask.title())));
+            self.note(&paint(DIM, format!("ask   {} (of {offers})", ask.summary())));
         }
         match self.manner.rules.judge(&ask) {
             Verdict::Allow(answer) => {
-                self.note(&format!("allowed: {}", ask.title()));
+                self.note(&format!("allowed: {}", ask.summary()));
                 self.conn.answer(&ask.id, &answer)
             }
             Verdict::AskPerson => {
@@ -39,7 +39,7 @@ impl Driver<'_> {
                     "{} asks: {}; answer it with `jackfield answer {session} …` or `jackfield attach \
                      {session}`",
                     self.goal.agent,
-                    ask.title()
+                    ask.summary()
                 ));
                 Ok(())
             }
@@ -53,9 +53,9 @@ impl Driver<'_> {
 
     fn deny(&mut self, ask: &Ask, answer: &Value) -> Result<(), Failure> {
         if let Some(turn) = &mut self.turn {
-            turn.denied.push(format!("{} asked: {}", self.goal.agent, ask.title()));
+            turn.denied.push(format!("{} asked: {}", self.goal.agent, ask.summary()));
         }
-        self.note(&format!("denied: {}", ask.title()));
+        self.note(&format!("denied: {}", ask.summary()));
         self.conn.answer(&ask.id, answer)
     }
 
