@@ -109,7 +109,8 @@ fn a_worker_that_cannot_be_started_is_named() {
     let bus = Bus::on_unix(&home, &config);
     bus.until_said("no-such-program");
     let answer = bus.dial().ask("echo", &json!({}));
-    assert_eq!(fault(&answer), "no_worker");
+    // The second if the request came while the next start was tried.
+    assert!(["no_worker", "worker_gone"].contains(&&*fault(&answer)), "{answer}");
     assert!(answer.to_string().contains("no-such-program"), "{answer}");
     bus.stop();
 }
