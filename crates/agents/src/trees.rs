@@ -187,6 +187,12 @@ mod tests {
         let mut marked = Command::new("sleep");
         marked.arg("60").env(crate::MARK_VARIABLE, "m-1").stdin(Stdio::null());
         let mut marked = marked.spawn().unwrap();
+        // `spawn` returns a moment before the kernel shows the environment of the new program.
+        let environment = format!("/proc/{}/environ", marked.id());
+        let bound = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while std::fs::read(&environment).unwrap().is_empty() && std::time::Instant::now() < bound {
+            std::thread::yield_now();
+        }
         let trees = trees("m-1", shell.id());
         assert_eq!(place(&trees, marked.id()), inside("m-1"));
         marked.kill().unwrap();
