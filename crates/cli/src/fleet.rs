@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use jackfield_daemon::{Care, Fleet, Role};
 use jackfield_fleet::{Directory, Link};
 use jackfield_journal::{Cell, Retention};
+use jackfield_nats_access::{ClientRole, NatsServers, ServersError};
 use std::{path::PathBuf, str::FromStr};
 
 #[derive(Debug, Clone, Args)]
@@ -17,6 +18,10 @@ pub(crate) struct FleetArgs {
     /// Be part of the fleet on these NATS servers; the journal is theirs then
     #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',')]
     fleet: Vec<String>,
+
+    /// The certificates for these servers: a directory that `jackfield fleet certs` wrote
+    #[arg(long, env = env::FLEET_CERTS, hide_env_values = true, value_name = "DIR", requires = "fleet")]
+    fleet_certs: Option<PathBuf>,
 
     /// Run agents, take clients to those who do, or both
     #[arg(long, env = env::ROLE, hide_env_values = true, value_enum, default_value = "both", requires = "fleet")]
@@ -74,6 +79,10 @@ pub(crate) struct At {
     #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',', required = true)]
     fleet: Vec<String>,
 
+    /// The certificates for these servers: a directory that `jackfield fleet certs` wrote
+    #[arg(long, env = env::FLEET_CERTS, hide_env_values = true, value_name = "DIR")]
+    fleet_certs: Option<PathBuf>,
+
     /// The part of their streams that is the fleet's
     #[arg(long, env = env::CELL, hide_env_values = true, value_name = "NAME", default_value = "jackfield", value_parser = cell_name)]
     cell: String,
@@ -85,10 +94,13 @@ impl At {
         &self,
         work: impl AsyncFnOnce(&Link, &Directory) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        let (urls, certificates) = (self.fleet.clone(), self.fleet_certs.clone());
+        let servers = NatsServers::new(urls, certificates, ClientRole::Operator);
+        let servers = servers.map_err(refused)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|it| Failure::local("cannot prepare a connection", it))?;
         runtime.block_on(async {
-            let link = Link::connect(&self.fleet, &self.cell).await;
+            let link = Link::connect(&servers, &self.cell).await;
             let link = link.map_err(|it| Failure::local("the fleet cannot be reached", it))?;
             let directory = Directory::open(link.clone()).await;
             work(&link, &directory).await
@@ -119,10 +131,12 @@ impl FromStr for Label {
 
 impl FleetArgs {
     /// None without `--fleet`.
-    pub(crate) fn fleet(self) -> Option<Fleet> {
+    pub(crate) fn fleet(self) -> Result<Option<Fleet>, Failure> {
         if self.fleet.is_empty() {
-            return None;
+            return Ok(None);
         }
+        let servers = NatsServers::new(self.fleet, self.fleet_certs, ClientRole::Member);
+        let servers = servers.map_err(refused)?;
         let role = match self.role {
             RoleArg::Host => Role::Host,
             RoleArg::Gateway => Role::Gateway,
@@ -132,8 +146,8 @@ impl FleetArgs {
             let name = rustix::system::uname();
             plain(&name.nodename().to_string_lossy())
         };
-        Some(Fleet {
-            servers: self.fleet,
+        Ok(Some(Fleet {
+            servers,
             cell: Cell { name: self.cell, shards: self.shards, replicas: self.replicas.into() },
             role,
             name: self.host_name.unwrap_or_else(machine),
@@ -148,8 +162,13 @@ impl FleetArgs {
             },
             shared: self.shared,
             labels: self.label.into_iter().map(|Label(key, value)| (key, value)).collect(),
-        })
+        }))
     }
+}
+
+/// Servers that may not be used as they are given.
+fn refused(error: ServersError) -> Failure {
+    Failure::local("the NATS servers cannot be used", error)
 }
 
 /// A name that NATS takes as one word.
@@ -175,6 +194,6 @@ fn absolute(dir: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn cell_name(name: &str) -> Result<String, String> {
+pub(crate) fn cell_name(name: &str) -> Result<String, String> {
     host_name(name).map_err(|_| "a cell's name has 1 to 63 letters, digits, `-` and `_`".to_owned())
 }

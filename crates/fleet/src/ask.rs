@@ -26,7 +26,7 @@ pub struct Questions {
 impl Link {
     /// Listens for questions to this start of a host.
     pub async fn questions_to(&self, host: &HostName) -> Result<Questions, LinkError> {
-        let subject = self.questions(&host.name, &host.incarnation);
+        let subject = self.questions(host, "*");
         let subscriber = self.client.subscribe(subject).await;
         let subscriber = subscriber.map_err(|it| LinkError::Away(it.to_string()))?;
         Ok(Questions { link: self.clone(), subscriber })
@@ -41,7 +41,7 @@ impl Link {
         timeout: Duration,
     ) -> Result<Answer, LinkError> {
         let body = serde_json::to_vec(question).expect("a question is plain data");
-        let subject = self.questions(&host.name, &host.incarnation);
+        let subject = self.questions(host, question.kind());
         let answer = self.request(subject, body.into(), timeout).await?;
         serde_json::from_slice(&answer).map_err(|it| LinkError::Away(it.to_string()))
     }
@@ -63,7 +63,14 @@ impl Questions {
     pub async fn next(&mut self) -> Option<Asked> {
         loop {
             let message = self.subscriber.next().await?;
-            match serde_json::from_slice(&message.payload) {
+            let kind = message.subject.rsplit('.').next().unwrap_or_default();
+            match serde_json::from_slice::<Question>(&message.payload) {
+                // The servers decide by the subject who may ask. A question of another kind is not what
+                // they have let through.
+                Ok(question) if question.kind() != kind => {
+                    let asked = question.kind();
+                    tracing::warn!(asked, subject = kind, "refused a question on a wrong subject");
+                }
                 Ok(question) => {
                     let link = self.link.clone();
                     return Some(Asked { question, link, reply: message.reply });

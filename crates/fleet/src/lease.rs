@@ -2,7 +2,7 @@
 
 use crate::{
     entry::Entry,
-    link::{Link, REQUEST_TIMEOUT, START_PATIENCE, START_PAUSE, options},
+    link::{Link, REQUEST_TIMEOUT, START_PATIENCE, START_PAUSE},
 };
 use async_nats::{
     Client, HeaderMap, Request,
@@ -276,13 +276,13 @@ async fn renew(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
 /// This is as true as `--fleet` names all servers that may have the list.
 async fn renew_by_any(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
     let told = link.client.server_info().connect_urls;
-    let servers: BTreeSet<String> = link.servers.iter().cloned().chain(told).collect();
+    let servers: BTreeSet<String> = link.servers.urls().iter().cloned().chain(told).collect();
     let mut tries: JoinSet<_> = servers
         .into_iter()
         .map(|server| {
             let (link, entry) = (link.clone(), entry.clone());
             async move {
-                let client = options().connect(server).await.ok()?;
+                let client = link.servers.options().connect(server).await.ok()?;
                 let mut answer = renew_by(&client, LAST_ANSWER, &link, &entry, last).await;
                 if let Err(Failure::Taken) = answer {
                     let context = jetstream::new(client.clone());
@@ -300,7 +300,7 @@ async fn renew_by_any(link: &Link, entry: &Entry, last: u64) -> Result<u64, Fail
             }
         })
         .collect();
-    let size = link.servers.len().max(link.replicas);
+    let size = link.servers.urls().len().max(link.replicas);
     let majority = link.replicas / 2 + 1;
     let mut leaderless = BTreeSet::new();
     let deadline = tokio::time::Instant::now() + LAST_TRY;

@@ -1,22 +1,19 @@
 //! The connection to the servers of a cell, and the names of things on it.
 
+use crate::entry::HostName;
 use async_nats::{
-    Client, ConnectOptions, Request,
+    Client, Request,
     jetstream::{
         self, Context,
         stream::{Config, DiscardPolicy, StorageType},
     },
 };
 use bytes::Bytes;
-use std::{sync::Arc, time::Duration};
+use jackfield_nats_access::NatsServers;
+use std::time::Duration;
 
 /// How long one request may take.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// A server that leaves three of these unanswered is gone, although its connection stands.
-const PING: Duration = Duration::from_secs(2);
-/// Between two tries to connect again, at most.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// How long a cluster that is just starting may take to be of use.
 pub(crate) const START_PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) const START_PAUSE: Duration = Duration::from_millis(200);
@@ -50,22 +47,19 @@ pub struct Link {
     pub(crate) client: Client,
     pub(crate) context: Context,
     cell: String,
-    /// Those that we were told of.
-    pub(crate) servers: Arc<[String]>,
+    pub(crate) servers: NatsServers,
     /// How many servers have the list of hosts.
     pub(crate) replicas: usize,
 }
 
 impl Link {
-    pub async fn connect(servers: &[String], cell: &str) -> Result<Link, LinkError> {
-        let shown = servers.join(", ");
-        let client = options()
-            .connect(servers.to_vec())
-            .await
-            .map_err(|source| LinkError::Unreachable { servers: shown, source })?;
+    pub async fn connect(servers: &NatsServers, cell: &str) -> Result<Link, LinkError> {
+        let connected = servers.options().connect(servers.urls().to_vec()).await;
+        let failed = |source| LinkError::Unreachable { servers: servers.shown(), source };
+        let client = connected.map_err(failed)?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(REQUEST_TIMEOUT);
-        let (cell, servers) = (cell.to_owned(), servers.into());
+        let (cell, servers) = (cell.to_owned(), servers.clone());
         Ok(Link { client, context, cell, servers, replicas: 1 })
     }
 
@@ -126,9 +120,10 @@ impl Link {
         format!("{}.host.{host}", self.cell)
     }
 
-    /// Where one start of a host is asked things.
-    pub(crate) fn questions(&self, host: &str, incarnation: &str) -> String {
-        format!("{}.ask.{host}.{incarnation}", self.cell)
+    /// Where one start of a host receives questions of one kind; `*` is every kind. Roles differ in the kinds
+    /// that they may ask.
+    pub(crate) fn questions(&self, host: &HostName, kind: &str) -> String {
+        format!("{}.ask.{}.{}.{kind}", self.cell, host.name, host.incarnation)
     }
 
     /// One direction of a leg.
@@ -146,18 +141,6 @@ impl Link {
         let answer = self.client.send_request(subject, request).await;
         answer.map(|it| it.payload).map_err(|it| LinkError::Away(it.to_string()))
     }
-}
-
-pub(crate) fn options() -> ConnectOptions {
-    let pause = |tries: usize| match tries {
-        0 | 1 => Duration::ZERO,
-        _ => RECONNECT_PAUSE,
-    };
-    ConnectOptions::new()
-        .name("jackfield")
-        .connection_timeout(CONNECT_TIMEOUT)
-        .ping_interval(PING)
-        .reconnect_delay_callback(pause)
 }
 
 /// Letters that no two of anything have in common.

@@ -15,6 +15,18 @@ pub enum Question {
     Drain(bool),
 }
 
+impl Question {
+    /// The last token of the subject that it is asked on.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Question::Here => "here",
+            Question::Leg(_) => "leg",
+            Question::Adopt(_) => "adopt",
+            Question::Drain(_) => "drain",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {

@@ -1,13 +1,12 @@
 //! Hosts on a real cluster: names, leases, questions, legs.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use jackfield_fleet::{
     Answer, Directory, Entry, HostName, Lease, LeaseError, LeaseEvent, Link, LinkError, Question,
     answer_leg, open_leg,
 };
+use jackfield_nats_access::NatsServers;
 use jackfield_testkit::nats::Cluster;
 use std::{
     collections::BTreeMap,
@@ -25,7 +24,9 @@ const SOON: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_secs(10);
 
 async fn link(cluster: &Cluster) -> Link {
-    let mut link = Link::connect(&cluster.urls(), "fleet").await.expect("the cluster is well");
+    let mut link = Link::connect(&NatsServers::on_loopback(cluster.urls()), "fleet")
+        .await
+        .expect("the cluster is well");
     link.prepare(cluster.servers().len()).await.expect("the cluster is well");
     link
 }
@@ -161,8 +162,10 @@ async fn leg(cluster: &Cluster) -> (UnixStream, UnixStream) {
 
 /// One whose far side is elsewhere, and can be gone.
 async fn leg_to(cluster: &Cluster, elsewhere: &Handle) -> (UnixStream, UnixStream) {
-    let ours = Link::connect(&cluster.urls()[..1], "fleet").await.unwrap();
-    let servers = cluster.urls()[2..].to_vec();
+    let ours = Link::connect(&NatsServers::on_loopback(cluster.urls()[..1].to_vec()), "fleet")
+        .await
+        .unwrap();
+    let servers = NatsServers::on_loopback(cluster.urls()[2..].to_vec());
     let theirs = async move { Link::connect(&servers, "fleet").await.unwrap() };
     let theirs = elsewhere.spawn(theirs).await.unwrap();
     let host = entry("one", "a").host;

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "how long it paused is worth knowing")]
 
 use jackfield_journal::{Address, Append, AppendError, Cell, Done, Journal, Port};
+use jackfield_nats_access::NatsServers;
 use jackfield_testkit::nats::Cluster;
 use std::{
     collections::BTreeMap,
@@ -48,7 +49,7 @@ fn servers_die_while_streams_are_written_and_nothing_is_lost() {
     let (events, streams) = (given("LEADERS_EVENTS", 40_000), given("LEADERS_STREAMS", 100));
     let mut cluster = Cluster::start(3);
     let cell = Cell { name: "leaders".into(), shards: 8, replicas: 3 };
-    let address = Address { servers: cluster.urls(), cell, owner: None };
+    let address = Address { servers: NatsServers::on_loopback(cluster.urls()), cell, owner: None };
     let journal = Journal::connect(address.clone()).unwrap();
     let run = write(&mut cluster, &journal, events, streams);
     eprintln!(

@@ -1,11 +1,12 @@
 //! Many hosts on one cell: whose a stream is, and what becomes of it when its owner is gone.
 
 use jackfield_journal::{Address, AdoptError, Append, AppendError, Cell, Journal};
+use jackfield_nats_access::NatsServers;
 use jackfield_testkit::nats::Cluster;
 
 fn host(cluster: &Cluster, owner: &str) -> Journal {
     let cell = Cell { name: "owners".into(), shards: 2, replicas: cluster.servers().len() };
-    let (servers, owner) = (cluster.urls(), Some(owner.to_owned()));
+    let (servers, owner) = (NatsServers::on_loopback(cluster.urls()), Some(owner.to_owned()));
     Journal::connect(Address { servers, cell, owner }).expect("the cluster is well")
 }
 

@@ -1,6 +1,7 @@
 //! What is kept for how long: streams that nobody uses go, and those that somebody has stay.
 
 use jackfield_journal::{Address, Append, Cell, Curator, Expired, Fellows, Journal, Retention};
+use jackfield_nats_access::NatsServers;
 use jackfield_testkit::nats::Cluster;
 use std::{
     path::Path,
@@ -16,7 +17,7 @@ struct Host {
 impl Host {
     fn join(cluster: &Cluster, owner: &str, archive: &Path) -> Host {
         let cell = Cell { name: "kept".into(), shards: 2, replicas: cluster.servers().len() };
-        let (servers, owner) = (cluster.urls(), Some(owner.to_owned()));
+        let (servers, owner) = (NatsServers::on_loopback(cluster.urls()), Some(owner.to_owned()));
         let journal =
             Journal::connect(Address { servers, cell, owner }).expect("the cluster is well");
         let curator = journal.curator().expect("it is shared");

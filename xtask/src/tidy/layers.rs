@@ -5,19 +5,20 @@ use std::{fs, path::Path};
 /// Each crate and the only crates of ours it may name, in the order of the flow.
 const LAYERS: &[(&str, &[&str])] = &[
     ("private-files", &[]),
+    ("nats-access", &[]),
     ("wire", &[]),
     ("policy", &[]),
     ("core", &["wire", "policy"]),
     ("testkit", &["wire", "policy", "core"]),
     ("inside", &["wire"]),
     // Its tests start servers.
-    ("journal", &["private-files", "testkit"]),
+    ("journal", &["private-files", "nats-access", "testkit"]),
     ("catalogue", &[]),
     ("views", &["wire"]),
     ("agents", &["private-files", "wire", "catalogue"]),
     ("clients", &["private-files", "wire"]),
     // Its tests start servers.
-    ("fleet", &["testkit"]),
+    ("fleet", &["private-files", "nats-access", "testkit"]),
     ("gateway", &["wire", "core", "clients", "journal", "fleet"]),
     ("bus", &["wire", "core", "agents", "clients"]),
     ("adapt", &["private-files", "wire", "catalogue", "agents", "clients"]),
@@ -28,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "daemon",
         &[
             "private-files",
+            "nats-access",
             "wire",
             "policy",
             "core",
@@ -44,6 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "private-files",
+            "nats-access",
             "wire",
             "policy",
             "views",
@@ -60,8 +63,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("fuzz-checks", &["wire", "policy", "catalogue", "agents", "adapt", "testkit"]),
-    ("bench", &["core", "journal", "testkit"]),
-    ("e2e", &["wire", "journal", "catalogue", "testkit"]),
+    ("bench", &["nats-access", "core", "journal", "testkit"]),
+    ("e2e", &["nats-access", "wire", "journal", "catalogue", "testkit"]),
 ];
 
 /// Complaints about the manifests of the crates in `crates`.

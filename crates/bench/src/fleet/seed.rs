@@ -7,6 +7,7 @@ use jackfield_core::{
     log::{Body, Event, Json, State},
 };
 use jackfield_journal::{Address, Append, Cell, Journal, Owners};
+use jackfield_nats_access::NatsServers;
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     thread,
@@ -24,6 +25,7 @@ const OWNER: &str = "seed/0123456789abcdef";
 /// Writes so many, each opened in `cwd`.
 pub(crate) fn sleepers(servers: Vec<String>, cwd: &str, count: u64) -> Result<()> {
     let cell = Cell { shards: SHARDS, replicas: SERVERS, ..Cell::default() };
+    let servers = NatsServers::on_loopback(servers);
     let journal = Journal::connect(Address { servers, cell, owner: Some(OWNER.to_owned()) })?;
     let owners = journal.owners().context("a fleet shares its journal")?;
     let next = AtomicU64::new(0);

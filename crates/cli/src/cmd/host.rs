@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(300);
 /// Empty a host of a fleet, or let it work again
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  $ jackfield host drain build-7 --fleet nats://10.0.0.1:4222
+  $ jackfield host drain build-7 --fleet tls://n1:4222
   $ jackfield host resume build-7")]
 pub(crate) struct Host {
     #[command(subcommand)]
@@ -24,12 +24,12 @@ pub(crate) struct Host {
 enum Command {
     /// Move every session elsewhere: idle ones at once, busy ones when their turn is over
     #[command(after_help = "Examples:
-  $ jackfield host drain build-7 --fleet nats://10.0.0.1:4222
+  $ jackfield host drain build-7 --fleet tls://n1:4222
   $ jackfield host drain build-7 --timeout 60 && ssh build-7 systemctl stop jackfield")]
     Drain(Drain),
     /// Let a drained host take sessions again
     #[command(after_help = "Examples:
-  $ jackfield host resume build-7 --fleet nats://10.0.0.1:4222")]
+  $ jackfield host resume build-7 --fleet tls://n1:4222")]
     Resume(Named),
 }
 

@@ -27,7 +27,7 @@ use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::D
   $ jackfield serve --listen tcp://127.0.0.1:7777 --idle-after never
   $ jackfield serve --listen http://127.0.0.1:7456
   $ jackfield serve --listen http://127.0.0.1:7456 --tenants tenants.toml
-  $ jackfield serve --fleet nats://10.0.0.1:4222 --role host --label zone=a
+  $ jackfield serve --fleet tls://n1:4222 --role host --label zone=a
   $ jackfield serve --log daemon.log -v")]
 pub(crate) struct Serve {
     /// Listen here too: `unix:///path`, `tcp://127.0.0.1:PORT`, `http://127.0.0.1:PORT`, `https://…`
@@ -100,7 +100,7 @@ impl Serve {
             None => LogTarget::Stderr,
         };
         let options = Options {
-            fleet: self.fleet.fleet(),
+            fleet: self.fleet.fleet()?,
             listen: self.listen,
             tenants: self.tenants,
             idle_after,

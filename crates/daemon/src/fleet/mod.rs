@@ -26,6 +26,7 @@ use jackfield_fleet::{
     Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, Share, unique,
 };
 use jackfield_journal::{Address, Cell, Journal, OpenError};
+use jackfield_nats_access::NatsServers;
 use office::Office;
 use sentry::Sentry;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
@@ -40,8 +41,7 @@ const LOOK: Duration = Duration::from_secs(30);
 /// Which fleet, and what this daemon is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fleet {
-    /// `nats://HOST:PORT`, any of them will do.
-    pub servers: Vec<String>,
+    pub servers: NatsServers,
     pub cell: Cell,
     pub role: Role,
     /// The name of this host. No two that live have the same.

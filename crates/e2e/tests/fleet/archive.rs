@@ -3,6 +3,7 @@
 use super::{Member, SHARED, agent};
 use jackfield_e2e::{Client, wait_for};
 use jackfield_journal::{Address, Cell, Damage, Journal, ReadError};
+use jackfield_nats_access::NatsServers;
 use jackfield_testkit::{nats::Cluster, s3::S3};
 use serde_json::{Value, json};
 use std::{fs, path::Path, time::Duration};
@@ -36,7 +37,12 @@ fn segments(dir: &Path, session: &str) -> Vec<String> {
 /// The journal as somebody has it who knows nothing of an archive.
 fn bare_journal(cluster: &Cluster) -> Journal {
     let cell = Cell { shards: 4, replicas: cluster.servers().len(), ..Cell::default() };
-    Journal::connect(Address { servers: cluster.urls(), cell, owner: None }).unwrap()
+    Journal::connect(Address {
+        servers: NatsServers::on_loopback(cluster.urls()),
+        cell,
+        owner: None,
+    })
+    .unwrap()
 }
 
 /// Waits until so many events of a session are in the archive, and not in the log any more.

@@ -11,11 +11,13 @@ fn deploy(name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_configuration_of_a_server_is_taken_by_it() {
+fn server_does_not_start_without_its_certificates() {
     let mut check = Command::new(program());
     check.arg("-t").arg("-c").arg(deploy("nats.conf")).env_clear();
     let checked = finish(check, SOON);
-    assert!(checked.status.success(), "{checked:?}");
+    assert!(!checked.status.success(), "{checked:?}");
+    let stderr = String::from_utf8_lossy(&checked.stderr);
+    assert!(stderr.contains("authorization.conf"), "{stderr}");
 }
 
 /// What a unit starts is understood by the command, flag by flag.

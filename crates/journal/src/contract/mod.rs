@@ -10,6 +10,7 @@ mod writing;
 use crate::{Address, Append, Cell, Durability, Event, Journal};
 use bytes::Bytes;
 use handle::Handle;
+use jackfield_nats_access::NatsServers;
 use jackfield_testkit::nats::Cluster;
 use std::sync::{
     Arc,
@@ -122,7 +123,7 @@ impl Ground {
                 Handle::new(Journal::open(&path, Durability::Process).unwrap())
             }
             Ground::Nats(cluster, cell, archive, _) => {
-                let (servers, cell) = (cluster.urls(), cell.clone());
+                let (servers, cell) = (NatsServers::on_loopback(cluster.urls()), cell.clone());
                 let address = Address { servers, cell, owner: None };
                 let handle = Handle::new(Journal::connect(address).unwrap());
                 match archive {

@@ -33,9 +33,10 @@ use crate::{
     journal::{Claim, Stream},
     record::{Append, Event},
 };
-use async_nats::{ConnectOptions, jetstream::stream::Config};
+use async_nats::jetstream::stream::Config;
 pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use jackfield_nats_access::NatsServers;
 pub use layout::Cell;
 use log::{Patience, Tail};
 pub use owner::{AdoptError, Adopted, Owners, Writer};
@@ -56,11 +57,6 @@ use tokio::{runtime::Handle, sync::oneshot};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The same for the first steps of all, which a whole cluster may have to be elected for.
 const START_PATIENCE: Duration = Duration::from_secs(15);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// A server that leaves three of these unanswered is gone, although its connection stands.
-const PING: Duration = Duration::from_secs(2);
-/// Between two tries to connect again, at most.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// JetStream streams that are made at the same time.
 const MADE_AT_ONCE: usize = 16;
 /// Between two tries.
@@ -69,8 +65,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Where a cell is, and how it is laid out.
 #[derive(Debug, Clone)]
 pub struct Address {
-    /// `nats://` or `tls://`, each with user and password or token if needed; any of them will do.
-    pub servers: Vec<String>,
+    pub servers: NatsServers,
     pub cell: Cell,
     /// Who claims, so that others can tell whether the owner of a stream still lives. Unique for each
     /// start of a host: a name is no proof that it is the same process.
@@ -207,13 +202,10 @@ async fn ensure(servers: &Servers, config: Config) -> Result<(), Trouble> {
 
 async fn connect(address: Address) -> Result<Store, OpenError> {
     let Address { servers, cell, owner } = address;
-    let failed = |source: Cause| OpenError::Unreachable { servers: servers.join(", "), source };
-    let options = ConnectOptions::new()
-        .name("jackfield")
-        .connection_timeout(CONNECT_TIMEOUT)
-        .ping_interval(PING)
-        .reconnect_delay_callback(|tries| if tries < 2 { Duration::ZERO } else { RECONNECT_PAUSE });
-    let client = options.connect(servers.clone()).await.map_err(|it| failed(Arc::new(it)))?;
+    let shown = servers.shown();
+    let failed = |source: Cause| OpenError::Unreachable { servers: shown.clone(), source };
+    let connected = servers.options().connect(servers.urls().to_vec()).await;
+    let client = connected.map_err(|it| failed(Arc::new(it)))?;
     let servers = Servers::new(client);
     let streams = stream::iter(cell.streams()).map(Ok);
     let made = streams.try_for_each_concurrent(MADE_AT_ONCE, |it| ensure(&servers, it)).await;

@@ -6,7 +6,11 @@ use super::{
 };
 use crate::{loopback::own_loopback, netns::Network, sweeper::Sweeper, wait::wait_for};
 use rustix::process::Signal;
-use std::{path::PathBuf, thread};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    thread,
+};
 
 /// Ends what is left of the servers, whose command line names a file that only this cluster has, and
 /// removes their files and disks. A server that is just being born finds its configuration gone.
@@ -62,16 +66,31 @@ impl Cluster {
         cluster
     }
 
+    /// One server on loopback with a configuration of the test, which is made for its addresses for clients
+    /// and for other servers and for its store. Waits until it greets clients.
+    pub fn start_with(
+        configuration: impl FnOnce(SocketAddr, SocketAddr, &Path) -> String,
+    ) -> Cluster {
+        let mut cluster = Cluster::place(Place::on_loopback(own_loopback(), 1));
+        cluster.servers[0].configure_with(configuration);
+        cluster.restart(0);
+        cluster
+    }
+
     fn prepare(places: Vec<Place>) -> Cluster {
+        let cluster = Cluster::place(places);
+        let routes: Vec<_> = cluster.servers.iter().map(|it| it.routes).collect();
+        for server in &cluster.servers {
+            server.configure(&routes);
+        }
+        cluster
+    }
+
+    fn place(places: Vec<Place>) -> Cluster {
         let dir = new_dir();
         let sweeper = Sweeper::new(SWEEP, &dir);
         let servers = (1..).zip(places).map(|(n, place)| Server::new(format!("n{n}"), &dir, place));
-        let servers: Vec<_> = servers.collect();
-        let routes: Vec<_> = servers.iter().map(|it| it.routes).collect();
-        for server in &servers {
-            server.configure(&routes);
-        }
-        Cluster { servers, disk: None, _sweeper: sweeper }
+        Cluster { servers: servers.collect(), disk: None, _sweeper: sweeper }
     }
 
     fn launch(&mut self) {

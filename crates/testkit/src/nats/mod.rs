@@ -6,9 +6,11 @@
 //! There is no NATS client here. Whoever tests one brings it along.
 
 mod cluster;
+mod deployed;
 mod disk;
 mod monitor;
 mod server;
 
 pub use cluster::Cluster;
+pub use deployed::{deployed_configuration, without_routes};
 pub use server::{Server, program};

@@ -40,6 +40,11 @@ pub(super) fn stream_leader(address: SocketAddr, stream: &str) -> Option<String>
     found["cluster"]["leader"].as_str().map(str::to_owned)
 }
 
+/// Connections with other servers; none while it does not answer.
+pub(super) fn route_count(address: SocketAddr) -> u64 {
+    ask(address, "/routez").ok().and_then(|it| it["num_routes"].as_u64()).unwrap_or(0)
+}
+
 fn ask(address: SocketAddr, path: &str) -> io::Result<Value> {
     let mut stream = connect(address)?;
     // The old version of the protocol, in which the answer is one piece and ends the connection.

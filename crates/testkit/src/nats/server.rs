@@ -18,6 +18,10 @@ pub(super) const BOUND: Duration = Duration::from_secs(30);
 /// The biggest message. A journal's records are smaller, a client's frames need not be.
 const MAX_PAYLOAD: &str = "8MB";
 
+/// Of servers on a network, which clients of ours do not use without credentials.
+const USER: &str = "fleet";
+const PASSWORD: &str = "network-of-a-test";
+
 /// Where a server runs.
 #[derive(Debug)]
 pub(super) enum Place {
@@ -58,9 +62,27 @@ impl Server {
         &self.name
     }
 
-    /// For a client.
+    /// For a client. A server on the network has a user and a password in it.
     pub fn url(&self) -> String {
-        format!("nats://{}", self.clients)
+        match self.place {
+            Place::Loopback(_) => format!("nats://{}", self.clients),
+            Place::Node { .. } => format!("nats://{USER}:{PASSWORD}@{}", self.clients),
+        }
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.clients
+    }
+
+    /// Where other servers connect.
+    pub fn route_address(&self) -> SocketAddr {
+        self.routes
+    }
+
+    /// Connections that it has with other servers.
+    pub fn route_count(&self) -> u64 {
+        monitor::route_count(self.monitor)
     }
 
     /// None while it does not run.
@@ -110,6 +132,12 @@ impl Server {
     pub(super) fn configure(&self, routes: &[SocketAddr]) {
         let (name, clients, monitor) = (&self.name, self.clients, self.monitor);
         let (store, cluster) = (self.store(), self.cluster(routes));
+        let authorization = match self.place {
+            Place::Loopback(_) => String::new(),
+            Place::Node { .. } => {
+                format!("authorization {{ user: {USER}, password: {PASSWORD} }}\n")
+            }
+        };
         fs::create_dir_all(&store).expect("the folder is ours");
         let store = store.display();
         let text = format!(
@@ -121,8 +149,18 @@ impl Server {
              ping_max: 2\n\
              lame_duck_grace_period: \"1s\"\n\
              jetstream {{ store_dir: \"{store}\", sync_interval: always, max_file_store: 64GB }}\n\
-             {cluster}"
+             {authorization}{cluster}"
         );
+        fs::write(self.config(), text).expect("the folder is ours");
+    }
+
+    /// Takes a configuration of the test, made for its place for clients, for servers and its store.
+    pub(super) fn configure_with(
+        &self,
+        configuration: impl FnOnce(SocketAddr, SocketAddr, &Path) -> String,
+    ) {
+        let text = configuration(self.clients, self.routes, &self.store());
+        let text = format!("{text}\nhttp: \"{}\"\n", self.monitor);
         fs::write(self.config(), text).expect("the folder is ours");
     }
 

@@ -4,7 +4,7 @@ use super::raw::Raw;
 use jackfield_testkit::{nats::Cluster, netns::Network};
 use std::{
     fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket},
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -132,7 +132,7 @@ fn a_cluster_goes_on_without_a_server_that_is_cut_off() {
     assert!(cluster.servers()[leader].is_running(), "it lives, and nobody hears it");
     let ack = Raw::connect(&cluster.urls()[other]).ask_again("shared", "without it");
     assert_eq!(ack["stream"], "shared", "{ack}");
-    let address: SocketAddr = cluster.urls()[leader].trim_start_matches("nats://").parse().unwrap();
+    let address = cluster.servers()[leader].address();
     assert!(TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_err());
     network.heal(leader);
     cluster.wait_until_well();

@@ -20,13 +20,18 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) fn connect(url: &str) -> Raw {
-        let stream = TcpStream::connect(url.trim_start_matches("nats://")).unwrap();
+        let address = url.trim_start_matches("nats://");
+        let (login, address) = address.split_once('@').unwrap_or((":", address));
+        let (user, password) = login.split_once(':').unwrap();
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(BOUND)).unwrap();
         let mut raw = Raw { greeting: String::new(), stream: BufReader::new(stream), asked: 0 };
         raw.greeting = raw.line().unwrap();
         // With this version of the protocol it hears news, such as a server that will go.
-        let options =
-            json!({ "protocol": 1, "verbose": false, "headers": true, "no_responders": true });
+        let options = json!({
+            "protocol": 1, "verbose": false, "headers": true, "no_responders": true,
+            "user": user, "pass": password,
+        });
         raw.say(&format!("CONNECT {options}\r\nSUB answers.* 1\r\nPING\r\n"));
         raw.wait_for_line(|it| it == "PONG");
         raw

@@ -19,7 +19,7 @@ use std::{fmt::Write as _, time::SystemTime};
 /// refused. What was said is not here: it is in the log of the session. Lines outlive their session.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  $ jackfield fleet audit --since 1h --fleet nats://10.0.0.1:4222
+  $ jackfield fleet audit --since 1h --fleet tls://n1:4222
   $ jackfield fleet audit --session s-7f3abcdefghi --format json | jq .what
   $ jackfield fleet audit --follow")]
 pub(super) struct Audit {

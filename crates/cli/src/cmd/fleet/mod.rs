@@ -1,6 +1,8 @@
-//! `jackfield fleet`: a fleet, for whoever runs it. `status.rs` is how it is, `audit.rs` what was done.
+//! `jackfield fleet`: a fleet, for whoever runs it. `status.rs` is how it is, `audit.rs` what was done,
+//! `certs.rs` creates its certificates.
 
 mod audit;
+mod certs;
 mod status;
 
 use crate::{
@@ -12,6 +14,7 @@ use crate::{
     report::Failure,
 };
 use audit::Audit;
+use certs::Certs;
 use clap::{Args, Subcommand};
 use jackfield_fleet::{Directory, Entry, Link};
 use serde_json::{Value, json};
@@ -20,7 +23,7 @@ use std::collections::BTreeMap;
 /// Look at a fleet: its servers, its hosts, its sessions, and who did what
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  $ jackfield fleet status --fleet nats://10.0.0.1:4222
+  $ jackfield fleet status --fleet tls://n1:4222
   $ jackfield fleet hosts --format json | jq '.hosts[] | select(.draining)'
   $ jackfield fleet sessions")]
 pub(crate) struct Fleet {
@@ -32,12 +35,12 @@ pub(crate) struct Fleet {
 enum Command {
     /// Whether the servers answer, and how much there is to do
     #[command(after_help = "Examples:
-  $ jackfield fleet status --fleet nats://10.0.0.1:4222
-  $ JACKFIELD_FLEET=nats://10.0.0.1:4222 jackfield fleet status --format json")]
+  $ jackfield fleet status --fleet tls://n1:4222
+  $ JACKFIELD_FLEET=tls://n1:4222 jackfield fleet status --format json")]
     Status(Look),
     /// List the hosts that live
     #[command(after_help = "Examples:
-  $ jackfield fleet hosts --fleet nats://10.0.0.1:4222
+  $ jackfield fleet hosts --fleet tls://n1:4222
   $ jackfield fleet hosts --format json | jq '.hosts[] | select(.draining)'")]
     Hosts(Look),
     /// Count the sessions of each host, as the gateway on this machine knows them
@@ -46,6 +49,7 @@ enum Command {
   $ jackfield fleet sessions --format json | jq '.hosts | map_values(length)'")]
     Sessions(Sessions),
     Audit(Audit),
+    Certs(Certs),
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +76,7 @@ impl Fleet {
             Command::Hosts(look) => look.hosts(desk),
             Command::Sessions(it) => it.run(desk),
             Command::Audit(it) => it.run(desk),
+            Command::Certs(it) => it.run(desk),
         }
     }
 }

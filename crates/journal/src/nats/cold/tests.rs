@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     Address, Append, CareError, Damage, Event, Journal, ReadError, archive::Segment, nats::Nats,
 };
+use jackfield_nats_access::NatsServers;
 use jackfield_testkit::{nats::Cluster, s3::S3};
 use std::{fs, path::Path, sync::Arc};
 
@@ -20,7 +21,7 @@ impl Host {
     fn join(cluster: &Cluster, owner: &str) -> Host {
         let cell = Cell { name: "cold".into(), shards: 1, replicas: cluster.servers().len() };
         let owner = Some(owner.to_owned());
-        let address = Address { servers: cluster.urls(), cell, owner };
+        let address = Address { servers: NatsServers::on_loopback(cluster.urls()), cell, owner };
         let journal = Journal::connect(address).unwrap();
         let nats = journal.as_nats().unwrap().clone();
         Host { nats, journal }

@@ -1,0 +1,128 @@
+//! What each role may do on the NATS servers of a fleet, as the `authorization` block of their configuration.
+//!
+//! A server knows the role of a client by the name in its certificate. Everything that a role does not need is
+//! refused: a gateway cannot change the log of a session, and an operator cannot read one.
+
+use jackfield_nats_access::{MEMBER_INBOX, OPERATOR_INBOX};
+use std::fmt::Write as _;
+
+/// A kind of client of the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FleetRole {
+    /// Runs agents and writes their logs; it may be a gateway as well.
+    Host,
+    /// Connects clients to hosts. It reads logs and does not write them.
+    Gateway,
+    /// Looks at the fleet, reads the audit trail and drains hosts.
+    Operator,
+}
+
+impl FleetRole {
+    pub const ALL: [FleetRole; 3] = [FleetRole::Host, FleetRole::Gateway, FleetRole::Operator];
+
+    /// The name of its directory of certificates.
+    pub fn name(self) -> &'static str {
+        match self {
+            FleetRole::Host => "host",
+            FleetRole::Gateway => "gateway",
+            FleetRole::Operator => "operator",
+        }
+    }
+
+    /// The DNS name in its certificate, by which servers know it.
+    pub(crate) fn certificate_name(self) -> String {
+        format!("jackfield-{}", self.name())
+    }
+
+    /// Subjects that it may publish to.
+    fn publishes(self, cell: &str) -> Vec<String> {
+        let requests = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|it| format!("$JS.API.{it}")).collect()
+        };
+        let subjects = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|it| format!("{cell}.{it}")).collect()
+        };
+        // Whoever starts first creates the streams. A stream that exists is not changed by that.
+        let read = requests(&[
+            "INFO",
+            "STREAM.NAMES",
+            "STREAM.INFO.*",
+            "STREAM.CREATE.*",
+            "STREAM.MSG.GET.*",
+            "DIRECT.GET.>",
+            "CONSUMER.CREATE.>",
+            "CONSUMER.INFO.>",
+            "CONSUMER.MSG.NEXT.>",
+            "CONSUMER.DELETE.>",
+        ]);
+        match self {
+            FleetRole::Host => {
+                let write = requests(&["STREAM.PURGE.*", "STREAM.MSG.DELETE.*"]);
+                let own =
+                    ["log.>", "blob.>", "sum.>", "own.>", "host.*", "audit", "ask.>", "leg.>"];
+                [read, write, subjects(&own)].concat()
+            }
+            FleetRole::Gateway => [
+                read,
+                subjects(&["audit", "ask.*.*.here", "ask.*.*.leg", "ask.*.*.adopt", "leg.*.h"]),
+            ]
+            .concat(),
+            FleetRole::Operator => {
+                let mut allowed = requests(&["INFO", "STREAM.NAMES", "STREAM.INFO.*"]);
+                for stream in [format!("{cell}-hosts"), format!("{cell}-audit")] {
+                    allowed.extend(requests(&[
+                        &format!("DIRECT.GET.{stream}"),
+                        &format!("CONSUMER.CREATE.{stream}"),
+                        &format!("CONSUMER.CREATE.{stream}.>"),
+                        &format!("CONSUMER.INFO.{stream}.>"),
+                        &format!("CONSUMER.MSG.NEXT.{stream}.>"),
+                        &format!("CONSUMER.DELETE.{stream}.>"),
+                    ]));
+                }
+                [allowed, subjects(&["ask.*.*.here", "ask.*.*.drain"])].concat()
+            }
+        }
+    }
+
+    /// Subjects that it may subscribe to.
+    fn subscribes(self, cell: &str) -> Vec<String> {
+        // Hosts and gateways run operators' commands with their own certificates, as `jackfield host drain`.
+        let member = [format!("{MEMBER_INBOX}.>"), format!("{OPERATOR_INBOX}.>")];
+        match self {
+            FleetRole::Host => {
+                let own = [format!("{cell}.ask.>"), format!("{cell}.leg.>")];
+                member.into_iter().chain(own).collect()
+            }
+            FleetRole::Gateway => member.into_iter().chain([format!("{cell}.leg.*.g")]).collect(),
+            FleetRole::Operator => vec![format!("{OPERATOR_INBOX}.>")],
+        }
+    }
+}
+
+/// The `authorization` block for the servers of a cell.
+pub(crate) fn authorization(cell: &str) -> String {
+    let mut text = format!(
+        "# Written by `jackfield fleet certs` for the cell `{cell}`: what each role may do.\n\
+         authorization {{\n  users: [\n"
+    );
+    for role in FleetRole::ALL {
+        let name = role.certificate_name();
+        let block = |label: &str, subjects: &[String]| {
+            let quoted: Vec<_> = subjects.iter().map(|it| format!("          \"{it}\"")).collect();
+            let quoted = quoted.join("\n");
+            format!("        {label}: {{ allow: [\n{quoted}\n        ] }}\n")
+        };
+        let publish = block("publish", &role.publishes(cell));
+        let subscribe = block("subscribe", &role.subscribes(cell));
+        // Hosts answer questions, whose replies go to the inbox of the client that asked.
+        let responses =
+            if role == FleetRole::Host { "        allow_responses: true\n" } else { "" };
+        write!(
+            text,
+            "    {{\n      user: \"{name}\"\n      permissions: {{\n{publish}{subscribe}{responses}      }}\n    }}\n"
+        )
+        .expect("a string takes everything");
+    }
+    text.push_str("  ]\n}\n");
+    text
+}
