@@ -3,6 +3,7 @@
 //! Guards end their trees by themselves; the ledger is for the day on which guard and daemon were
 //! killed together. One small file per agent, named by its mark, there as long as its tree is.
 
+use crate::os::cgroup::{self, ControlGroup};
 use crate::os::{self, Process, Signal};
 use crate::spec::is_good_mark;
 use crate::sweep::{Sweeper, Target, sweep};
@@ -30,6 +31,8 @@ pub struct Ledger {
     dir: PathBuf,
     boot_id: String,
     daemon: Option<Process>,
+    /// Where control groups may be created.
+    groups: Option<PathBuf>,
     sweeper: Arc<Sweeper>,
     trees: Arc<Trees>,
 }
@@ -42,6 +45,9 @@ struct Page {
     daemon: Option<Process>,
     guard: Option<Process>,
     agent: Option<Process>,
+    /// The control group of the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<PathBuf>,
 }
 
 /// What [`Ledger::reap`] did.
@@ -63,13 +69,16 @@ impl Ledger {
         private_files::create_dir(dir)?;
         let daemon = Process::find(std::process::id());
         let (dir, boot_id) = (dir.to_owned(), os::boot_id());
-        Ok(Ledger { dir, boot_id, daemon, sweeper: Arc::default(), trees: Arc::default() })
+        let groups = cgroup::delegated_directory();
+        let (sweeper, trees) = Default::default();
+        Ok(Ledger { dir, boot_id, daemon, groups, sweeper, trees })
     }
 
     /// For a process that itself lives below a guard: whoever keeps that guard's ledger is enough.
     pub fn nowhere() -> Ledger {
         let (dir, boot_id) = (PathBuf::new(), String::new());
-        Ledger { dir, boot_id, daemon: None, sweeper: Arc::default(), trees: Arc::default() }
+        let (sweeper, trees) = Default::default();
+        Ledger { dir, boot_id, daemon: None, groups: None, sweeper, trees }
     }
 
     /// Ends what earlier daemons left running, and only what is proved to be theirs: a process with
@@ -96,8 +105,10 @@ impl Ledger {
         reaped.ended = finish_guards(&guards.collect::<Vec<_>>());
 
         let target = |(mark, page): (String, Option<Page>)| {
+            let group = page.as_ref().and_then(|it| it.group.as_deref());
+            let group = group.and_then(|it| ControlGroup::recorded(it, &mark));
             let known = page.map(|page| [page.guard, page.agent]).into_iter().flatten().flatten();
-            Target { mark, known: known.collect() }
+            Target { mark, known: known.collect(), group }
         };
         let targets: Vec<Target> = open.into_iter().map(target).collect();
         let swept = sweep(&targets);
@@ -131,6 +142,10 @@ impl Ledger {
             daemon: self.daemon,
             guard: None,
             agent: None,
+            group: self
+                .groups
+                .as_ref()
+                .map(|it| ControlGroup::new(it, mark).directory().to_owned()),
         };
         let kept = !self.dir.as_os_str().is_empty();
         let path = kept.then(|| self.path(mark, PAGE));
@@ -194,6 +209,11 @@ impl Entry {
     /// From now on what is below this guard is known to be inside a tree of ours.
     pub(crate) fn add_guard(&self, guard: Process) {
         self.trees.add(&self.mark, guard);
+    }
+
+    /// Where the guard shall start the agent, if the system has groups for us.
+    pub(crate) fn group(&self) -> Option<ControlGroup> {
+        self.page.group.clone().map(ControlGroup::at)
     }
 
     pub(crate) fn note(&mut self, guard: Option<Process>, agent: Option<Process>) {

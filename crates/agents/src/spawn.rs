@@ -4,6 +4,7 @@ use crate::agent_env;
 use crate::event::AgentEvent;
 use crate::handle::AgentHandle;
 use crate::ledger::Ledger;
+use crate::os::cgroup::ControlGroup;
 use crate::os::{MARK_VARIABLE, Process, handover};
 use crate::outbox::Outbox;
 use crate::pump::Pump;
@@ -87,7 +88,7 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
     let entry = ledger
         .enter(mark)
         .map_err(|source| SpawnError::Ledger { mark: mark.to_owned(), source })?;
-    let guard_child = match start_guard(guard, launch, mark, theirs) {
+    let guard_child = match start_guard(guard, launch, mark, entry.group(), theirs) {
         Ok(child) => child,
         Err(source) => {
             entry.close();
@@ -170,6 +171,7 @@ fn start_guard(
     guard: &GuardCommand,
     launch: &Launch,
     mark: &str,
+    group: Option<ControlGroup>,
     theirs: Theirs,
 ) -> io::Result<Child> {
     let cwd = std::path::absolute(&launch.cwd)?;
@@ -178,8 +180,12 @@ fn start_guard(
         Speaks::Bytes => theirs.stdout.try_clone()?,
         Speaks::Frames | Speaks::Lines => theirs.stderr,
     };
-    Command::new(&guard.program)
-        .args(&guard.args)
+    let mut command = Command::new(&guard.program);
+    command.args(&guard.args);
+    if let Some(group) = group {
+        command.arg("--control-group").arg(group.directory());
+    }
+    command
         .arg("--cwd")
         .arg(cwd)
         .arg("--")

@@ -1,6 +1,7 @@
 //! Killing from outside a tree what is proved to belong to it: when the guard cannot do it any more,
 //! and as the last resort for what was started by a tree but not below it.
 
+use crate::os::cgroup::ControlGroup;
 use crate::os::{Process, Signal, Table, signal_if};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -18,6 +19,8 @@ const ROUND_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Target {
     pub(crate) mark: String,
     pub(crate) known: Vec<Process>,
+    /// Where the system has groups for us. Everything in it belongs to the tree.
+    pub(crate) group: Option<ControlGroup>,
 }
 
 #[derive(Debug, Default)]
@@ -38,10 +41,12 @@ pub(crate) fn sweep(targets: &[Target]) -> Swept {
         let alive: BTreeSet<u32> = found.iter().flatten().map(|one| one.process.pid).collect();
         met.extend(&alive);
         if alive.is_empty() || deadline <= Instant::now() {
+            groups(targets).for_each(ControlGroup::remove);
             let ended = met.difference(&alive).copied().collect();
             let pids = |tree: Vec<Found>| tree.into_iter().map(|one| one.process.pid).collect();
             return Swept { ended, survivors: found.into_iter().map(pids).collect() };
         }
+        groups(targets).for_each(ControlGroup::kill);
         for (tree, target) in found.iter().zip(targets) {
             for Found { process, by_mark } in tree {
                 if *by_mark {
@@ -54,6 +59,10 @@ pub(crate) fn sweep(targets: &[Target]) -> Swept {
         }
         std::thread::sleep(ROUND_PAUSE);
     }
+}
+
+fn groups(targets: &[Target]) -> impl Iterator<Item = &ControlGroup> {
+    targets.iter().filter_map(|it| it.group.as_ref())
 }
 
 struct Found {
@@ -74,6 +83,8 @@ fn find(table: &Table, targets: &[Target]) -> Vec<Vec<Found>> {
         let known = target.known.iter().filter(|process| process.lives());
         let mut tree: BTreeMap<Process, bool> = known.map(|process| (*process, false)).collect();
         tree.extend(marked.remove(&target.mark).into_iter().flatten().map(|one| (one, true)));
+        let grouped = target.group.iter().flat_map(ControlGroup::processes);
+        tree.extend(grouped.map(|process| (process, false)));
         let roots: Vec<u32> = tree.keys().map(|process| process.pid).collect();
         for process in table.descendants(&roots) {
             tree.entry(process).or_insert(false);

@@ -69,7 +69,8 @@ impl<K: Clone + Send + Sync + 'static> Tend<K> {
         };
         self.bury_guard().await;
         // Whatever the guard says: what carries the mark and runs was started by this agent.
-        let target = Target { mark: self.mark.clone(), known: agent.into_iter().collect() };
+        let known = agent.into_iter().collect();
+        let target = Target { mark: self.mark.clone(), known, group: self.entry.group() };
         let mut survivors = self.sweeper.sweep(target).await;
         survivors.extend(below);
         survivors.sort_unstable();

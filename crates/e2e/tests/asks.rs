@@ -41,6 +41,9 @@ fn an_answer_from_outside_is_the_only_one_the_agent_hears() {
     clients[1].result("session/resume", &json!({ "sessionId": id, "cwd": home.path() }));
     let prompt = clients[0].send_prompt(&id, "ask");
     let asked = [0, 1].map(|it| clients[it].until("the ask", is_ask));
+    // An editor that knows nothing of Jackfield shows the title: it has what will be done in it.
+    let title = "/fake/file (title by the agent: touch a file)";
+    assert_eq!(asked[1]["params"]["toolCall"]["title"], title);
     let (code, text) = said(&home.run(&["asks"], BOUND));
     let question = "[y] allow-once  [a] allow-always  [n] reject-once  [never] reject-always";
     assert_eq!(code, Some(0), "{text}");

@@ -13,6 +13,7 @@ mod bytes;
 mod catalogue;
 mod chaos;
 mod clis;
+mod control_groups;
 mod damage;
 mod editor;
 mod file_modes;

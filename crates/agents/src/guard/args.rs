@@ -1,4 +1,4 @@
-//! The guard's command line: `[--cwd DIR] [--files N] [--<grace>-ms N]… -- command…`.
+//! The guard's command line: `[--cwd DIR] [--files N] [--control-group DIR] [--<grace>-ms N]… -- command…`.
 
 use crate::stop::Graces;
 use std::ffi::OsString;
@@ -10,6 +10,8 @@ pub(super) struct Args {
     pub(super) cwd: PathBuf,
     /// So many files the agent may have open, if not as many as the daemon.
     pub(super) files: Option<u64>,
+    /// The control group to start the agent in.
+    pub(super) control_group: Option<PathBuf>,
     pub(super) graces: Graces,
     pub(super) argv: Vec<OsString>,
 }
@@ -18,7 +20,7 @@ impl Args {
     pub(super) fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Args, String> {
         let mut words = line.into_iter();
         let mut cwd = PathBuf::from("/");
-        let mut files = None;
+        let (mut files, mut control_group) = (None, None);
         let mut graces = Graces::default();
         loop {
             let Some(option) = words.next() else {
@@ -31,6 +33,10 @@ impl Args {
             let value = words.next().ok_or_else(|| format!("`{shown}` needs a value"))?;
             if option == "--cwd" {
                 cwd = PathBuf::from(value);
+                continue;
+            }
+            if option == "--control-group" {
+                control_group = Some(PathBuf::from(value));
                 continue;
             }
             let number = value.to_str().and_then(|text| text.parse().ok());
@@ -51,7 +57,7 @@ impl Args {
         if argv.is_empty() {
             return Err("no command behind `--`".to_owned());
         }
-        Ok(Args { cwd, files, graces, argv })
+        Ok(Args { cwd, files, control_group, graces, argv })
     }
 }
 

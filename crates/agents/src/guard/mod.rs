@@ -14,6 +14,7 @@ mod tools;
 mod watch;
 
 use crate::agent_env;
+use crate::os::cgroup::ControlGroup;
 use crate::os::{self, Process, Signals};
 use args::Args;
 use fact::Fact;
@@ -43,7 +44,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Result<(), String> {
-    let Args { cwd, files, graces, argv } = Args::parse(args)?;
+    let Args { cwd, files, control_group, graces, argv } = Args::parse(args)?;
     os::launch::become_guard().map_err(|error| format!("failed to become a guard: {error}"))?;
     files.into_iter().for_each(os::launch::limit_files);
     let signals =
@@ -55,8 +56,12 @@ fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Resu
         return Err("nobody wants it any more".to_owned());
     }
     let environment = agent_env::restore(std::env::vars_os());
-    let pid = os::launch::start_agent(&argv, &cwd, &environment, stdin)
-        .map_err(|error| why_not_started(&argv[0], &cwd, &environment, &error))?;
+    let start = || os::launch::start_agent(&argv, &cwd, &environment, stdin);
+    let started = match control_group {
+        Some(directory) => ControlGroup::at(directory).start_inside(start),
+        None => start(),
+    };
+    let pid = started.map_err(|error| why_not_started(&argv[0], &cwd, &environment, &error))?;
     os::launch::let_go_of_output();
     // A child we have not reaped keeps its number, so this row is the agent's even if it ended.
     let start = os::Table::system().row(pid).map_or(0, |row| row.process.start);

@@ -1,14 +1,15 @@
 //! Everything that differs between operating systems, and the only home of `unsafe` in the project.
 //!
-//! Another system needs these six things: to tell a process from a later one with the same number
+//! Another system needs these things: to tell a process from a later one with the same number
 //! and to signal it ([`Process`]), to list descendants and marked processes ([`Table`]), to hear of
 //! ended children and signals ([`Signals`], [`reap`]), to start an agent that dies with its guard
 //! ([`launch`]), to hand an open file to another process ([`handover`]), and to hold the process at the
-//! other end of a socket ([`PeerPin`]).
+//! other end of a socket ([`PeerPin`]). A group that nobody leaves ([`cgroup`]) is a bonus.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the guard knows only Linux so far: `os/` needs a sibling for this system");
 
+pub(crate) mod cgroup;
 pub(crate) mod handover;
 pub(crate) mod launch;
 mod peer;

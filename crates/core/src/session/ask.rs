@@ -1,7 +1,10 @@
 //! Asks: what an agent wants of a client. Durable ones go to everyone who can answer and the first
 //! answer wins; the others go to one client; what nobody can serve is refused at once.
 
-use super::rules::{answer_of, params_of};
+use super::{
+    approval::title_with_facts,
+    rules::{answer_of, params_of},
+};
 use crate::{
     AgentId, ConnId, Hub, Note, Seq, SessionId, TERMINAL_PREFIX, Time,
     budget::ByteCharge,
@@ -186,8 +189,11 @@ impl Hub {
         }
         let our_id = it.issue(Issued::Ask(id.clone(), number)).to_string();
         let frame = frame.with_id(&our_id);
-        if !it.aware || ask.facts == Json::null() {
+        if ask.facts == Json::null() {
             return Some(frame.bytes().clone());
+        }
+        if !it.aware {
+            return Some(with_honest_title(&frame, &our_id, &ask.facts).bytes().clone());
         }
         // A client that answers by rules of its own should know that this one is for a person.
         let policy = match &ask.decision {
@@ -329,6 +335,21 @@ impl Hub {
         self.append(&id, voided(number, "the agent withdrew it"));
         self.answer_agent(&id, &ask, &Frame::error_for(&ask.theirs, &Fault::Cancelled));
     }
+}
+
+/// The request for a client that does not know `_meta.jackfield`: its title shows what will be done. Everything
+/// else stays as the agent wrote it.
+fn with_honest_title(frame: &Frame, id: &str, facts: &Json) -> Frame {
+    let mut params = params_of(frame);
+    let facts = serde_json::from_str(facts.as_str()).unwrap_or_default();
+    let Some(title) = title_with_facts(&facts, params["toolCall"]["title"].as_str()) else {
+        return frame.clone();
+    };
+    let (Some(method), Some(call)) = (frame.method(), params["toolCall"].as_object_mut()) else {
+        return frame.clone();
+    };
+    call.insert("title".to_owned(), title.into());
+    Frame::request(id, &method, &params.to_string())
 }
 
 /// The fact that nobody's answer counts any more.

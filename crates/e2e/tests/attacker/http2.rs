@@ -1,6 +1,6 @@
 //! HTTP/2, frame by frame.
 
-use super::{Target, listen};
+use super::{Target, listen, logs::LOG_BYTES_MAX};
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
@@ -130,6 +130,8 @@ fn a_flood_of_resets_is_told_to_calm_down() {
     }
     // Some may be cut off before they hear the last word.
     assert!(4 <= calmed, "{calmed} of 8 were told");
+    let log = target.home.said();
+    assert!(log.len() < LOG_BYTES_MAX, "{} bytes of log", log.len());
     target.must_be_well(16 << 20);
 }
 

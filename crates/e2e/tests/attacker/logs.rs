@@ -7,7 +7,7 @@ use super::{
 use jackfield_e2e::wait_for;
 use std::io::{Read as _, Write as _};
 
-const LOG_BYTES_MAX: usize = 64 << 10;
+pub(super) const LOG_BYTES_MAX: usize = 64 << 10;
 /// The answer to a ping. Nobody has sent one, which is worth a warning.
 const ANSWER: u8 = 1;
 const WRONG_TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
