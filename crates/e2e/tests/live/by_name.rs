@@ -3,11 +3,12 @@
 
 use jackfield_e2e::{Cli, Home, wait_for};
 use jackfield_testkit::fake_model::FakeModel;
+use serde_json::Value;
 use std::{
     fs,
     fs::File,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -49,8 +50,15 @@ impl Desk {
         self
     }
 
-    /// Runs `jackfield` to its end: what it printed, and what it said about it.
+    /// Runs `jackfield` to a good end: what it printed, and what it said about it.
     fn run(&self, args: &[&str]) -> (String, String) {
+        let (status, out, err) = self.end_of(args);
+        assert!(status.success(), "{args:?}: {status}\n{out}\n{err}");
+        (out, err)
+    }
+
+    /// Runs `jackfield` to its end.
+    fn end_of(&self, args: &[&str]) -> (ExitStatus, String, String) {
         let [out, err] = ["out", "err"].map(|it| self.home.path().join(it));
         let mut child = self
             .home
@@ -64,8 +72,7 @@ impl Desk {
             .unwrap();
         let status = wait_for(&format!("{args:?} to end"), RUN_MAX, || child.try_wait().unwrap());
         let read = |it: &Path| fs::read_to_string(it).unwrap();
-        assert!(status.success(), "{args:?}: {status}\n{}\n{}", read(&out), read(&err));
-        (read(&out), read(&err))
+        (status, read(&out), read(&err))
     }
 
     /// One prompt that uses a tool, then the end of everything.
@@ -118,4 +125,22 @@ fn gemini_is_run() {
 fn goose_is_run() {
     let desk = Desk::new("goose").with_path();
     desk.check("goose");
+}
+
+/// As it is shipped it asks for nothing; the catalogue starts it in a mode that does.
+#[test]
+#[ignore = "nightly: opencode is installed for the nightly tier only"]
+fn opencode_asks_although_its_settings_do_not_say_so() {
+    let mut desk = Desk::new("opencode").with_path();
+    let settings = desk.cli.env.get_mut("OPENCODE_CONFIG_CONTENT").unwrap();
+    let mut config: Value = serde_json::from_str(settings).unwrap();
+    assert!(config.as_object_mut().unwrap().remove("permission").is_some());
+    *settings = config.to_string();
+    let rules = "[[rule]]\ndo = \"deny\"\nname = \"no touching\"\nrun = \"touch\"\n";
+    fs::write(desk.home.path().join("config/policy.toml"), rules).unwrap();
+    let args = ["run", "-a", "opencode", "--approve", "all", "TOUCH something"];
+    let (status, out, err) = desk.end_of(&args);
+    assert!(!desk.project.join("touched-by-tool.txt").exists(), "{out}\n{err}");
+    assert_eq!(status.code(), Some(5), "{out}\n{err}");
+    desk.run(&["daemon", "stop"]);
 }
