@@ -41,6 +41,12 @@ impl End<'_> {
     }
 }
 
+/// A command that is done closes the session only if nobody else uses it: `_meta.jackfield.ifUnused`.
+fn is_only_if_unused(close: &Frame) -> bool {
+    let meta: Value = close.meta().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
+    meta["jackfield"]["ifUnused"] == true
+}
+
 impl Hub {
     pub(crate) fn on_attach(
         &mut self,
@@ -85,9 +91,27 @@ impl Hub {
 
     pub(crate) fn on_close(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let session = self.session_of(frame)?;
-        self.close(&session);
-        self.answer_in(&session, conn, &Frame::result_for(id, "{}"));
+        let if_unused = is_only_if_unused(frame);
+        let closes = !if_unused || !self.is_used_by_others(&session, conn);
+        if closes {
+            self.close(&session);
+        }
+        let result = if if_unused {
+            format!(r#"{{"_meta":{{"jackfield":{{"closed":{closes}}}}}}}"#)
+        } else {
+            "{}".to_owned()
+        };
+        self.answer_in(&session, conn, &Frame::result_for(id, &result));
         Ok(())
+    }
+
+    /// Whether another client is attached, or something runs or waits in the session.
+    fn is_used_by_others(&self, id: &SessionId, conn: ConnId) -> bool {
+        let session = &self.sessions[id];
+        session.subscribers.keys().any(|it| *it != conn)
+            || session.parked.iter().any(|(it, _, _)| *it != conn)
+            || session.turn.is_some()
+            || !session.state.queue.is_empty()
     }
 
     /// Ends whatever the session does and frees its agent; the log stays.

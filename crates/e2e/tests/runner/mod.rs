@@ -6,6 +6,7 @@ mod real;
 mod talk;
 
 use jackfield_e2e::{Home, wait_for};
+use serde_json::json;
 use std::{fmt::Write as _, time::Duration};
 use talk::Talk;
 
@@ -208,4 +209,45 @@ fn an_image_reaches_the_agent() {
     let params: serde_json::Value = serde_json::from_str(params).unwrap();
     let image = serde_json::json!({ "type": "image", "mimeType": "image/gif", "data": "R0lGODlh" });
     assert_eq!(params["prompt"][1], image);
+}
+
+/// Each of them finds the session closed and wakes it, so each would close it at its end.
+#[test]
+fn commands_that_share_a_session_do_not_close_it_under_each_other() {
+    let home = Home::new();
+    let _daemon = home.serve(&[]);
+    let state = home.path().join("memory");
+    let agent = home.fake_agent(&["--state", state.to_str().unwrap()]);
+    let agent: Vec<&str> = agent.iter().map(String::as_str).collect();
+    let bound = Duration::from_secs(30);
+    let first = home.run(&[&["run", "hello", "--"][..], &agent].concat(), bound);
+    assert!(first.status.success(), "{first:?}");
+    let listed = home.run(&["sessions", "list", "--format", "quiet"], bound);
+    let session = String::from_utf8(listed.stdout).unwrap().trim().to_owned();
+
+    let run = |prompt: &str| home.run(&["run", "-s", &session, prompt], bound);
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let prompts = ["slow 5 20", "slow 40 20", "slow 20 20"];
+        let started = prompts.map(|prompt| scope.spawn(move || run(prompt)));
+        started.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    for result in &results {
+        assert!(result.status.success(), "{result:?}");
+    }
+
+    // An editor is attached and has a prompt that waits behind the one of a command.
+    let mut editor = home.dial();
+    editor.hello();
+    editor.result("session/resume", &json!({ "sessionId": session, "cwd": home.path() }));
+    std::thread::scope(|scope| {
+        let command = scope.spawn(|| run("slow 20 20"));
+        wait_for("the turn of the command", bound, || {
+            let rows = home.run(&["ps", "--format", "json"], bound);
+            String::from_utf8_lossy(&rows.stdout).contains("\"working\"").then_some(())
+        });
+        let queued = editor.send_prompt(&session, "slow 20 20");
+        assert!(command.join().unwrap().status.success());
+        assert_eq!(editor.answer(queued)["result"]["stopReason"], "end_turn");
+    });
+    assert_eq!(editor.prompt(&session, "count"), "end_turn", "it is open as long as it is used");
 }

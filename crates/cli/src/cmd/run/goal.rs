@@ -13,7 +13,7 @@ pub(super) struct Goal {
     pub(super) session: String,
     pub(super) agent: String,
     pub(super) cwd: PathBuf,
-    /// We opened or woke it, so we close it.
+    /// We opened or woke it, so we close it if nobody else uses it.
     pub(super) ours: bool,
     /// What the agent said of itself; nothing if we have not met it.
     pub(super) told: Value,
@@ -22,11 +22,13 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    /// Ends the agent of the session we opened; the journal keeps what was said.
+    /// Ends the agent of the session we opened, unless somebody else uses it by now; the journal keeps what was
+    /// said. The hub decides: between a look of ours and a request of ours others may come.
     pub(super) fn close(&self, conn: &mut Conn) {
         conn.untap();
         let wait = Wait { what: "the session to close", until: Until::Hub };
-        let params = json!({ "sessionId": self.session });
+        let unused = json!({ "jackfield": { "ifUnused": true } });
+        let params = json!({ "sessionId": self.session, "_meta": unused });
         // The outcome of the turn is what counts; a session that stays open is in `ps`.
         let _closed = conn.call("session/close", &params, wait);
     }
