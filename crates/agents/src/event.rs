@@ -1,7 +1,7 @@
 //! What the daemon hears of an agent.
 
 use bytes::Bytes;
-use jackfield_wire::Frame;
+use jackfield_wire::{Frame, LineTooLong};
 use std::fmt;
 
 /// In a life: `Started`, then any of `Frames` or `Lines` or `Output`, `Noise` and `Wrote`, then `Gone`,
@@ -22,6 +22,8 @@ pub enum AgentEvent {
     /// Stdout that is no protocol. Counted and kept with the tail of stderr, never answered.
     Noise(Noise),
     /// So much of the backlog was taken by the agent after it had to wait.
+    /// A line was longer than a frame may be, and was dropped.
+    Oversized(LineTooLong),
     Wrote {
         bytes: usize,
     },

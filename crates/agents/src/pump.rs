@@ -8,6 +8,7 @@ use bytes::Bytes;
 use jackfield_wire::{Frame, LineSplitter, LineTooLong, Valve};
 use std::future::poll_fn;
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::task::ready;
 use tokio::net::unix::pipe::Receiver;
@@ -67,6 +68,8 @@ async fn next(valve: &Valve, pipe: &mut Receiver) -> io::Result<Option<Bytes>> {
 #[derive(Default)]
 struct Batch {
     speaks: Speaks,
+    /// What came before the frames.
+    done: Vec<AgentEvent>,
     frames: Vec<Frame>,
     lines: Vec<Bytes>,
     bytes: Vec<Bytes>,
@@ -93,6 +96,11 @@ impl Batch {
             },
             Err(too_long) => {
                 self.add_noise(too_long.to_string().as_bytes(), tail).too_long += 1;
+                if self.speaks == Speaks::Frames {
+                    let before = mem::take(&mut self.frames);
+                    self.done.extend((!before.is_empty()).then_some(AgentEvent::Frames(before)));
+                    self.done.push(AgentEvent::Oversized(too_long));
+                }
             }
         }
     }
@@ -106,6 +114,9 @@ impl Batch {
 
     /// If nobody takes the events any more, there is nobody to tell.
     async fn deliver<K: Clone>(self, key: &K, events: &mpsc::Sender<(K, AgentEvent)>) {
+        for event in self.done {
+            let _ = events.send((key.clone(), event)).await;
+        }
         if !self.frames.is_empty() {
             let _ = events.send((key.clone(), AgentEvent::Frames(self.frames))).await;
         }
@@ -192,7 +203,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_told_from_other_noise() {
         let (mut batch, tail) = read(&[b"Loading"]);
-        batch.add(Err(LineTooLong { limit: 9 }), &tail);
+        batch.add(Err(LineTooLong { size: 10, limit: 9, head: Bytes::new() }), &tail);
         let noise = batch.noise.unwrap();
         assert_eq!((noise.lines, noise.too_long), (2, 1));
     }

@@ -1,5 +1,6 @@
 //! How to start one agent: its command, its surroundings, its limits.
 
+use jackfield_wire::FRAME_BYTES_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
 use std::path::PathBuf;
@@ -78,7 +79,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             // What the HTTP transport of the protocol accepts.
-            frame_bytes_max: 16 << 20,
+            frame_bytes_max: FRAME_BYTES_MAX,
             // Two of the longest frames.
             backlog_bytes_max: 32 << 20,
             // Enough for a stack trace, little enough to put into an error.

@@ -199,7 +199,11 @@ impl MainLoop {
             AgentEvent::Noise(noise) => self.on_noise(worker, &noise),
             AgentEvent::Wrote { bytes } => self.feed(Input::WorkerWrote { worker, bytes }),
             // Workers speak frames, and those were taken above.
-            AgentEvent::Frames(_) | AgentEvent::Lines(_) | AgentEvent::Output(_) => {}
+            AgentEvent::Frames(_)
+            | AgentEvent::Lines(_)
+            | AgentEvent::Output(_)
+            // The noise that comes with it ends the worker.
+            | AgentEvent::Oversized(_) => {}
             AgentEvent::Gone(exit) => {
                 let clean = exit.code == Some(0);
                 self.feed(Input::WorkerGone { worker, exit: in_words(exit), clean });

@@ -5,7 +5,7 @@ use crate::chunk::{self, Drain};
 use crate::outbox::{LINGER, Outbox, Phase};
 use crate::stream::{ReadHalf, Stream};
 use bytes::Bytes;
-use jackfield_wire::{Fault, Frame, LineSplitter, LineTooLong, Valve};
+use jackfield_wire::{Fault, Frame, FrameHead, LineSplitter, LineTooLong, Valve};
 use std::future::poll_fn;
 use std::io;
 use std::mem;
@@ -225,7 +225,13 @@ impl Batch {
         let fault = match line.map(Frame::parse) {
             Ok(Ok(frame)) => return self.frames.push(frame),
             Ok(Err(malformed)) => Fault::from(malformed),
-            Err(too_long) => Fault::Overloaded { what: too_long.to_string() },
+            Err(too_long) => match too_long.frame_head() {
+                // The request that it answers fails.
+                FrameHead { id: Some(id), method: None, .. } => {
+                    return self.frames.push(Frame::error_for(&id, &too_long.fault()));
+                }
+                _ => too_long.fault(),
+            },
         };
         if !self.frames.is_empty() {
             self.done.push(ClientEvent::Frames(mem::take(&mut self.frames)));

@@ -139,6 +139,7 @@ impl Hub {
                 self.on_agent(agent, frame);
                 self.pay(agent);
             }
+            Input::AgentSentOversized { agent, line } => self.on_oversized(agent, &line),
             Input::AgentGone { agent, exit } => self.on_agent_gone(agent, &exit),
             Input::AgentsChanged { agents, pools } => {
                 (self.config.agents, self.config.pools) = (agents, pools);

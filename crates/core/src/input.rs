@@ -4,7 +4,7 @@ use crate::{
     AgentId, AgentPool, ConnId, Launch, PeerProcess, Policies, Seq, SessionId, Usage,
     log::{Event, State},
 };
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{Fault, Frame, LineTooLong};
 use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub enum Input {
     AgentNeverAsks { agent: AgentId },
     /// An agent said something.
     AgentSpoke { agent: AgentId, frame: Frame },
+    /// An agent said something that is longer than a message may be. It is lost.
+    AgentSentOversized { agent: AgentId, line: LineTooLong },
     /// An agent process ended, or could not be started.
     AgentGone { agent: AgentId, exit: Exit },
     /// Other agents are known by name than before, or are kept otherwise; what runs goes on.

@@ -18,7 +18,7 @@ use jackfield_core::{
     AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time, log::Event,
 };
 use jackfield_journal::Done;
-use jackfield_wire::Kind;
+use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
 use std::{
     convert::Infallible,
     future::pending,
@@ -29,9 +29,6 @@ use tokio::sync::mpsc::{Receiver, Sender};
 /// Mailbox messages taken in one go before everything is written down and sent: bounds how long a
 /// flood on one edge can keep the others waiting.
 const BATCH_MAX: usize = 128;
-
-/// The longest message a client may send: what the HTTP transport of the protocol accepts.
-const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// One bounded mailbox per edge.
 pub(crate) struct Mailboxes {
@@ -213,6 +210,10 @@ impl MainLoop {
                     self.feed_at(now, Input::AgentSpoke { agent, frame });
                 }
             }
+            AgentEvent::Oversized(line) => {
+                tracing::warn!(%agent, size = line.size, limit = line.limit, "a message is too large");
+                self.feed(Input::AgentSentOversized { agent, line });
+            }
             AgentEvent::Noise(noise) => {
                 tracing::debug!(%agent, lines = noise.lines, first = noise.first, "not protocol");
             }
@@ -257,11 +258,20 @@ impl MainLoop {
     }
 
     pub(crate) fn on_accepted(&mut self, stream: Stream) {
+        self.open_client(stream, FRAME_BYTES_MAX);
+    }
+
+    /// A client of a gateway, which has added to what the client sent.
+    pub(crate) fn on_leg(&mut self, stream: Stream) {
+        self.open_client(stream, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
+    }
+
+    fn open_client(&mut self, stream: Stream, frame_bytes_max: usize) {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
         let peer = peers::identify(&stream, &self.effects.ground);
         let events = self.client_events.clone();
-        let handle = jackfield_clients::open(stream, conn, events, FRAME_BYTES_MAX);
+        let handle = jackfield_clients::open(stream, conn, events, frame_bytes_max);
         self.effects.conns.insert(conn, handle);
         if let Some(agents) = self.effects.roster.refresh() {
             let pools = self.effects.roster.pools();

@@ -33,6 +33,7 @@ mod matrix_cancel;
 mod matrix_resume;
 mod notify;
 mod operator;
+mod oversized;
 mod policy;
 mod pools;
 mod queue;

@@ -12,8 +12,8 @@ use jackfield_fleet::{Trail, Word};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::{net::UnixStream, sync::mpsc::Sender};
 
-/// The longest message either side may send: what a hub takes from clients, and more for its answers.
-pub(crate) const FRAME_BYTES_MAX: usize = 64 << 20;
+/// The longest message of a host: pages of a log and lists are longer than what clients send.
+pub(crate) const HOST_FRAME_BYTES_MAX: usize = 64 << 20;
 
 /// The hands of the loop.
 pub(crate) struct Effects {
@@ -104,7 +104,7 @@ impl Effects {
             }
         };
         let events = self.leg_events.clone();
-        let handle = jackfield_clients::open(Stream::from(ours), leg, events, FRAME_BYTES_MAX);
+        let handle = jackfield_clients::open(Stream::from(ours), leg, events, HOST_FRAME_BYTES_MAX);
         self.legs.insert(leg, handle);
         self.seeker.open_leg(leg, host, theirs);
     }

@@ -1,10 +1,6 @@
 //! The one loop: take what there is, let the gateway think, carry out what it asks, send.
 
-use crate::{
-    clock::Clock,
-    effects::{Effects, FRAME_BYTES_MAX},
-    seek::Seeker,
-};
+use crate::{clock::Clock, effects::Effects, seek::Seeker};
 use jackfield_clients::{ClientEvent, Stream};
 use jackfield_core::{
     ConnId,
@@ -12,6 +8,7 @@ use jackfield_core::{
 };
 use jackfield_fleet::{Entry, Link, Trail};
 use jackfield_journal::Owners;
+use jackfield_wire::FRAME_BYTES_MAX;
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::sync::{
     mpsc::{self, Receiver, Sender},

@@ -31,6 +31,9 @@ pub enum Fault {
     AgentGone { agent: String, status: String, stderr: String },
     #[error("agent `{agent}` could not be started: {why}")]
     AgentNotStarted { agent: String, why: String, stderr: String },
+    /// Of a request, the id is known if it stands at its beginning, as JSON text.
+    #[error("message too large: {size} bytes, and the limit is {limit}")]
+    TooLarge { size: usize, limit: usize, request: Option<Box<str>> },
     #[error("too much at once: {what}")]
     Overloaded { what: String },
     #[error("session `{session}` cannot be resumed: {why}")]
@@ -103,6 +106,7 @@ impl Fault {
             Fault::HostLost { .. } => -31016,
             Fault::NotAllowed { .. } => -31017,
             Fault::Quota { .. } => -31018,
+            Fault::TooLarge { .. } => -31019,
         }
     }
 
@@ -137,6 +141,15 @@ impl Fault {
             Fault::HostLost { .. } => "host_lost",
             Fault::NotAllowed { .. } => "not_allowed",
             Fault::Quota { .. } => "quota",
+            Fault::TooLarge { .. } => "too_large",
+        }
+    }
+
+    /// The id of the request that it answers, as JSON text; `null` where it is not known.
+    pub fn request_id(&self) -> &str {
+        match self {
+            Fault::TooLarge { request: Some(id), .. } => id,
+            _ => "null",
         }
     }
 
@@ -158,7 +171,7 @@ impl Fault {
 
     fn details(&self) -> Vec<(&'static str, &str)> {
         match self {
-            Fault::Parse | Fault::Cancelled | Fault::Stopping => vec![],
+            Fault::Parse | Fault::Cancelled | Fault::Stopping | Fault::TooLarge { .. } => vec![],
             Fault::InvalidRequest { why }
             | Fault::InvalidParams { why }
             | Fault::Internal { why }

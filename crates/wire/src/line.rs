@@ -1,5 +1,9 @@
 //! Cuts a stream of bytes into lines, never holding more than one line's limit.
 
+use crate::{
+    Fault,
+    head::{FrameHead, HEAD_BYTES_MAX},
+};
 use bytes::Bytes;
 use memchr::memchr_iter;
 use std::mem;
@@ -11,11 +15,32 @@ pub const READ_BYTES: usize = 8 << 10;
 /// What some programs write before their first line, although UTF-8 needs none.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
+/// What one message may have, of a client, an agent or another part of Jackfield.
+pub const FRAME_BYTES_MAX: usize = 16 << 20;
+/// What we add to a message before another part of Jackfield reads it: longer ids, and `_meta`.
+pub const FRAME_ROOM_BYTES: usize = 64 << 10;
+
 /// A line outgrew [`LineSplitter::limit`]; it is dropped, and the next line is read as usual.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("line is longer than {limit} bytes")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a line of {size} bytes is longer than {limit} bytes")]
 pub struct LineTooLong {
+    pub size: usize,
     pub limit: usize,
+    /// How it begins.
+    pub head: Bytes,
+}
+
+impl LineTooLong {
+    /// What it would have been.
+    pub fn frame_head(&self) -> FrameHead {
+        FrameHead::scan(&self.head)
+    }
+
+    /// What its sender is told.
+    pub fn fault(&self) -> Fault {
+        let request = Some(self.frame_head()).filter(FrameHead::is_request).and_then(|it| it.id);
+        Fault::TooLarge { size: self.size, limit: self.limit, request }
+    }
 }
 
 /// Receives each completed line, or word that one was dropped.
@@ -31,8 +56,8 @@ pub struct LineSplitter {
     /// The start of a line whose end has not come yet.
     partial: Vec<u8>,
     limit: usize,
-    /// The current line was reported as too long; its rest is thrown away.
-    skipping: bool,
+    /// The current line is too long: how it begins, and the bytes of it so far. The rest is thrown away.
+    skipped: Option<(Vec<u8>, usize)>,
     /// No line has ended yet.
     first: bool,
     blank_lines: bool,
@@ -41,13 +66,7 @@ pub struct LineSplitter {
 impl LineSplitter {
     pub fn new(limit: usize) -> LineSplitter {
         assert!(0 < limit, "a limit of nothing would refuse every line");
-        LineSplitter {
-            partial: Vec::new(),
-            limit,
-            skipping: false,
-            first: true,
-            blank_lines: false,
-        }
+        LineSplitter { partial: Vec::new(), limit, skipped: None, first: true, blank_lines: false }
     }
 
     /// Hands on blank lines too, as empty ones: in text for people they mean something.
@@ -69,7 +88,7 @@ impl LineSplitter {
             self.end_line(&chunk, start, end, on_line);
             start = end + 1;
         }
-        self.keep(&chunk[start..], on_line);
+        self.keep(&chunk[start..]);
         assert!(self.partial.len() <= self.limit);
     }
 
@@ -82,7 +101,7 @@ impl LineSplitter {
 
     /// The current line ends with `chunk[start..end]`.
     fn end_line(&mut self, chunk: &Bytes, start: usize, end: usize, on_line: &mut OnLine<'_>) {
-        let whole = self.partial.is_empty() && !self.skipping && end - start <= self.limit;
+        let whole = self.partial.is_empty() && self.skipped.is_none() && end - start <= self.limit;
         if whole {
             let (from, to) = trimmed(&chunk[start..end], mem::take(&mut self.first));
             if from < to || self.blank_lines {
@@ -90,8 +109,10 @@ impl LineSplitter {
             }
             return;
         }
-        self.keep(&chunk[start..end], on_line);
-        if !mem::take(&mut self.skipping) {
+        self.keep(&chunk[start..end]);
+        if let Some((head, size)) = self.skipped.take() {
+            on_line(Err(LineTooLong { size, limit: self.limit, head: head.into() }));
+        } else {
             let line = mem::take(&mut self.partial);
             let (from, to) = trimmed(&line, self.first);
             if from < to || self.blank_lines {
@@ -102,18 +123,29 @@ impl LineSplitter {
     }
 
     /// Adds to the line that has not ended yet, unless that makes it too long.
-    fn keep(&mut self, bytes: &[u8], on_line: &mut OnLine<'_>) {
-        if self.skipping {
+    fn keep(&mut self, bytes: &[u8]) {
+        if let Some((head, size)) = &mut self.skipped {
+            *size += bytes.len();
+            add_to_head(head, bytes);
             return;
         }
-        if self.limit < self.partial.len() + bytes.len() {
-            self.partial = Vec::new();
-            self.skipping = true;
-            on_line(Err(LineTooLong { limit: self.limit }));
+        let size = self.partial.len() + bytes.len();
+        if self.limit < size {
+            // Another vector: this one has room for the whole line.
+            let mut head = Vec::new();
+            add_to_head(&mut head, &mem::take(&mut self.partial));
+            add_to_head(&mut head, bytes);
+            self.skipped = Some((head, size));
             return;
         }
         self.partial.extend_from_slice(bytes);
     }
+}
+
+/// Adds as much as a head may have.
+fn add_to_head(head: &mut Vec<u8>, bytes: &[u8]) {
+    let room = HEAD_BYTES_MAX - head.len();
+    head.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
 /// The part of a line worth handing on; empty if the line is blank.
@@ -125,7 +157,7 @@ fn trimmed(line: &[u8], first: bool) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LineSplitter, LineTooLong};
+    use super::{Fault, HEAD_BYTES_MAX, LineSplitter, LineTooLong};
     use bytes::Bytes;
     use proptest::prelude::*;
 
@@ -154,12 +186,38 @@ mod tests {
         assert_eq!(lines, [&b"a"[..], b"", b"", b"b", b""]);
     }
 
+    fn too_long(limit: usize, line: &[u8]) -> LineTooLong {
+        LineTooLong { size: line.len(), limit, head: Bytes::copy_from_slice(line) }
+    }
+
+    #[test]
+    fn long_line_is_answered_under_its_id_if_it_is_a_request() {
+        let request = too_long(9, br#"{"jsonrpc":"2.0","id":"a","method":"session/prompt","par"#);
+        let fault = request.fault();
+        assert!(matches!(&fault, Fault::TooLarge { request: Some(id), .. } if &**id == "\"a\""));
+        assert_eq!(fault.to_string(), "message too large: 56 bytes, and the limit is 9");
+        let answer = too_long(9, br#"{"jsonrpc":"2.0","id":"a","result":{"par"#);
+        assert!(matches!(answer.fault(), Fault::TooLarge { request: None, .. }));
+        assert!(answer.frame_head().is_response());
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_long_line_is_kept() {
+        let line = vec![b'x'; 3 * HEAD_BYTES_MAX];
+        let lines = split(HEAD_BYTES_MAX / 2, &[&line[..100], &line[100..], b"\n"]);
+        let [Err(LineTooLong { size, .. })] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!(*size, line.len());
+        let mut splitter = LineSplitter::new(9);
+        splitter.push(Bytes::from(line), &mut |_| panic!("it has not ended"));
+        splitter.finish(&mut |it| assert_eq!(it.unwrap_err().head.len(), HEAD_BYTES_MAX));
+    }
+
     /// What the splitter should do, said without any chunks.
     fn split_at_once(limit: usize, stream: &[u8]) -> Lines {
         let mut lines = Vec::new();
         for (index, line) in stream.split(|&byte| byte == b'\n').enumerate() {
             if limit < line.len() {
-                lines.push(Err(LineTooLong { limit }));
+                lines.push(Err(too_long(limit, line)));
                 continue;
             }
             let line = line.strip_prefix(b"\xEF\xBB\xBF").filter(|_| index == 0).unwrap_or(line);
@@ -195,8 +253,9 @@ mod tests {
     #[test]
     fn a_long_line_is_reported_once_and_the_next_one_survives() {
         let lines = split(4, &[b"abcd", b"efgh", b"ij\nok\n"]);
-        assert_eq!(lines, [Err(LineTooLong { limit: 4 }), Ok(b"ok".to_vec())]);
-        assert_eq!(split(4, &[b"abcde\nok"]), [Err(LineTooLong { limit: 4 }), Ok(b"ok".to_vec())]);
+        assert_eq!(lines, [Err(too_long(4, b"abcdefghij")), Ok(b"ok".to_vec())]);
+        assert_eq!(split(4, &[b"abcde\nok"]), [Err(too_long(4, b"abcde")), Ok(b"ok".to_vec())]);
+        assert_eq!(split(4, &[b"abc", b"de"]), [Err(too_long(4, b"abcde"))]);
         assert_eq!(split(4, &[b"abcd\n"]), [Ok(b"abcd".to_vec())]);
     }
 

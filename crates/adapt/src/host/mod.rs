@@ -11,7 +11,7 @@ use jackfield_agents::{
     AgentEvent, AgentHandle, Exit, GuardCommand, Launch, Ledger, Speaks, Stop, spawn,
 };
 use jackfield_clients::{ClientEvent, ConnHandle, Stream, open};
-use jackfield_wire::{Fault, Frame, chain};
+use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Fault, Frame, chain};
 use notes::Notes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,8 +20,6 @@ use tokio::sync::mpsc;
 
 /// Events of programs and of the client that may wait here; behind them the pipes are not read.
 const MAIL_MAX: usize = 64;
-/// What the HTTP transport of the protocol accepts.
-const FRAME_BYTES_MAX: usize = 16 << 20;
 /// A client that is so far behind makes its programs wait.
 const BEHIND_BYTES: usize = 4 << 20;
 
@@ -42,7 +40,7 @@ pub struct Host {
 pub async fn serve(host: Host, stream: Stream) {
     let (client_events, mut client_mail) = mpsc::channel(MAIL_MAX);
     let (program_events, mut program_mail) = mpsc::channel(MAIL_MAX);
-    let client = open(stream, (), client_events, FRAME_BYTES_MAX);
+    let client = open(stream, (), client_events, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     let Host { settings, make, program, env, guard, notes } = host;
     let scratch = settings.scratch.clone();
     let mut desk = Desk {
@@ -139,6 +137,7 @@ impl Desk {
             | AgentEvent::Frames(_)
             | AgentEvent::Output(_)
             | AgentEvent::Noise(_)
+            | AgentEvent::Oversized(_)
             | AgentEvent::Wrote { .. } => {}
         }
     }

@@ -106,7 +106,7 @@ impl Agent {
                     self.frames.extend(frames.iter().map(|frame| frame.text().to_owned()));
                 }
                 AgentEvent::Noise(noise) => self.noise += noise.lines,
-                AgentEvent::Wrote { .. } => {}
+                AgentEvent::Wrote { .. } | AgentEvent::Oversized(_) => {}
                 other => panic!("expected a frame, heard {other:?}"),
             }
         }
@@ -124,6 +124,7 @@ impl Agent {
                 AgentEvent::Wrote { .. }
                 | AgentEvent::Started { .. }
                 | AgentEvent::Lines(_)
+                | AgentEvent::Oversized(_)
                 | AgentEvent::Output(_) => {}
                 other @ AgentEvent::Swept { .. } => panic!("expected Gone, heard {other:?}"),
             }

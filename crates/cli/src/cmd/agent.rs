@@ -6,6 +6,7 @@ use clap::Args;
 use futures_util::{sink, stream};
 use jackfield_chat::{Host, Settings, serve};
 use jackfield_daemon::LogTarget;
+use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
 use std::io;
 
 /// Speak ACP on stdin and stdout as an agent: any Chat Completions model, with tools
@@ -18,9 +19,6 @@ use std::io;
   $ OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3 jackfield agent
   $ OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=my-model jackfield run -a chat \"fix the test\"")]
 pub(crate) struct Agent {}
-
-/// What the HTTP transport of the protocol accepts.
-const FRAME_BYTES_MAX: usize = 16 << 20;
 
 pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
     let level = match desk.out.volume() {
@@ -51,7 +49,7 @@ pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
 
 /// Our own pipes as the SDK wants them. Its own way hands every line to another thread and back.
 fn transport() -> io::Result<impl ConnectTo<Role>> {
-    let (hearing, speaking) = jackfield_clients::stdio()?.talk(FRAME_BYTES_MAX);
+    let (hearing, speaking) = jackfield_clients::stdio()?.talk(FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     let incoming = stream::unfold(hearing, async |mut hearing| {
         let line = match hearing.next().await {
             Ok(None) => return None,

@@ -8,7 +8,7 @@ use crate::{
     out::Out,
     report::{Answer, Failure},
 };
-use jackfield_wire::{Fault, Frame, Kind};
+use jackfield_wire::{FRAME_BYTES_MAX, Fault, Frame, Kind};
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -20,8 +20,6 @@ use std::{
 
 /// How long the hub itself may take to answer: it never waits, so this is a hub that hangs.
 const HUB_SECONDS_MAX: u64 = 10;
-/// The longest message that a hub takes.
-pub(super) const FRAME_BYTES_MAX: usize = 16 << 20;
 /// From when on a wait is worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Nobody reads a question and answers it in less.

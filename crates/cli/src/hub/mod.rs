@@ -20,7 +20,6 @@ pub(crate) use rows::{Row, find, sessions, unique_chars};
 pub(crate) use start::ALREADY_RUNS;
 
 use crate::{out::Out, report::Failure};
-use conn::FRAME_BYTES_MAX;
 use jackfield_clients::{DialError, dial_blocking};
 use jackfield_daemon::{Paths, token};
 use serde_json::json;

@@ -1,9 +1,9 @@
 //! What a command waits for: frames of the hub, typed lines, Ctrl-C. Each source has a thread and
 //! all of them end in one queue, so that a command waits in one place.
 
-use super::{FRAME_BYTES_MAX, Socket};
+use super::Socket;
 use bytes::{Bytes, BytesMut};
-use jackfield_wire::{Frame, LineSplitter, LineTooLong};
+use jackfield_wire::{FRAME_BYTES_MAX, Frame, LineSplitter, LineTooLong};
 use std::{
     io::{self, Read},
     sync::{

@@ -3,10 +3,11 @@
 //! A connection is a *stranger* until one of its requests has shown the token. Strangers are cheap,
 //! few and gone soon; whoever has shown the token may stay.
 
+use jackfield_wire::FRAME_BYTES_MAX;
 use std::time::Duration;
 
 /// One body for `/acp`: a message there is a frame of the hub, which takes as much.
-pub const ACP_BODY_BYTES_MAX: usize = 16 << 20;
+pub const ACP_BODY_BYTES_MAX: usize = FRAME_BYTES_MAX;
 /// One body for everything else: a prompt with a few images in it.
 pub const API_BODY_BYTES_MAX: usize = 4 << 20;
 /// A request line with all its headers: a browser behind a proxy sends 8 KiB, and every stranger may

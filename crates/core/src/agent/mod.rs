@@ -4,6 +4,7 @@
 mod breaker;
 mod gone;
 mod heard;
+mod oversized;
 mod places;
 mod pulse;
 mod seats;

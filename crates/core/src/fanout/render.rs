@@ -114,6 +114,7 @@ fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
         | Body::Moved { .. }
         | Body::Bound { .. }
         | Body::Refused { .. }
+        | Body::LeftOut { .. }
         | Body::Unasked { .. }
         | Body::Served { .. }
         | Body::Configured { .. }

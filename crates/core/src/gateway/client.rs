@@ -104,7 +104,7 @@ impl Gateway {
     /// A line that is no message: it is answered, and the next one is heard.
     pub(super) fn on_babble(&mut self, conn: ConnId, fault: &Fault) {
         self.counters.refused += 1;
-        self.say(conn, &Frame::error_for("null", fault));
+        self.say(conn, &Frame::error_for(fault.request_id(), fault));
     }
 
     fn on_request(&mut self, conn: ConnId, frame: &Frame) {

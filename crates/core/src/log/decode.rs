@@ -37,6 +37,8 @@ struct Fields<'a> {
     step: Option<u64>,
     prompt: Option<u64>,
     since: Option<u64>,
+    bytes: Option<u64>,
+    limit: Option<u64>,
     #[serde(rename = "seqThere")]
     seq_there: Option<u64>,
     #[serde(default)]
@@ -56,6 +58,7 @@ struct Fields<'a> {
     why: Option<Arc<str>>,
     phase: Option<Arc<str>>,
     waits: Option<Arc<str>>,
+    what: Option<Arc<str>>,
     operation: Option<Arc<str>>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
@@ -155,6 +158,9 @@ impl Fields<'_> {
                 why: self.why.clone()?,
                 peer: or_null(self.peer),
             },
+            "leftOut" => {
+                Body::LeftOut { what: self.what.clone()?, bytes: self.bytes?, limit: self.limit? }
+            }
             "learned" => Body::Learned { ask: self.ask?, rule: slice(self.rule)? },
             "unasked" => Body::Unasked { call: slice(self.call)? },
             "served" => Body::Served {

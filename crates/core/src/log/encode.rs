@@ -89,6 +89,10 @@ impl Line<'_> {
                 self.is("refused").text("operation", operation).text("by", by);
                 self.text("why", why).unless_null("peer", peer);
             }
+            Body::LeftOut { what, bytes, limit } => {
+                self.is("leftOut").text("what", what).number("bytes", *bytes);
+                self.number("limit", *limit);
+            }
             Body::Learned { ask, rule } => {
                 self.is("learned").number("ask", *ask).json("rule", rule);
             }

@@ -59,6 +59,8 @@ pub enum Body {
     Answered { ask: u64, by: Arc<str>, answer: Json, peer: Json },
     /// A client below an agent wanted what only the operator may do, and did not get it.
     Refused { operation: Arc<str>, by: Arc<str>, why: Arc<str>, peer: Json },
+    /// A message of the agent was longer than a message may be, and is lost.
+    LeftOut { what: Arc<str>, bytes: u64, limit: u64 },
     /// An answer was meant for ever: this rule of ours stands for it from now on.
     Learned { ask: u64, rule: Json },
     /// The agent did, without asking, what a rule wants asked or denied.
@@ -223,6 +225,7 @@ impl Body {
             Body::Forked { params, .. } => params.bytes().len(),
             Body::Refused { why, peer, .. } => why.len() + peer.bytes().len(),
             Body::Imported { .. }
+            | Body::LeftOut { .. }
             | Body::Moved { .. }
             | Body::Withdrawn { .. }
             | Body::Cancelled { .. }

@@ -236,11 +236,7 @@ impl State {
                 self.unseeded &= !went_well(outcome);
                 return Worth::ALittleLater;
             }
-            Body::Asked { ask, .. } => {
-                self.asks = *ask;
-                self.open_asks.insert(*ask);
-                return Worth::Nothing;
-            }
+            Body::Asked { ask, .. } => return self.fold_ask(*ask),
             Body::Answered { ask, .. } => {
                 self.open_asks.remove(ask);
                 return Worth::Nothing;
@@ -252,9 +248,16 @@ impl State {
             Body::Cancelled { .. }
             | Body::Quiet { .. }
             | Body::Refused { .. }
+            | Body::LeftOut { .. }
             | Body::Served { .. } => return Worth::Nothing,
         }
         Worth::Now
+    }
+
+    fn fold_ask(&mut self, ask: u64) -> Worth {
+        self.asks = ask;
+        self.open_asks.insert(ask);
+        Worth::Nothing
     }
 
     fn fold_prompt(&mut self, turn: u64, frame: &Json, prompt: Option<u64>) {

@@ -20,7 +20,7 @@ impl Hub {
     }
 
     pub(crate) fn on_babble(&mut self, conn: ConnId, fault: &Fault) {
-        let frame = Frame::error_for("null", fault);
+        let frame = Frame::error_for(fault.request_id(), fault);
         self.send(conn, frame.bytes().clone());
     }
 

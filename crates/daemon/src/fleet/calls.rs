@@ -9,7 +9,7 @@ use jackfield_fleet::Share;
 impl MainLoop {
     pub(crate) fn on_call(&mut self, call: Call) {
         match call {
-            Call::Leg(stream) => self.on_accepted(stream),
+            Call::Leg(stream) => self.on_leg(stream),
             Call::Has(session, tell) => {
                 let _unheard = tell.send(self.hub.session(&session).is_some());
             }

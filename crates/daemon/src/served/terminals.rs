@@ -247,6 +247,7 @@ impl Terminals {
             AgentEvent::Frames(_)
             | AgentEvent::Lines(_)
             | AgentEvent::Noise(_)
+            | AgentEvent::Oversized(_)
             | AgentEvent::Wrote { .. } => Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! Every session is reached through every gateway.
 
 use super::{Member, agent};
+use crate::oversized::check_prompts_of_every_size;
 use jackfield_testkit::nats::Cluster;
 use serde_json::json;
 
@@ -33,4 +34,18 @@ fn a_session_opened_through_one_gateway_is_there_through_another() {
     drop((client, other));
     gateways.iter_mut().for_each(Member::stop);
     hosts.iter_mut().for_each(Member::stop);
+}
+
+/// The gateway took longer messages than the host, and waited for an answer to what the host had dropped.
+#[test]
+fn prompt_of_any_size_through_a_gateway_is_answered() {
+    let cluster = Cluster::start(1);
+    let mut host = Member::start(&cluster, "host", "one");
+    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let mut client = gateway.client(&agent(&gateway.home, &gateway.home.path().join("memory")));
+    let session = client.open(gateway.home.path());
+    check_prompts_of_every_size(&mut client, &session);
+    drop(client);
+    gateway.stop();
+    host.stop();
 }

@@ -55,6 +55,12 @@ pub(crate) fn remark(fact: &Value) -> Option<String> {
         "refused" => {
             format!("refused `{}` of {}: {}", said("operation"), by_whom(fact), said("why"))
         }
+        "leftOut" => format!(
+            "left out {} of the agent: {} bytes, and the limit is {}",
+            said("what"),
+            number("bytes"),
+            number("limit")
+        ),
         "served" => served(fact),
         "gone" => format!("agent ended: {}", said("status")),
         "quiet" => format!("quiet: {}", said("waits")),

@@ -97,8 +97,8 @@ impl Transcript {
                 self.section.remark(remark(fact).unwrap_or_default());
                 self.section.print(&last_lines(fact));
             }
-            "bound" | "served" | "refused" | "cancelled" | "forked" | "moved" | "withdrawn"
-            | "closed" => {
+            "bound" | "served" | "refused" | "leftOut" | "cancelled" | "forked" | "moved"
+            | "withdrawn" | "closed" => {
                 self.section.remark(remark(fact).unwrap_or_default());
             }
             _ => {}

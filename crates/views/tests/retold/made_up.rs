@@ -222,6 +222,7 @@ pub(crate) fn anything() -> impl Strategy<Value = Value> {
         "learned",
         "unasked",
         "refused",
+        "leftOut",
         "served",
         "configured",
         "gone",
