@@ -48,7 +48,7 @@ pub(super) fn approval_facts(call: &Call, decision: &Decision) -> Value {
 /// None if the agent's title says it already, or there is nothing to say.
 pub(super) fn title_with_facts(facts: &Value, title: Option<&str>) -> Option<String> {
     let cwd = facts["cwd"].as_str().unwrap_or_default();
-    let subjects = ["commands", "mcp", "paths"].map(|it| facts[it].as_array());
+    let subjects = ["commands", "paths", "mcp"].map(|it| facts[it].as_array());
     let subjects = subjects.into_iter().flatten().find(|it| !it.is_empty())?;
     let subjects: Vec<&str> = subjects.iter().filter_map(Value::as_str).collect();
     let title = title.unwrap_or_default();

@@ -105,13 +105,14 @@ impl Hub {
         Ok(())
     }
 
-    /// Whether another client is attached, or something runs or waits in the session.
+    /// Whether another client is attached, or something of another runs or waits in the session.
     fn is_used_by_others(&self, id: &SessionId, conn: ConnId) -> bool {
         let session = &self.sessions[id];
+        let own = session.queue.iter().filter(|it| it.conn == conn && it.number.is_some()).count();
         session.subscribers.keys().any(|it| *it != conn)
             || session.parked.iter().any(|(it, _, _)| *it != conn)
-            || session.turn.is_some()
-            || !session.state.queue.is_empty()
+            || session.turn.as_ref().is_some_and(|it| it.driver != conn)
+            || own < session.state.queue.len()
     }
 
     /// Ends whatever the session does and frees its agent; the log stays.

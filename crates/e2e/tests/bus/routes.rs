@@ -187,8 +187,8 @@ fn a_line_that_is_no_message_is_answered_and_the_next_one_is_served() {
         assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
     }
     client.send_line(&long);
-    let answer = client.until("an error", |it| it["id"].is_null());
-    assert!(answer["error"]["message"].as_str().unwrap().contains("10000 bytes"), "{answer}");
+    let answer = client.until("an error", |it| it["id"] == 7);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("limit is 10000"), "{answer}");
     client.send_line("\r\n\n  ");
     client.send_line("{\"id\":\"last\",\"method\":\"echo\"}\r");
     let answer = client.until("an answer", |it| it["id"] == "last");

@@ -191,9 +191,15 @@ impl Replay {
         let text = self.world.client_hears(self.conn, &line.place);
         let said: Value = serde_json::from_str(&text).expect("the hub speaks JSON");
         let issued = said["id"].to_string();
-        // Byte for byte: no option is invented, none is dropped.
+        // Byte for byte: no option is invented, none is dropped. Only a title may have the facts in it.
         let expected = with_id(&line.with_session(self.ours()), &line.id(), &issued);
-        assert_eq!(text, expected, "{}", line.place);
+        if text != expected {
+            let mut wanted: Value = serde_json::from_str(&expected).expect("agents speak JSON");
+            let title = &said["params"]["toolCall"]["title"];
+            assert!(title.is_string(), "{}: {text}", line.place);
+            wanted["params"]["toolCall"]["title"] = title.clone();
+            assert_eq!(said, wanted, "{}", line.place);
+        }
         self.heard.push(said);
         self.asked_client.insert(line.id(), Some(issued));
     }

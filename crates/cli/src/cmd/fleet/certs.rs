@@ -21,8 +21,8 @@ pub(super) struct Certs {
     directory: PathBuf,
 
     /// The host name or address by which clients and other servers reach a NATS server; once for each
-    #[arg(long = "server", value_name = "NAME", required = true, value_parser = server_name)]
-    servers: Vec<String>,
+    #[arg(long, env = env::SERVER, hide_env_values = true, value_name = "NAME", value_delimiter = ',', required = true, value_parser = server_name)]
+    server: Vec<String>,
 
     /// The cell that the roles may use
     #[arg(long, env = env::CELL, hide_env_values = true, value_name = "NAME", default_value = "jackfield", value_parser = cell_name)]
@@ -31,7 +31,7 @@ pub(super) struct Certs {
 
 impl Certs {
     pub(super) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let written = write_certificates(&self.directory, &self.servers, &self.cell)
+        let written = write_certificates(&self.directory, &self.server, &self.cell)
             .map_err(|it| Failure::local("the certificates were not written", it))?;
         for directory in &written {
             desk.out.line(&directory.display().to_string())?;
