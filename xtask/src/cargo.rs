@@ -17,6 +17,29 @@ pub(crate) fn cargo(arguments: &[&str], env: &[(&str, String)]) -> Result<()> {
     Ok(())
 }
 
+/// How the programs and the test of a long end-to-end run are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// As the tests of both tiers, so that nothing is compiled again.
+    Test,
+    Release,
+}
+
+/// Runs one end-to-end test, whatever time it takes: the test runner would end it after minutes.
+///
+/// The whole workspace is named in every command. A part of it has other features of its dependencies, and would
+/// compile most of them once more.
+pub(crate) fn run_end_to_end_test(test: &str, env: &[(&str, String)], build: Build) -> Result<()> {
+    let profile = match build {
+        Build::Test => "test",
+        Build::Release => "release",
+    };
+    cargo(&["build", "--workspace", "--bins", "--profile", profile], env)?;
+    let run = ["test", "--workspace", "--test", "main", "--profile", profile, "--"];
+    let run = [&run[..], &["--exact", "--nocapture", "--include-ignored", test]].concat();
+    cargo(&run, env)
+}
+
 /// Gives a program the environment that it would have without `cargo run` around this one.
 pub(crate) fn remove_run_variables(command: &mut Command) {
     for (name, _) in std::env::vars_os() {

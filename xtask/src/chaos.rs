@@ -1,7 +1,7 @@
 //! `cargo xtask chaos`: the end-to-end chaos for as long as one likes, under one seed; of a daemon, or of a
 //! fleet.
 
-use crate::cargo::cargo;
+use crate::cargo::{Build, run_end_to_end_test};
 use anyhow::Result;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,12 +54,8 @@ fn pairs<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, u64)>> {
     pairs.iter().map(|[flag, number]| Some((*flag, number.parse().ok()?))).collect()
 }
 
-/// Not by nextest, which ends tests that take minutes.
 fn start(test: &str, numbers: &[(&str, u64)]) -> Result<()> {
     println!("{numbers:?}");
     let env: Vec<_> = numbers.iter().map(|(name, number)| (*name, number.to_string())).collect();
-    cargo(&["build", "--workspace", "--bins"], &env)?;
-    let run = ["test", "-p", "jackfield-e2e", "--test", "main", "--"];
-    let run = [&run[..], &["--exact", "--nocapture", "--include-ignored"]].concat();
-    cargo(&[&run[..], &[test]].concat(), &env)
+    run_end_to_end_test(test, &env, Build::Test)
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask load`: the end-to-end load test at its full size, with release builds.
 
-use crate::cargo::cargo;
+use crate::cargo::{Build, run_end_to_end_test};
 use anyhow::Result;
 
 const TEST: &str = "load::every_reader_of_every_session_hears_everything_in_time";
@@ -27,7 +27,5 @@ pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {
 
 fn start(sizes: &[(&str, u64)]) -> Result<()> {
     let env: Vec<_> = sizes.iter().map(|(name, size)| (*name, size.to_string())).collect();
-    cargo(&["build", "--release", "--workspace", "--bins"], &env)?;
-    let test = ["test", "--release", "-p", "jackfield-e2e", "--test", "main", "--"];
-    cargo(&[&test[..], &["--exact", "--nocapture", TEST]].concat(), &env)
+    run_end_to_end_test(TEST, &env, Build::Release)
 }

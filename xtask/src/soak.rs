@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: the end-to-end soak of the bus for as long as one likes, with release builds.
 
-use crate::cargo::cargo;
+use crate::cargo::{Build, run_end_to_end_test};
 use anyhow::Result;
 
 const TEST: &str = "traffic::soak::nothing_is_lost_or_said_twice_and_nothing_grows";
@@ -15,11 +15,7 @@ pub(crate) fn run(words: &[&str]) -> Option<Result<()>> {
     Some(start(seconds))
 }
 
-/// Not by nextest, which ends tests that take minutes.
 fn start(seconds: u64) -> Result<()> {
     let env = [("SOAK_SECONDS", seconds.to_string())];
-    let programs = ["-p", "jackfield", "-p", "jackfield-testkit", "--bins"];
-    cargo(&[&["build", "--release"], &programs[..]].concat(), &env)?;
-    let test = ["test", "--release", "-p", "jackfield-e2e", "--test", "main", "--"];
-    cargo(&[&test[..], &["--exact", "--nocapture", "--include-ignored", TEST]].concat(), &env)
+    run_end_to_end_test(TEST, &env, Build::Release)
 }
