@@ -36,34 +36,41 @@ const RETRIES_MAX: usize = 3;
 /// A variable that begins with this no agent gets to see, and it is stronger than the one without.
 const OURS: &str = "JACKFIELD_";
 
+/// How the name of the marker ends.
+const MARKER: &str = ".archive-id";
+
 pub(crate) struct Archive {
     store: Arc<dyn ObjectStore>,
     /// Where the store is if it is a directory: the store itself leaves modes to the umask.
     dir: Option<PathBuf>,
     /// Everything of the cell is below it.
     root: Path,
+    /// Has the identity of the archive. It is beside the root, in which everything else is a stream.
+    marker: Path,
     shelf: Mutex<Shelf>,
 }
 
 impl Archive {
-    /// `file:///DIR` or `s3://BUCKET/PREFIX`. A bucket is not asked yet whether it is there.
-    pub(crate) fn open(url: &str, cell: &str) -> Result<Archive, OpenError> {
+    /// `file:///DIR` or `s3://BUCKET/PREFIX`. A directory is created only if that is wanted: one that was used and
+    /// is missing is not mounted. A bucket is not asked yet whether it is there.
+    pub(crate) fn open(url: &str, cell: &str, may_create: bool) -> Result<Archive, OpenError> {
         let text = |it: OsString| it.into_string().ok();
         let variables = std::env::vars_os();
         let variables = variables.filter_map(|(name, value)| text(name).zip(text(value)));
-        Archive::open_with(url, cell, variables)
+        Archive::open_with(url, cell, may_create, variables)
     }
 
     /// The same with these variables as its environment.
     pub(crate) fn open_with(
         url: &str,
         cell: &str,
+        may_create: bool,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Archive, OpenError> {
         let failed = |source: Cause| OpenError::Archive { url: url.to_owned(), source };
         let dir = url.strip_prefix("file://").filter(|it| it.starts_with('/'));
         let (store, prefix): (Arc<dyn ObjectStore>, &str) = if let Some(dir) = dir {
-            (Arc::new(directory(dir).map_err(failed)?), "")
+            (Arc::new(directory(dir, may_create).map_err(failed)?), "")
         } else if let Some(rest) = url.strip_prefix("s3://").filter(|it| !it.is_empty()) {
             let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             (Arc::new(bucket(name, environment).map_err(|it| failed(Arc::new(it)))?), prefix)
@@ -71,8 +78,41 @@ impl Archive {
             let hint = "write it as `file:///DIR` or `s3://BUCKET/PREFIX`";
             return Err(failed(Box::<dyn std::error::Error + Send + Sync>::from(hint).into()));
         };
-        let root = Path::parse(prefix).map_err(|it| failed(Arc::new(it)))?.join(cell);
-        Ok(Archive { store, dir: dir.map(PathBuf::from), root, shelf: Mutex::default() })
+        let prefix = Path::parse(prefix).map_err(|it| failed(Arc::new(it)))?;
+        let (root, marker) = (prefix.clone().join(cell), prefix.join(format!("{cell}{MARKER}")));
+        Ok(Archive { store, dir: dir.map(PathBuf::from), root, marker, shelf: Mutex::default() })
+    }
+
+    /// What the marker says; none if there is no marker.
+    pub(crate) async fn identity(&self) -> Result<Option<String>, Error> {
+        match self.store.get(&self.marker).await {
+            Ok(found) => {
+                let text = found.bytes().await?;
+                Ok(Some(String::from_utf8_lossy(&text).trim().to_owned()))
+            }
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the marker.
+    pub(crate) async fn mark(&self, identity: &str) -> Result<(), Error> {
+        self.write(&self.marker, identity.as_bytes().to_vec()).await
+    }
+
+    /// Puts an object for good. A directory that is missing is not created again.
+    async fn write(&self, place: &Path, bytes: Vec<u8>) -> Result<(), Error> {
+        let file = self.dir.as_ref().map(|dir| (dir, dir.join(place.as_ref())));
+        if let Some((dir, file)) = &file {
+            dir.metadata().map_err(local_failure)?;
+            let folder = file.parent().expect("it is below the directory");
+            private_files::create_dir(folder).map_err(local_failure)?;
+        }
+        self.store.put(place, bytes.into()).await?;
+        if let Some((_, file)) = file {
+            private_files::close_file(&file).map_err(local_failure)?;
+        }
+        Ok(())
     }
 
     fn folder(&self, folder: &str) -> Path {
@@ -88,14 +128,7 @@ impl Archive {
         let place = self.place(folder, segment.span());
         let packed = blocking(move || segment.pack()).await?;
         let bytes = packed.len() as u64;
-        let file = self.dir.as_ref().map(|dir| dir.join(place.as_ref()));
-        if let Some(folder) = file.as_deref().and_then(std::path::Path::parent) {
-            private_files::create_dir(folder).map_err(local_failure)?;
-        }
-        self.store.put(&place, packed.into()).await?;
-        if let Some(file) = file {
-            private_files::close_file(&file).map_err(local_failure)?;
-        }
+        self.write(&place, packed).await?;
         Ok(bytes)
     }
 
@@ -188,8 +221,13 @@ fn local_failure(source: std::io::Error) -> Error {
 }
 
 /// What is taken out of a log was on the disk first.
-fn directory(dir: &str) -> Result<LocalFileSystem, Cause> {
-    private_files::create_dir(dir.as_ref()).map_err(|it| -> Cause { Arc::new(it) })?;
+fn directory(dir: &str, may_create: bool) -> Result<LocalFileSystem, Cause> {
+    if may_create {
+        private_files::create_dir(dir.as_ref()).map_err(|it| -> Cause { Arc::new(it) })?;
+    } else if !std::path::Path::new(dir).is_dir() {
+        let why = "it has events of this fleet and is not there: mount its storage";
+        return Err(Box::<dyn std::error::Error + Send + Sync>::from(why).into());
+    }
     let store = LocalFileSystem::new_with_prefix(dir).map_err(|it| -> Cause { Arc::new(it) })?;
     Ok(store.with_fsync(true).with_automatic_cleanup(true))
 }
@@ -257,7 +295,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("cold");
         let archive =
-            Archive::open_with(&format!("file://{}", root.display()), "cell", []).unwrap();
+            Archive::open_with(&format!("file://{}", root.display()), "cell", true, []).unwrap();
         let segment = Segment { first: 1, last: 1, body: "{}".into() };
         let file = root.join(archive.place("stream", segment.span()).as_ref());
         archive.put("stream", segment).await.unwrap();

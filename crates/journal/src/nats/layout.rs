@@ -52,6 +52,11 @@ impl Cell {
         format!("{}-owned", self.name)
     }
 
+    /// Where the cell says which archive it has. No owner has such a name.
+    pub(super) fn archive_subject(&self) -> String {
+        format!("{}.own.=archive", self.name)
+    }
+
     /// The entry of a stream in the list of those that an owner has.
     pub(super) fn owned_subject(&self, owner: &str, stream: &str) -> String {
         format!("{}.own.{}.{}", self.name, family(owner), token(stream))

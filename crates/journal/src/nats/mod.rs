@@ -13,8 +13,9 @@
 //!
 //! Files: `layout.rs` (names), `message.rs` (one message), `servers.rs` (requests), `log.rs` (claim,
 //! append, delete), `owner.rs` (whose a log is), `read.rs`, `summary.rs` (what is beside the logs, and the list of them), `blob.rs`
-//! (large events), `cold.rs` (from a log to the archive), `curator.rs` (which logs, and when), `retain.rs` (what is not kept).
+//! (large events), `archive_identity.rs` (which archive is the right one), `cold.rs` (from a log to the archive), `curator.rs` (which logs, and when), `retain.rs` (what is not kept).
 
+mod archive_identity;
 mod blob;
 mod cold;
 mod curator;
@@ -173,7 +174,13 @@ impl Nats {
     }
 
     fn open_archive(&self, url: &str) -> Result<(), OpenError> {
-        let archive = Archive::open(url, &self.store.cell.name)?;
+        let store = self.store.clone();
+        let used = self.wait(async move { store.has_used_archive().await });
+        let used = used.map_err(|it| {
+            let source: Cause = Arc::new(it);
+            OpenError::Archive { url: url.to_owned(), source }
+        })?;
+        let archive = Archive::open(url, &self.store.cell.name, !used)?;
         self.store.archive.set(archive).map_err(|_| {
             let source: Cause = Arc::new(Trouble::Refused("there is one already".to_owned()));
             OpenError::Archive { url: url.to_owned(), source }

@@ -177,7 +177,13 @@ impl Store {
                 let all = answer.unpack(segment.first, &segment.body);
                 Ok(if all { Ok(()) } else { Err(Stop::Full) })
             }
-            Ok(None) => Ok(Err(Stop::Damaged(absent))),
+            Ok(None) => {
+                // An archive that is not there, or not ours, says nothing about the event.
+                if self.has_used_archive().await? {
+                    self.check_archive().await?;
+                }
+                Ok(Err(Stop::Damaged(absent)))
+            }
             Err(damage) => Ok(Err(Stop::Damaged(damage))),
         }
     }

@@ -51,6 +51,7 @@ impl Store {
         let mut it = Move { archive, stream, folder, sheaf, place: 0, archived: None, moved };
         let tail = self.look(stream).await?;
         if tail.exists {
+            self.check_archive().await?;
             self.gather_all(&mut it, tail.at, after).await?;
             self.ship(&mut it).await?;
         }
@@ -150,6 +151,8 @@ impl Store {
         if it.place == 0 {
             return Ok(());
         }
+        // Its storage may have gone while the segment was written.
+        self.check_archive().await?;
         let log = self.cell.log(it.stream);
         self.servers.purge_upto(&log, &self.cell.subject(it.stream), it.place).await?;
         // The parts of a large event stand between the message before it and its own.

@@ -73,12 +73,12 @@ impl Host {
 }
 
 fn directory(dir: &Path) -> Archive {
-    Archive::open(&format!("file://{}", dir.display()), "cold").unwrap()
+    Archive::open(&format!("file://{}", dir.display()), "cold", true).unwrap()
 }
 
 fn bucket(s3: &S3) -> Archive {
     let environment = s3.environment().into_iter().map(|(name, value)| (name.to_owned(), value));
-    Archive::open_with(&format!("s3://{BUCKET}/some/where"), "cold", environment).unwrap()
+    Archive::open_with(&format!("s3://{BUCKET}/some/where"), "cold", true, environment).unwrap()
 }
 
 /// No two are alike, and they do not shrink to nothing.
@@ -323,4 +323,57 @@ fn a_deletion_that_was_cut_short_is_finished_by_whoever_wants_the_stream() {
     assert!(owners.adopt("s", |_| false).is_err());
     assert_eq!((one.messages(), one.sizes()), (1, Vec::new()));
     assert_eq!(owners.page(None, 10).unwrap().streams.len(), 0);
+}
+
+/// The directory is a mount point, and its storage is away for a while.
+#[test]
+fn nothing_is_moved_to_a_directory_that_is_not_the_archive() {
+    let (cluster, dir) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let (place, away) = (dir.path().join("mount"), dir.path().join("away"));
+    let one = Host::join(&cluster, "one").with_directory(&place);
+    one.write("s", 1..=4, 100);
+    one.move_own().unwrap();
+    one.write("s", 5..=8, 100);
+    let stored = one.messages();
+
+    fs::rename(&place, &away).unwrap();
+    one.move_own().unwrap_err();
+    assert!(!place.exists(), "it is not created again");
+    fs::create_dir(&place).unwrap();
+    let error = one.move_own().unwrap_err();
+    let mut text = format!("{error:?}");
+    assert!(text.contains("not be mounted"), "{text}");
+    assert_eq!((one.messages(), fs::read_dir(&place).unwrap().count()), (stored, 0));
+    // Neither is a session half deleted, nor is what cannot be read now called damaged.
+    assert!(one.journal.delete("s").is_err());
+    let other = Host::join(&cluster, "two").with_directory(&place);
+    let error = other.journal.read("s", 0, 10, 10_000).unwrap_err();
+    assert!(!matches!(error, ReadError::Damaged { .. }), "{error:?}");
+
+    // Another archive is not taken for it.
+    fs::write(place.join("cold.archive-id"), "0123456789abcdef").unwrap();
+    text = format!("{:?}", one.move_own().unwrap_err());
+    assert!(text.contains("this is 0123456789abcdef"), "{text}");
+    assert_eq!(one.messages(), stored);
+
+    fs::remove_dir_all(&place).unwrap();
+    fs::rename(&away, &place).unwrap();
+    one.move_own().unwrap();
+    check(&one, "s", 8, |_| 100, 10);
+}
+
+#[test]
+fn archive_that_was_used_is_not_created_again_at_the_next_start() {
+    let (cluster, dir) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let place = dir.path().join("mount");
+    let url = format!("file://{}", place.display());
+    let one = Host::join(&cluster, "one");
+    one.journal.curator().unwrap().open_archive(&url).unwrap();
+    one.write("s", 1..=4, 100);
+    one.move_own().unwrap();
+    fs::rename(&place, dir.path().join("away")).unwrap();
+    let two = Host::join(&cluster, "two");
+    let error = two.journal.curator().unwrap().open_archive(&url).unwrap_err();
+    assert!(format!("{error:?}").contains("mount its storage"), "{error:?}");
+    assert!(!place.exists());
 }
