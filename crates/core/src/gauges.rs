@@ -10,6 +10,8 @@ pub struct Gauges {
     pub sessions: BTreeMap<&'static str, usize>,
     pub clients: usize,
     pub agents: usize,
+    /// Processes that may still be started without another one being put to sleep; none without a bound.
+    pub places_free: Option<usize>,
     /// Prompts that wait, in all sessions; those that an earlier daemon left included.
     pub prompts_waiting: usize,
     /// Starts of agents that wait for a place.
@@ -43,6 +45,7 @@ impl Hub {
         let mut gauges = Gauges {
             clients: self.conns.len(),
             agents: self.agents.len(),
+            places_free: self.places_free(),
             starts_waiting: self.starts.len(),
             unwritten_bytes: self.outboxes.used(),
             ..Gauges::default()

@@ -19,7 +19,7 @@ use tokio::sync::{
 const MAILBOX: usize = 64;
 /// Messages taken in one go before everything is sent.
 const BATCH_MAX: usize = 128;
-/// Places of a host that names no bound.
+/// Places for one agent: hosts bound only all of them together.
 const PLACES: usize = 1 << 16;
 
 /// A question for the numbers of this moment.
@@ -210,13 +210,13 @@ impl Loop {
 
 /// A host as the core wants to know it.
 pub fn host_of(entry: &Entry) -> Host {
-    let places = entry.free.map_or(PLACES, |it| it as usize);
     Host {
         name: entry.host.name.clone(),
         incarnation: u64::from_str_radix(&entry.host.incarnation, 16).unwrap_or(0),
         labels: entry.labels.iter().map(|(key, value)| format!("{key}={value}").into()).collect(),
         shared: entry.shared.clone(),
-        agents: entry.agents.iter().map(|it| (it.as_str().into(), places)).collect(),
+        agents: entry.agents.iter().map(|it| (it.as_str().into(), PLACES)).collect(),
+        free: entry.free.map(|it| it as usize),
         load: (entry.live + entry.sessions) as usize,
         draining: entry.draining,
         tenants: entry.tenants.iter().map(|(name, it)| (name.clone(), it.sessions)).collect(),

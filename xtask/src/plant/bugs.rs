@@ -469,7 +469,11 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "one-agent-too-many",
         breaks: "more agents are alive than may be",
-        edits: &[edit(PLACES, "|max| alive < max.max(1)", "|max| alive <= max.max(1)")],
+        edits: &[edit(
+            PLACES,
+            ".max(1).saturating_sub(alive)",
+            ".max(1).saturating_add(1).saturating_sub(alive)",
+        )],
     },
     Bug {
         name: "forget-who-waits-for-a-place",

@@ -120,8 +120,13 @@ impl Hub {
     }
 
     pub(crate) fn has_room(&self) -> bool {
+        self.places_free().is_none_or(|it| 0 < it)
+    }
+
+    /// Processes that may still be started; none if there is no bound.
+    pub(crate) fn places_free(&self) -> Option<usize> {
         let alive = self.agents.values().filter(|it| !it.stopping).count();
-        self.config.sleep.max_live.is_none_or(|max| alive < max.max(1))
+        Some(self.config.sleep.max_live?.max(1).saturating_sub(alive))
     }
 
     /// Ends what is needed least: a warm process, else the one whose sessions were not used for the

@@ -30,6 +30,8 @@ pub struct Host {
     pub shared: Vec<PathBuf>,
     /// The agents it can start, and how many more of each.
     pub agents: BTreeMap<Arc<str>, usize>,
+    /// Processes that it may still start, of whatever agent; without a number there is no bound.
+    pub free: Option<usize>,
     /// What it has to do: new sessions go where it is least.
     pub load: usize,
     /// Gets nothing new.

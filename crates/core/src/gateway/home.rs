@@ -25,6 +25,12 @@ impl Needs {
 }
 
 impl Host {
+    /// Processes that it may still start for this agent, or for a command of the client.
+    pub(super) fn places(&self, agent: Option<&str>) -> Option<usize> {
+        let own = agent.and_then(|it| self.agents.get(it)).copied();
+        own.into_iter().chain(self.free).min()
+    }
+
     /// What it does not have of that.
     pub fn lacks(&self, needs: &Needs) -> Option<String> {
         if let Some(label) = needs.labels.iter().find(|it| !self.has(it)) {
@@ -75,6 +81,7 @@ mod tests {
             labels: BTreeSet::from(["zone=a".into()]),
             shared: shared.iter().map(PathBuf::from).collect(),
             agents: BTreeMap::new(),
+            free: None,
             load: 0,
             draining: false,
             tenants: BTreeMap::new(),

@@ -211,8 +211,7 @@ impl Gateway {
         let fit = open.filter(|it| lacks(it, wish).is_none());
         let key = |it: &&Host| {
             let placed = self.placed.count_on(&it.name);
-            let free = wish.agent.as_deref().and_then(|agent| it.agents.get(agent));
-            let full = free.is_some_and(|free| *free <= placed);
+            let full = it.places(wish.agent.as_deref()).is_some_and(|free| free <= placed);
             let near = wish.near.as_ref() == Some(&it.name);
             (self.doubted.contains(&it.name), full, !near, it.load + placed, it.name.clone())
         };

@@ -34,10 +34,13 @@ impl MainLoop {
                 let small = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
                 let sessions = small(gauges.sessions.values().sum());
                 let live = small(gauges.agents);
+                // Starts that wait will have the places that become free.
+                let free = gauges.places_free.map(|it| it.saturating_sub(gauges.starts_waiting));
+                let free = free.map(small);
                 let share = |it: Usage| Share { sessions: it.sessions, agents: it.agents };
                 let tenants = self.hub.usage().into_iter().map(|(name, it)| (name, share(it)));
                 let tenants = tenants.collect();
-                let _unheard = tell.send(Load { sessions, live, free: None, tenants });
+                let _unheard = tell.send(Load { sessions, live, free, tenants });
             }
         }
     }

@@ -10,7 +10,6 @@ use jackfield_fleet::{
 use jackfield_wire::chain;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
     time::Duration,
 };
@@ -150,7 +149,7 @@ impl Office {
                 return;
             }
             let able = hosts.iter().filter(|it| !it.draining && !it.shared.is_empty());
-            able.map(|it| it.host.clone()).collect()
+            with_places(able)
         };
         heirs.sort();
         let ours = self.host.clone();
@@ -204,12 +203,61 @@ fn elsewhere(hosts: &[Entry], ours: &HostName) -> BTreeMap<Arc<str>, Usage> {
     tenants
 }
 
+/// Hosts that may start more processes; all of them if none may. Two observers may see another moment of a host
+/// and choose differently: then the log decides who owns a session.
+fn with_places<'a>(hosts: impl Iterator<Item = &'a Entry> + Clone) -> Vec<HostName> {
+    let free: Vec<HostName> =
+        hosts.clone().filter(|it| it.free != Some(0)).map(|it| it.host.clone()).collect();
+    if free.is_empty() { hosts.map(|it| it.host.clone()).collect() } else { free }
+}
+
 /// Who among those who live gets something of this name: the same for everybody who asks, and spread
 /// evenly.
 pub(super) fn heir<'a>(name: &str, heirs: &'a [HostName]) -> Option<&'a HostName> {
-    heirs.iter().max_by_key(|host| {
-        let mut hasher = DefaultHasher::new();
-        (name, host).hash(&mut hasher);
-        hasher.finish()
-    })
+    heirs.iter().max_by_key(|host| (score(name, host), *host))
+}
+
+/// FNV-1a with the last step of `MurmurHash3`, so that one letter changes every bit. Hosts of different versions must
+/// agree on it: it never changes, which the hash of the standard library may.
+fn score(name: &str, host: &HostName) -> u64 {
+    let text = format!("{name}\0{host}");
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        hash ^= hash >> 33;
+        hash = hash.wrapping_mul(factor);
+    }
+    hash ^ (hash >> 33)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str) -> HostName {
+        HostName { name: name.into(), incarnation: "1".into() }
+    }
+
+    #[test]
+    fn score_is_the_same_for_ever() {
+        assert_eq!(score("s-1", &host("a")), 0x3adb_75be_235d_b379);
+        assert_eq!(score("s-1", &host("b")), 0xb782_4c4d_b029_efb7);
+        assert_eq!(score("s-2", &host("a")), 0x8654_755e_7f67_30e3);
+    }
+
+    #[test]
+    fn sessions_are_spread_evenly_and_only_those_of_a_lost_host_move() {
+        let hosts = ["a", "b", "c"].map(host);
+        let names: Vec<String> = (0..3_000).map(|it| format!("s-{it}")).collect();
+        for it in &hosts {
+            let share = names.iter().filter(|name| heir(name, &hosts) == Some(it)).count();
+            assert!((900..1_100).contains(&share), "{it}: {share}");
+        }
+        for name in &names {
+            let before = heir(name, &hosts).unwrap();
+            if *before != hosts[2] {
+                assert_eq!(heir(name, &hosts[..2]), Some(before), "{name}");
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Every session is reached through every gateway.
 
-use super::{Member, agent};
+use super::{Member, agent, host_of};
 use crate::oversized::check_prompts_of_every_size;
 use jackfield_testkit::nats::Cluster;
 use serde_json::json;
@@ -33,6 +33,23 @@ fn a_session_opened_through_one_gateway_is_there_through_another() {
     assert_eq!(ps["sessions"].as_array().map(Vec::len), Some(1), "{ps}");
     drop((client, other));
     gateways.iter_mut().for_each(Member::stop);
+    hosts.iter_mut().for_each(Member::stop);
+}
+
+#[test]
+fn host_with_few_places_gets_as_many_sessions_as_it_has_places() {
+    let cluster = Cluster::start(1);
+    let small = "[sessions]\nmax_live = 3\n";
+    let mut hosts =
+        [Member::start_with(&cluster, "one", small, &[]), Member::start(&cluster, "host", "two")];
+    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let mut client = gateway.client(&agent(&gateway.home, &gateway.home.path().join("memory")));
+    let sessions: Vec<String> = (0..16).map(|_| client.open(gateway.home.path())).collect();
+    let rows = client.result("_jackfield/sessions", &json!({}));
+    let on_small = sessions.iter().filter(|it| host_of(&rows, it) == "one").count();
+    assert!(on_small <= 3, "{on_small} of 16 on a host with places for 3");
+    drop(client);
+    gateway.stop();
     hosts.iter_mut().for_each(Member::stop);
 }
 

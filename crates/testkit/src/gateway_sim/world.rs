@@ -224,6 +224,7 @@ impl World {
             labels: BTreeSet::new(),
             shared: Vec::new(),
             agents: BTreeMap::new(),
+            free: None,
             load: 0,
             draining: it.draining,
             tenants: BTreeMap::new(),

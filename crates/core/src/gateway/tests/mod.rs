@@ -22,6 +22,7 @@ fn host(name: &str, load: usize) -> Host {
         labels: BTreeSet::from(["os=linux".into()]),
         shared: Vec::new(),
         agents: BTreeMap::from([("echo".into(), 2)]),
+        free: None,
         load,
         draining: false,
         tenants: BTreeMap::new(),
@@ -221,6 +222,25 @@ fn a_full_host_comes_after_one_with_a_place_and_a_first_session_goes_home() {
     assert_eq!(&*scene.ask(A, &request(&json!(1), "session/new", &json!({}))).0, "y");
     scene.say(A, &request(&json!(2), "session/new", &json!({})));
     assert_eq!(&*scene.last_said().0, "x");
+}
+
+/// Also a session whose agent is a command of the client, which no host lists.
+#[test]
+fn host_without_free_places_gets_sessions_only_if_no_other_has_places() {
+    let mut scene = Scene::new();
+    let bounded = |name, load, free| Host { free: Some(free), ..host(name, load) };
+    scene.feed(GatewayInput::Hosts(vec![bounded("x", 0, 2), host("y", 5)]));
+    let connect = json!({ "agent": { "name": "mine", "argv": ["mine"] } });
+    scene.say(A, &json!({ "method": "_jackfield/connect", "params": connect }));
+    let mut placed = Vec::new();
+    for number in 0..5 {
+        scene.say(A, &request(&json!(number), "session/new", &json!({})));
+        placed.push(scene.last_said().0.to_string());
+    }
+    assert_eq!(placed, ["x", "x", "y", "y", "y"]);
+    scene.feed(GatewayInput::Hosts(vec![bounded("x", 3, 0), bounded("y", 9, 0)]));
+    scene.say(A, &request(&json!(9), "session/new", &json!({})));
+    assert_eq!(&*scene.last_said().0, "x", "all are full: the one with least to do");
 }
 
 #[test]
