@@ -19,6 +19,27 @@ fn fifty_kills_of_the_daemon_leave_no_process_and_lose_no_delivered_event() {
     kill_in_homes(5, 10);
 }
 
+/// As `killall -9 jackfield` does it. Guards are the same program under another name.
+#[test]
+fn kill_of_everything_with_the_name_of_the_daemon_leaves_no_tool() {
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let mut client = connect(&home, &home.fake_agent(&["--grandchild"]));
+    let session = client.open(home.path());
+    client.send_prompt(&session, "hang");
+    let name = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let processes = wait_for("agent and tool", Duration::from_secs(20), || {
+        let alive = home.alive(&[]);
+        (4 <= alive.len()).then_some(alive)
+    });
+    let named: Vec<u32> = processes.into_iter().filter(|it| name(*it) == "jackfield\n").collect();
+    assert_eq!(named, [daemon.pid()], "the daemon alone has its name");
+    daemon.kill_9();
+    wait_for("all to be gone", Duration::from_secs(20), || {
+        home.alive(&[]).is_empty().then_some(())
+    });
+}
+
 /// Homes run side by side; every second one has agents that can only load, not resume.
 fn kill_in_homes(homes: usize, kills_each: usize) {
     let mut bystander = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();

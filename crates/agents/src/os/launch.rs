@@ -4,13 +4,16 @@
 use super::signals;
 use rustix::io::Errno;
 use rustix::process as sys;
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// As `ps -c` and `killall` know a guard.
+const GUARD_NAME: &CStr = c"jf-guard";
 
 /// A session of our own (Ctrl-C at a terminal passes by), and the new parent of every orphan below.
 pub(crate) fn become_guard() -> io::Result<()> {
@@ -20,6 +23,8 @@ pub(crate) fn become_guard() -> io::Result<()> {
         Err(error) => return Err(error.into()),
     }
     sys::set_child_subreaper(Some(sys::getpid()))?;
+    // `killall -9 jackfield` ends the daemon, and must not end those who clean up after it. Only a name.
+    let _kept = rustix::thread::set_name(GUARD_NAME);
     keep_descriptors();
     // The guard must not keep a directory busy.
     std::env::set_current_dir("/")
