@@ -21,9 +21,9 @@ pub enum AgentEvent {
     Output(Bytes),
     /// Stdout that is no protocol. Counted and kept with the tail of stderr, never answered.
     Noise(Noise),
-    /// So much of the backlog was taken by the agent after it had to wait.
     /// A line was longer than a frame may be, and was dropped.
     Oversized(LineTooLong),
+    /// So much of the backlog was taken by the agent after it had to wait.
     Wrote {
         bytes: usize,
     },

@@ -15,7 +15,7 @@ use std::{
 /// What the servers include in their configuration.
 const AUTHORIZATION_FILE: &str = "authorization.conf";
 const AUTHORITY_KEY_FILE: &str = "ca.key.pem";
-/// After so many years new certificates are needed.
+/// How long certificates are valid.
 const YEARS_VALID: i32 = 10;
 const SECONDS_OF_A_YEAR: u64 = 31_556_952;
 
@@ -46,7 +46,7 @@ pub fn write_certificates(
     cell: &str,
 ) -> Result<Vec<PathBuf>, CertificateError> {
     let mut written = Vec::new();
-    let authority = Authority::open(&directory.join("authority"), &mut written)?;
+    let authority = CertificateAuthority::open(&directory.join("authority"), &mut written)?;
     for server in servers {
         let place = directory.join("servers").join(server);
         // Servers are clients of each other.
@@ -62,27 +62,30 @@ pub fn write_certificates(
     Ok(written)
 }
 
-struct Authority {
+struct CertificateAuthority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-impl Authority {
-    fn open(directory: &Path, written: &mut Vec<PathBuf>) -> Result<Authority, CertificateError> {
+impl CertificateAuthority {
+    fn open(
+        directory: &Path,
+        written: &mut Vec<PathBuf>,
+    ) -> Result<CertificateAuthority, CertificateError> {
         let (certificate, key) =
             (directory.join(AUTHORITY_FILE), directory.join(AUTHORITY_KEY_FILE));
-        let params = Authority::params()?;
+        let params = CertificateAuthority::params()?;
         if key.exists() {
             let key = KeyPair::from_pem(&read(&key)?)?;
             let pem = read(&certificate)?;
-            return Ok(Authority { pem, issuer: Issuer::new(params, key) });
+            return Ok(CertificateAuthority { pem, issuer: Issuer::new(params, key) });
         }
         let pair = KeyPair::generate()?;
         let pem = params.self_signed(&pair)?.pem();
         write(&key, &pair.serialize_pem())?;
         write(&certificate, &pem)?;
         written.push(directory.to_owned());
-        Ok(Authority { pem, issuer: Issuer::new(params, pair) })
+        Ok(CertificateAuthority { pem, issuer: Issuer::new(params, pair) })
     }
 
     fn params() -> Result<CertificateParams, CertificateError> {

@@ -42,7 +42,7 @@ impl FleetRole {
         let subjects = |names: &[&str]| -> Vec<String> {
             names.iter().map(|it| format!("{cell}.{it}")).collect()
         };
-        // Whoever starts first creates the streams. A stream that exists is not changed by that.
+        // The member that starts first creates the streams. That does not change a stream that exists.
         let read = requests(&[
             "INFO",
             "STREAM.NAMES",

@@ -43,7 +43,7 @@ pub use error::{
 pub use journal::{Claim, Durability, Journal, Stream};
 pub use nats::{
     Address, AdoptError, Adopted, ArchiveGauges, Cell, Curator, Expired, Fellows, Moved, Owners,
-    Page, Retention, Writer,
+    Page, Retention, Writer, fnv1a,
 };
 pub use port::{Done, Port, Translate};
 pub use record::{

@@ -17,7 +17,7 @@ impl FrameHead {
     /// Reads as far as the text goes.
     pub fn scan(head: &[u8]) -> FrameHead {
         let mut found = FrameHead::default();
-        let mut text = Text { rest: head };
+        let mut text = JsonPrefix { rest: head };
         if text.take(b'{').is_some() {
             found.read_members(&mut text);
         }
@@ -35,7 +35,7 @@ impl FrameHead {
     }
 
     /// `None` where the text ends.
-    fn read_members(&mut self, text: &mut Text<'_>) -> Option<()> {
+    fn read_members(&mut self, text: &mut JsonPrefix<'_>) -> Option<()> {
         loop {
             let key: String = serde_json::from_slice(text.string()?).ok()?;
             text.take(b':')?;
@@ -49,7 +49,7 @@ impl FrameHead {
         }
     }
 
-    fn read_params(&mut self, text: &mut Text<'_>) -> Option<()> {
+    fn read_params(&mut self, text: &mut JsonPrefix<'_>) -> Option<()> {
         loop {
             let key: String = serde_json::from_slice(text.string()?).ok()?;
             text.take(b':')?;
@@ -64,11 +64,11 @@ impl FrameHead {
 }
 
 /// JSON text that may end anywhere.
-struct Text<'a> {
+struct JsonPrefix<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Text<'a> {
+impl<'a> JsonPrefix<'a> {
     fn skip_space(&mut self) {
         self.rest = self.rest.trim_ascii_start();
     }

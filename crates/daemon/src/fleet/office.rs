@@ -7,6 +7,7 @@ use jackfield_core::{SessionId, Usage};
 use jackfield_fleet::{
     Answer, Asked, Entry, HostName, Lease, Link, Question, Questions, answer_leg,
 };
+use jackfield_journal::fnv1a;
 use jackfield_wire::chain;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -220,9 +221,7 @@ pub(super) fn heir<'a>(name: &str, heirs: &'a [HostName]) -> Option<&'a HostName
 /// FNV-1a with the last step of `MurmurHash3`, so that one letter changes every bit. Hosts of different versions must
 /// agree on it: it never changes, which the hash of the standard library may.
 fn score(name: &str, host: &HostName) -> u64 {
-    let text = format!("{name}\0{host}");
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    let mut hash = fnv1a(format!("{name}\0{host}").as_bytes());
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
         hash ^= hash >> 33;
         hash = hash.wrapping_mul(factor);

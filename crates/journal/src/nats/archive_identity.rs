@@ -26,6 +26,16 @@ impl Store {
         Ok(self.archive_record().await?.is_some_and(|(_, it)| it.marked))
     }
 
+    /// Refuses an archive that is not the one of this cell. One that was never used is not marked.
+    pub(super) async fn check_used_archive(&self) -> Result<(), Trouble> {
+        match self.archive_record().await? {
+            Some((_, record)) if record.marked => {
+                compare(&record.archive, self.archive()?.identity().await?)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses an archive that is not the one of this cell. The first use makes it that.
     pub(super) async fn check_archive(&self) -> Result<(), Trouble> {
         let archive = self.archive()?;
@@ -33,10 +43,7 @@ impl Store {
             let found = archive.identity().await?;
             let (at, record) = match self.archive_record().await? {
                 Some((_, record)) if record.marked => {
-                    return match found {
-                        Some(found) if found == record.archive => Ok(()),
-                        found => Err(Trouble::Archive(wrong_archive(&record.archive, found))),
-                    };
+                    return compare(&record.archive, found);
                 }
                 Some(known) => known,
                 None => {
@@ -73,14 +80,18 @@ impl Store {
     }
 }
 
-fn wrong_archive(known: &str, found: Option<String>) -> String {
+/// Whether the archive that was found is the one that the cell knows.
+fn compare(known: &str, found: Option<String>) -> Result<(), Trouble> {
     let found = match found {
+        Some(found) if found == known => return Ok(()),
         Some(found) => format!("this is {found}"),
         None => {
             "this has no marker; its storage may not be mounted, or the URL is another".to_owned()
         }
     };
-    format!("the events of this fleet are in archive {known}, and {found}: nothing is moved")
+    Err(Trouble::Archive(format!(
+        "the events of this fleet are in archive {known}, and {found}: nothing is moved"
+    )))
 }
 
 fn new_identity() -> String {

@@ -193,8 +193,8 @@ fn name(token: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Fixed for ever: it says in which shard a log is.
-fn fnv1a(bytes: &[u8]) -> u64 {
+/// FNV-1a, fixed for ever: it says in which shard a log is.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

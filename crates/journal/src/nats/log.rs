@@ -258,9 +258,7 @@ impl Store {
         }
         if tail.exists {
             if let Some(archive) = self.archive.get() {
-                if self.has_used_archive().await? {
-                    self.check_archive().await?;
-                }
+                self.check_used_archive().await?;
                 archive.remove(&Cell::folder(stream)).await?;
             }
             let heading = Heading::fact(stream, tail.epoch + 1, 1, Kind::Gone);

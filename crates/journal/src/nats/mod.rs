@@ -38,7 +38,7 @@ use async_nats::jetstream::stream::Config;
 pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jackfield_nats_access::NatsServers;
-pub use layout::Cell;
+pub use layout::{Cell, fnv1a};
 use log::{Patience, Tail};
 pub use owner::{AdoptError, Adopted, Owners, Writer};
 pub use retain::{Expired, Retention};

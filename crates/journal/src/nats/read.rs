@@ -179,9 +179,7 @@ impl Store {
             }
             Ok(None) => {
                 // An archive that is not there, or not ours, says nothing about the event.
-                if self.has_used_archive().await? {
-                    self.check_archive().await?;
-                }
+                self.check_used_archive().await?;
                 Ok(Err(Stop::Damaged(absent)))
             }
             Err(damage) => Ok(Err(Stop::Damaged(damage))),

@@ -15,7 +15,7 @@ use std::path::PathBuf;
   $ jackfield fleet certs ./certs --server n1 --server n2 --server n3
   $ scp ./certs/servers/n1/* n1:/etc/nats/
   $ jackfield serve --fleet tls://n1:4222,tls://n2:4222,tls://n3:4222 --fleet-certs ./certs/host")]
-pub(super) struct Certs {
+pub(super) struct CreateCerts {
     /// Where to write them
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Certs {
     cell: String,
 }
 
-impl Certs {
+impl CreateCerts {
     pub(super) fn run(self, desk: &Desk) -> Result<(), Failure> {
         let written = write_certificates(&self.directory, &self.server, &self.cell)
             .map_err(|it| Failure::local("the certificates were not written", it))?;

@@ -1,4 +1,4 @@
-//! `jackfield fleet`: a fleet, for whoever runs it. `status.rs` is how it is, `audit.rs` what was done,
+//! `jackfield fleet`: commands for operators of a fleet. `status.rs` shows its state, `audit.rs` what clients did,
 //! `certs.rs` creates its certificates.
 
 mod audit;
@@ -14,7 +14,7 @@ use crate::{
     report::Failure,
 };
 use audit::Audit;
-use certs::Certs;
+use certs::CreateCerts;
 use clap::{Args, Subcommand};
 use jackfield_fleet::{Directory, Entry, Link};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ enum Command {
   $ jackfield fleet sessions --format json | jq '.hosts | map_values(length)'")]
     Sessions(Sessions),
     Audit(Audit),
-    Certs(Certs),
+    Certs(CreateCerts),
 }
 
 #[derive(Debug, Args)]
