@@ -2355,7 +2355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description the hub does not answer, or is about to stop */
+            /** @description the hub does not answer, is about to stop, or cannot write its journal */
             503: {
                 headers: {
                     [name: string]: unknown;

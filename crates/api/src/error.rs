@@ -119,7 +119,7 @@ impl ApiError {
             (Some("invalid_params" | "invalid_request" | "no_agent"), _) => Code::BadRequest,
             (Some("not_allowed"), _) => Code::Forbidden,
             (Some("overloaded" | "quota"), _) => Code::RateLimited,
-            (Some("stopping"), _) => Code::UpstreamUnavailable,
+            (Some("stopping" | "storage_failing"), _) => Code::UpstreamUnavailable,
             (Some("agent_not_started" | "agent_suspended" | "cannot_resume"), _) => {
                 Code::AgentUnavailable
             }

@@ -44,7 +44,7 @@ pub(crate) struct Readiness {
     get, path = "/readyz", tag = "operations", security(()),
     responses(
         (status = 200, description = "it is ready; without the token only `ready` is told", body = Readiness),
-        (status = 503, description = "the hub does not answer, or is about to stop", body = ErrorBody),
+        (status = 503, description = "the hub does not answer, is about to stop, or cannot write its journal", body = ErrorBody),
     ),
 )]
 pub(crate) async fn readyz(
@@ -69,6 +69,12 @@ async fn hub_status(api: &Api) -> Result<Value, ApiError> {
     let status = api.hub.talk().await?.call("_jackfield/status", &json!({})).await?;
     if status["stopping"] == true {
         return Err(ApiError::new(Code::UpstreamUnavailable, "the hub is stopping"));
+    }
+    let storage = &status["storage"];
+    if storage["ok"] == false {
+        let text = |name: &str| storage[name].as_str().unwrap_or_default();
+        let why = format!("the journal cannot be written: {}: {}", text("problem"), text("wayOut"));
+        return Err(ApiError::new(Code::UpstreamUnavailable, why));
     }
     Ok(status)
 }

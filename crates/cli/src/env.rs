@@ -71,6 +71,7 @@ pub(crate) const SESSION: &str = "JACKFIELD_SESSION";
 pub(crate) const SHARDS: &str = "JACKFIELD_SHARDS";
 pub(crate) const SHARED: &str = "JACKFIELD_SHARED";
 pub(crate) const SINCE: &str = "JACKFIELD_SINCE";
+pub(crate) const SKIP_DAMAGED: &str = "JACKFIELD_SKIP_DAMAGED";
 pub(crate) const SOCKET: &str = "JACKFIELD_SOCKET";
 pub(crate) const START_TIMEOUT: &str = "JACKFIELD_START_TIMEOUT";
 pub(crate) const STDIO: &str = "JACKFIELD_STDIO";

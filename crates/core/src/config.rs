@@ -25,6 +25,8 @@ pub struct Config {
     /// Whether a session that sleeps and that nobody listens to is still known. Where sessions are
     /// adopted when they are asked for it need not be.
     pub keep_asleep: bool,
+    /// Records that were acknowledged by an earlier daemon and are not in the journal.
+    pub lost_records: Option<u64>,
 }
 
 impl Default for Config {
@@ -41,6 +43,7 @@ impl Default for Config {
             pools: BTreeMap::new(),
             host: None,
             keep_asleep: true,
+            lost_records: None,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     log::{Body, Event, State, Texts, Worth},
     peer::Conn,
     session::{Fork, Session},
+    storage::StorageState,
     tenant::Tenancy,
     timer::{Timer, Timers},
 };
@@ -52,6 +53,7 @@ pub struct Hub {
     pub(crate) outboxes: ByteBudget,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) stopping: bool,
+    pub(crate) storage: StorageState,
     pub(crate) names: Names,
     /// What sleeping sessions have in common.
     pub(crate) texts: Texts,
@@ -101,6 +103,7 @@ impl Hub {
             // An import that the end of the last daemon cut short: nobody was told of it.
             outputs: cut.into_iter().map(delete).collect(),
             stopping: false,
+            storage: StorageState::default(),
             names,
             texts,
             next_agent: 0,
@@ -150,8 +153,8 @@ impl Hub {
             Input::Read { conn, session, after, events } => {
                 self.on_read(conn, &session, after, &events);
             }
-            Input::ReadFailed { conn, session, why, damaged: true, .. } => {
-                self.lose_reader(&session, conn, &Fault::Internal { why });
+            Input::ReadFailed { conn, session, after, why, damaged: true } => {
+                self.on_damaged_read(&session, conn, after, &why);
             }
             Input::ReadFailed { conn, session, .. } => {
                 let at = self.now.plus(limits::APPEND_RETRY_MS);
@@ -317,8 +320,13 @@ impl Hub {
         }
         if self.agents.is_empty() {
             let goes = |it: &Session| it.leaving.is_some() && !it.is_opening();
-            let written = self.sessions.values().all(|it| it.gate.is_clear() && !goes(it));
-            if written && self.forks.is_empty() {
+            let is_stuck = self.is_storage_stuck();
+            let is_done = |it: &Session| (it.gate.is_clear() || is_stuck) && !goes(it);
+            if self.sessions.values().all(is_done) && self.forks.is_empty() {
+                let events = self.unwritten_events();
+                if 0 < events {
+                    self.note(Note::EventsUnwritten { events });
+                }
                 self.summarize_all();
                 self.stopped = true;
                 self.outputs.push_back(Output::Stopped);

@@ -1,7 +1,7 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
 use crate::{
-    AgentId, AgentPool, ConnId, Launch, PeerProcess, Policies, Seq, SessionId, Usage,
+    AgentId, AgentPool, ConnId, Launch, PeerProcess, Policies, Seq, SessionId, StorageFault, Usage,
     log::{Event, State},
 };
 use jackfield_wire::{Fault, Frame, LineTooLong};
@@ -85,6 +85,6 @@ pub struct Exit {
 pub enum AppendFailure {
     /// Another writer owns the stream: this session is no longer ours.
     Fenced,
-    /// The storage is away; the outcome is unknown.
-    Unavailable { why: String },
+    /// The storage did not take it; the outcome is unknown.
+    Unavailable { fault: StorageFault, why: String },
 }

@@ -141,6 +141,19 @@ pub enum Note {
         held: usize,
         why: String,
     },
+    /// Appends fail, and clients are told so.
+    StorageFailing {
+        problem: &'static str,
+        error: String,
+        way_out: &'static str,
+    },
+    StorageRecovered {
+        after_ms: u64,
+    },
+    /// The hub has stopped although these could not be written: they are lost.
+    EventsUnwritten {
+        events: usize,
+    },
     /// An agent asks, and only a person can answer.
     AskOpened {
         session: SessionId,

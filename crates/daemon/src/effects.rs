@@ -15,7 +15,7 @@ use jackfield_agents::{
 };
 use jackfield_clients::ConnHandle;
 use jackfield_core::{
-    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, limits, log::State,
+    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, StorageFault, limits, log::State,
 };
 use jackfield_journal::{AppendError, Done, Port, ReadError};
 use jackfield_wire::chain;
@@ -353,10 +353,19 @@ impl Effects {
     }
 }
 
+fn storage_fault(error: &AppendError) -> StorageFault {
+    match error.storage_fault() {
+        jackfield_journal::StorageFault::DiskFull => StorageFault::DiskFull,
+        jackfield_journal::StorageFault::ReadOnly => StorageFault::ReadOnly,
+        jackfield_journal::StorageFault::FileChanged => StorageFault::FileChanged,
+        jackfield_journal::StorageFault::Other => StorageFault::Other,
+    }
+}
+
 fn failure(error: &AppendError) -> AppendFailure {
     match error {
         AppendError::Fenced { .. } => AppendFailure::Fenced,
         // Trying again is safe even where it cannot help: what is there is skipped.
-        _ => AppendFailure::Unavailable { why: chain(error) },
+        _ => AppendFailure::Unavailable { fault: storage_fault(error), why: chain(error) },
     }
 }

@@ -94,6 +94,23 @@ pub(crate) fn note(note: &Note) {
         Note::AppendRetried { session, held, why } => {
             tracing::error!(%session, held, why, "the journal could not append; trying again");
         }
+        Note::StorageFailing { problem, error, way_out } => {
+            tracing::error!(
+                problem,
+                error,
+                way_out,
+                "the journal cannot be written; events wait in memory"
+            );
+        }
+        Note::StorageRecovered { after_ms } => {
+            tracing::warn!(
+                after_ms,
+                "the journal can be written again; nothing that waited was lost"
+            );
+        }
+        Note::EventsUnwritten { events } => {
+            tracing::error!(events, "stopped without writing these events: they are lost");
+        }
         Note::AgentEnded { agent, status } => tracing::info!(%agent, status, "agent ended"),
         Note::FellBack { agent, instead, why } => {
             tracing::warn!(agent, instead, why, "an agent cannot be had, and another is used");

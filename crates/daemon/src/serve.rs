@@ -286,7 +286,12 @@ fn assemble(
     let sessions = recovered.len();
     let host = options.fleet.as_ref().map(|it| it.name.as_str().into());
     let keep_asleep = host.is_none();
-    let config = Config { host, keep_asleep, ..hub_config(&options.settings, seed) };
+    let lost_records = journal.lost_records().map(|it| it.count);
+    if let Some(records) = lost_records {
+        let path = options.paths.journal();
+        tracing::error!(records, journal = %path.display(), "the journal lacks its last records, which were acknowledged: its WAL was removed or cut, an older copy was put in its place, or the power failed");
+    }
+    let config = Config { host, keep_asleep, lost_records, ..hub_config(&options.settings, seed) };
     let notify = options.settings.notify.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
     let roster = Roster::new(options.settings, paths, program);

@@ -2,7 +2,7 @@
 
 use jackfield_e2e::Home;
 use serde_json::json;
-use std::fs;
+use std::{fs, time::Duration};
 
 #[test]
 fn who_loads_a_session_with_a_damaged_record_is_told_and_nobody_waits() {
@@ -27,6 +27,26 @@ fn who_loads_a_session_with_a_damaged_record_is_told_and_nobody_waits() {
     assert!(message.contains("damaged") && message.contains("checksum"), "{message}");
     client.result("session/load", &load(&whole));
     assert!(client.text().contains("a-word-that-stays"), "{}", client.text());
+
+    let run = |args: &[&str]| home.run(args, Duration::from_secs(20));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let doctor = run(&["doctor"]);
+    let told = format!("of {damaged} cannot be read: the checksum of the record does not match");
+    assert!(text(&doctor.stdout).contains(&told), "{doctor:?}");
+    let refused = run(&["sessions", "export", &damaged]);
+    assert!(text(&refused.stderr).contains("export --skip-damaged"), "{refused:?}");
+    let export = run(&["sessions", "export", &damaged, "--skip-damaged", "-o", "rest.ndjson"]);
+    assert!(export.status.success(), "{export:?}");
+    assert!(text(&export.stderr).contains("missing: the checksum of the record"), "{export:?}");
+    let rest = fs::read_to_string(home.path().join("rest.ndjson")).unwrap();
+    let is = |word: &str| rest.lines().any(|it| it.contains(&format!(r#""is":"{word}""#)));
+    assert!(is("opened") && is("missing"), "{rest}");
+    assert!(!rest.contains("a-word-that-has-been-altered"), "{rest}");
+    let import = run(&["sessions", "import", "rest.ndjson"]);
+    assert!(text(&import.stderr).contains("can be read, and not imported"), "{import:?}");
+    let markdown = run(&["sessions", "export", &damaged, "--skip-damaged", "--format", "markdown"]);
+    assert!(text(&markdown.stdout).contains("is missing: the checksum"), "{markdown:?}");
+
     client.result("session/delete", &json!({ "sessionId": damaged }));
     drop(client);
     daemon.stop();

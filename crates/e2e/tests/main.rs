@@ -49,6 +49,7 @@ mod secrets;
 mod served;
 mod sleep;
 mod slow_client;
+mod storage;
 mod tenants;
 mod token;
 mod traffic;

@@ -92,6 +92,52 @@ pub enum AppendError {
     },
 }
 
+impl AppendError {
+    /// What is wrong with the storage, as far as its error tells.
+    pub fn storage_fault(&self) -> StorageFault {
+        let (AppendError::Unavailable { source, .. }
+        | AppendError::ClaimFailed { source, .. }
+        | AppendError::DeleteFailed { source, .. }) = self
+        else {
+            return StorageFault::Other;
+        };
+        if source.is::<JournalFileChanged>() {
+            return StorageFault::FileChanged;
+        }
+        match source.downcast_ref::<rusqlite::Error>().map(rusqlite::Error::sqlite_error_code) {
+            Some(Some(rusqlite::ErrorCode::DiskFull)) => StorageFault::DiskFull,
+            Some(Some(rusqlite::ErrorCode::ReadOnly)) => StorageFault::ReadOnly,
+            _ => StorageFault::Other,
+        }
+    }
+}
+
+/// Why storage does not take events, where the way out depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StorageFault {
+    DiskFull,
+    ReadOnly,
+    /// A file of the journal was removed or replaced while it was in use.
+    FileChanged,
+    Other,
+}
+
+/// What is written from now on would be lost with the next start, so nothing is acknowledged.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("`{path}` was {change} while it was in use", path = path.display())]
+pub struct JournalFileChanged {
+    pub path: PathBuf,
+    pub change: FileChange,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FileChange {
+    #[error("removed")]
+    Removed,
+    #[error("replaced")]
+    Replaced,
+}
+
 /// An append that no journal would take, now or later: the caller's mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {

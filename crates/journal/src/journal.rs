@@ -38,6 +38,12 @@ impl Claim {
     }
 }
 
+/// Records that were acknowledged before the journal was opened, and that it does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostRecords {
+    pub count: u64,
+}
+
 /// What is known of a stream without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
@@ -77,6 +83,15 @@ impl Journal {
     /// Opens the journal of a cell of NATS servers; what is missing there is made.
     pub fn connect(address: Address) -> Result<Journal, OpenError> {
         Ok(Journal { backend: Backend::Nats(Arc::new(Nats::open(address)?)) })
+    }
+
+    /// What was acknowledged before this journal was opened, and is not in it: its WAL was removed or cut, or
+    /// an older copy was put in its place.
+    pub fn lost_records(&self) -> Option<LostRecords> {
+        match &self.backend {
+            Backend::Sqlite(it) => it.lost_records(),
+            Backend::Memory(_) | Backend::Nats(_) => None,
+        }
     }
 
     /// What can be asked where many hosts share a journal; nothing where it is one's own.

@@ -27,6 +27,7 @@
 
 mod archive;
 mod error;
+mod inspect;
 mod journal;
 mod memory;
 mod nats;
@@ -38,9 +39,11 @@ mod sqlite;
 mod contract;
 
 pub use error::{
-    AppendError, CareError, Cause, CopyError, Damage, Invalid, OpenError, ReadError, UpkeepError,
+    AppendError, CareError, Cause, CopyError, Damage, FileChange, Invalid, JournalFileChanged,
+    OpenError, ReadError, StorageFault, UpkeepError,
 };
-pub use journal::{Claim, Durability, Journal, Stream};
+pub use inspect::{DamagedEvents, Inspection};
+pub use journal::{Claim, Durability, Journal, LostRecords, Stream};
 pub use nats::{
     Address, AdoptError, Adopted, ArchiveGauges, Cell, Curator, Expired, Fellows, Moved, Owners,
     Page, Retention, Writer, fnv1a,

@@ -15,6 +15,7 @@ pub mod netns;
 pub mod s3;
 pub mod scripted_model;
 pub mod sim;
+pub mod small_disk;
 pub mod spec;
 mod sweeper;
 mod wait;

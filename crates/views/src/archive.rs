@@ -105,6 +105,10 @@ impl Reader {
         let Some(rest) = line.strip_prefix(&format!(r#"{{"seq":{seq},"#)) else {
             return Err(self.flaw(&format!("event {seq} is expected here")));
         };
+        if rest.starts_with(r#""is":"missing""#) {
+            let why = "this event was damaged when the session was exported with `--skip-damaged`";
+            return Err(self.flaw(&format!("{why}: such a file can be read, and not imported")));
+        }
         self.events = seq;
         self.add(line);
         Ok(Entry::Event(format!("{{{rest}").into()))
@@ -219,6 +223,9 @@ mod tests {
         let newer: Vec<String> =
             file().iter().map(|it| it.replace("\"version\":1", "\"version\":2")).collect();
         assert!(told(&newer).contains("newer version"));
+        let mut damaged = file();
+        damaged[2] = r#"{"seq":2,"is":"missing","why":"x"}"#.into();
+        assert!(told(&damaged).starts_with("line 3: this event was damaged"));
         let mut more = file();
         more.push("{}".into());
         assert_eq!(told(&more), "line 5: something stands behind the end");

@@ -71,6 +71,9 @@ pub enum Fault {
     /// Whoever runs the hub has not allowed it to this client.
     #[error("not allowed: {why}")]
     NotAllowed { why: String },
+    /// What the request needs to be written cannot be written until somebody has done something about it.
+    #[error("the journal cannot be written: {why}")]
+    StorageFailing { why: String },
     /// A tenant has as much as it may have.
     #[error("quota reached: {why}")]
     Quota { why: String },
@@ -107,6 +110,7 @@ impl Fault {
             Fault::NotAllowed { .. } => -31017,
             Fault::Quota { .. } => -31018,
             Fault::TooLarge { .. } => -31019,
+            Fault::StorageFailing { .. } => -31020,
         }
     }
 
@@ -142,6 +146,7 @@ impl Fault {
             Fault::NotAllowed { .. } => "not_allowed",
             Fault::Quota { .. } => "quota",
             Fault::TooLarge { .. } => "too_large",
+            Fault::StorageFailing { .. } => "storage_failing",
         }
     }
 
@@ -182,6 +187,7 @@ impl Fault {
             | Fault::HostLost { why }
             | Fault::NotAllowed { why }
             | Fault::Quota { why }
+            | Fault::StorageFailing { why }
             | Fault::Interrupted { why } => vec![("why", why)],
             Fault::MethodNotFound { method } | Fault::NotServed { method } => {
                 vec![("method", method)]

@@ -108,7 +108,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "drop-the-stale-read-guard",
         breaks: "an old read is delivered again",
-        edits: &[edit(DELIVER, " || subscriber.heard != after {", " || after.0 == u64::MAX {")],
+        edits: &[edit(SUBSCRIBER, " && self.heard == after\n", " && after.0 != u64::MAX\n")],
     },
     Bug {
         name: "read-past-the-gate",

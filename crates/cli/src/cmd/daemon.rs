@@ -3,7 +3,7 @@
 use crate::{
     app::Desk,
     env,
-    hub::{Conn, Heard, STOP_SECONDS_MAX, Until, Wait},
+    hub::{Conn, Heard, STOP_SECONDS_MAX, Until, Wait, storage_warning},
     out::{DIM, Format, WARNING, count, document, paint},
     report::Failure,
 };
@@ -139,6 +139,9 @@ impl Status {
         }
         if status["stopping"] == true {
             desk.out.line(&paint(WARNING, "it is stopping"))?;
+        }
+        if let Some(warning) = storage_warning(&status["storage"]) {
+            desk.out.line(&paint(WARNING, warning))?;
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ impl Log {
     /// In another vocabulary, made of the events as they stand in the log.
     fn retell(&self, conn: &mut Conn, session: &str, retold: &mut Retold) -> Result<(), Failure> {
         let mut veil = Veil::default();
-        let part = Part { after: self.after, follow: self.follow };
+        let part = Part { after: self.after, follow: self.follow, skip_damaged: false };
         let read = facts_of(conn, session, part, &mut |event| {
             // What is nested too deep to be read as a value has no words there.
             let Ok(fact) = serde_json::from_str(event) else { return Ok(()) };

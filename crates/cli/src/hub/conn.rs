@@ -3,6 +3,7 @@
 use super::{
     Socket,
     sources::{Happening, Sources, Typed},
+    storage_warning,
 };
 use crate::{
     out::Out,
@@ -245,6 +246,12 @@ impl Conn {
                 }
             };
             return Ok(match happening {
+                Ok(Happening::Frame(frame))
+                    if frame.method().as_deref() == Some("_jackfield/storage") =>
+                {
+                    self.show_storage(&frame);
+                    continue;
+                }
                 Ok(Happening::Frame(frame)) => {
                     self.print_heard(&frame)?;
                     Heard::Frame(frame)
@@ -253,6 +260,16 @@ impl Conn {
                 Ok(Happening::HubGone) | Err(RecvTimeoutError::Disconnected) => Heard::HubGone,
                 Err(RecvTimeoutError::Timeout) => Heard::TimedOut,
             });
+        }
+    }
+
+    /// The daemon says that its journal cannot be written, or can be again.
+    fn show_storage(&self, notice: &Frame) {
+        let state: Value =
+            serde_json::from_str(notice.params().unwrap_or_default()).unwrap_or_default();
+        match storage_warning(&state).filter(|_| state["ok"] == false) {
+            Some(warning) => self.warn(&warning),
+            None => self.out.note("the journal can be written again"),
         }
     }
 

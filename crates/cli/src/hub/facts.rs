@@ -10,15 +10,17 @@ pub(crate) fn facts(
     session: &str,
     each: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    facts_of(conn, session, Part { after: 0, follow: false }, each)
+    facts_of(conn, session, Part::default(), each)
 }
 
 /// How much of a log to read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Part {
     pub(crate) after: u64,
     /// Also what comes from now on, until the daemon ends.
     pub(crate) follow: bool,
+    /// Go on behind events that are damaged; each comes as `{"seq":7,"is":"missing","why":…}`.
+    pub(crate) skip_damaged: bool,
 }
 
 pub(crate) fn facts_of(
@@ -28,7 +30,11 @@ pub(crate) fn facts_of(
     each: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let after = part.after;
-    let params = json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
+    let mut params =
+        json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
+    if part.skip_damaged {
+        params["skipDamaged"] = json!(true);
+    }
     let id = conn.ask("_jackfield/attach", &params)?;
     let address = format!(r#"{{"sessionId":{},"#, Value::from(session));
     let (mut next, mut waited_for) = (None, "the session's log");
@@ -41,7 +47,11 @@ pub(crate) fn facts_of(
             _ => continue,
         };
         if is_answer(&frame, id) {
-            let head = result_of(&frame)?["head"].as_u64().unwrap_or(0);
+            let result = result_of(&frame)?;
+            if let Some(unwritten) = result["unwritten"].as_u64() {
+                conn.warn(&format!("the last events of {session} are not written yet and not shown here: {unwritten}"));
+            }
+            let head = result["head"].as_u64().unwrap_or(0);
             let next = next.unwrap_or(after.saturating_add(1));
             // What is nested deeper than a message may be is left out by the reader.
             if next <= head {

@@ -9,6 +9,7 @@ mod operator;
 mod rows;
 mod sources;
 mod start;
+mod storage;
 
 pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, answer_of, is_answer, result_of};
 pub(crate) use facts::{Part, facts, facts_of};
@@ -18,6 +19,7 @@ pub(crate) use host::{Hosted, guard, not_booted, options, settings};
 pub(crate) use jackfield_clients::{Address, Socket};
 pub(crate) use rows::{Row, find, sessions, unique_chars};
 pub(crate) use start::ALREADY_RUNS;
+pub(crate) use storage::{lost_records_warning, storage_warning};
 
 use crate::{out::Out, report::Failure};
 use jackfield_clients::{DialError, dial_blocking};

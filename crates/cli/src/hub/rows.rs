@@ -1,6 +1,6 @@
 //! The hub's sessions, and finding the one that is meant.
 
-use super::{Conn, Until, Wait};
+use super::{Conn, Until, Wait, storage_warning};
 use crate::{
     out::{one_line, parse_rfc3339},
     report::Failure,
@@ -88,6 +88,9 @@ impl Row {
 pub(crate) fn sessions(conn: &mut Conn) -> Result<Vec<Row>, Failure> {
     let wait = Wait { what: "the list of sessions", until: Until::Hub };
     let mut answer = conn.call("_jackfield/sessions", &json!({}), wait)?;
+    if let Some(warning) = storage_warning(&answer["storage"]) {
+        conn.warn(&warning);
+    }
     let rows = answer.get_mut("sessions").map_or(Value::Null, Value::take);
     let rows = rows.as_array().cloned().unwrap_or_default().into_iter();
     let mut rows: Vec<Row> = rows

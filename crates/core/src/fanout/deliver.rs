@@ -1,6 +1,9 @@
 //! Delivery: events that left the gate, and events read back from the journal, reach subscribers.
 
-use super::{Phase, render::Rendering};
+use super::{
+    Phase,
+    render::{Rendering, missing_notice},
+};
 use crate::peer::outcome_frame;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
@@ -15,7 +18,7 @@ impl Hub {
     /// The journal has everything up to `upto`: what was held may be heard.
     pub(crate) fn on_durable(&mut self, id: &SessionId, upto: Seq) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.append_failures = 0;
+        let has_recovered = 0 < std::mem::take(&mut session.append_failures);
         for released in session.gate.release(upto) {
             match released {
                 Released::Event(event) => self.publish(id, &event),
@@ -24,6 +27,9 @@ impl Hub {
         }
         self.ease_agent(id);
         self.on_all_written(id);
+        if has_recovered {
+            self.check_storage();
+        }
         self.after_stop();
     }
 
@@ -102,8 +108,8 @@ impl Hub {
     pub(crate) fn on_read(&mut self, conn: ConnId, id: &SessionId, after: Seq, events: &[Event]) {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(subscriber) = session.subscribers.get(&conn) else { return };
-        if subscriber.phase != Phase::CatchingUp || subscriber.heard != after {
-            return; // The answer to an older read.
+        if !subscriber.awaits_read(after) {
+            return;
         }
         if self.is_full(conn) {
             return self.fall_behind(id, conn);
@@ -118,6 +124,25 @@ impl Hub {
         } else {
             self.read_on(id, conn);
         }
+    }
+
+    /// The event after `after` is damaged, now and later. A reader that wants the rest hears on behind it; any
+    /// other hears no more of the session.
+    pub(crate) fn on_damaged_read(&mut self, id: &SessionId, conn: ConnId, after: Seq, why: &str) {
+        let session = self.sessions.get_mut(id);
+        let Some(subscriber) = session.and_then(|it| it.subscribers.get_mut(&conn)) else { return };
+        if !subscriber.skips_damaged {
+            let rest = "`jackfield sessions export --skip-damaged` writes the other events";
+            return self.lose_reader(id, conn, &Fault::Internal { why: format!("{why}; {rest}") });
+        }
+        if !subscriber.awaits_read(after) {
+            return;
+        }
+        let missing = after.next();
+        subscriber.heard = missing;
+        self.send(conn, missing_notice(id, missing, why));
+        self.flush_deferred(id, conn);
+        self.read_on(id, conn);
     }
 
     /// Reads the next slice for a subscriber, or makes it live if it has heard everything.

@@ -3,7 +3,7 @@
 //! turn.
 
 use crate::{
-    SessionId,
+    Seq, SessionId,
     log::{Body, Event, key_of},
 };
 use bytes::Bytes;
@@ -149,15 +149,27 @@ pub(crate) fn moved_notice(session: &SessionId) -> Bytes {
     Frame::notification("_jackfield/moved", &params).bytes().clone()
 }
 
-/// The answer to an attach: how far the log reaches.
-pub(crate) fn attach_notice(session: &SessionId, head: u64) -> String {
-    json!({ "sessionId": &**session, "head": head }).to_string()
+/// Stands for an event that the journal cannot give back.
+pub(crate) fn missing_notice(session: &SessionId, seq: Seq, why: &str) -> Bytes {
+    // In the order of every fact: its address, its number, then the rest.
+    let (session, why) = (Value::from(&**session), Value::from(why));
+    let params = format!(r#"{{"sessionId":{session},"seq":{},"is":"missing","why":{why}}}"#, seq.0);
+    Frame::notification("_jackfield/event", &params).into_bytes()
+}
+
+/// The answer to an attach: how far the log reaches, and how many events behind it could not be written yet.
+pub(crate) fn attach_notice(session: &SessionId, head: u64, unwritten: usize) -> String {
+    let mut notice = json!({ "sessionId": &**session, "head": head });
+    if 0 < unwritten {
+        notice["unwritten"] = json!(unwritten);
+    }
+    notice.to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Seq, Time, log::Json};
+    use crate::{Time, log::Json};
 
     #[test]
     fn all_who_hear_an_event_share_one_rendering_of_it() {

@@ -22,6 +22,8 @@ pub(crate) struct Subscriber {
     pub(crate) observer: bool,
     /// Hears every event as the log has it, and nothing else of the session.
     pub(crate) facts: bool,
+    /// Wants to hear on behind an event that the journal cannot give back.
+    pub(crate) skips_damaged: bool,
     /// Turns this client began, and the request ids under which it waits for each: it may have said
     /// the same prompt more than once.
     pub(crate) owed: BTreeMap<u64, Vec<Box<str>>>,
@@ -36,6 +38,7 @@ impl Subscriber {
             phase,
             observer: false,
             facts: false,
+            skips_damaged: false,
             owed: BTreeMap::new(),
             deferred: VecDeque::new(),
         }
@@ -45,6 +48,11 @@ impl Subscriber {
     /// hears, because what is owed to it comes with that; so this never goes forward.
     pub(crate) fn rewind(&mut self, from: Seq) {
         self.heard = self.heard.min(from);
+    }
+
+    /// Whether it waits for a read after `after`; if not, that is the answer to an older read.
+    pub(crate) fn awaits_read(&self, after: Seq) -> bool {
+        self.phase == Phase::CatchingUp && self.heard == after
     }
 
     /// Keeps a message until the client has heard everything up to `seq`.

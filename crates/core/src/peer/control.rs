@@ -29,7 +29,12 @@ impl Hub {
             "_jackfield/attach" => self.on_control_attach(conn, id, frame)?,
             "_jackfield/sessions" => {
                 let rows: Vec<Value> = self.sessions_of(conn).map(|it| self.row(it)).collect();
-                self.answer(conn, id, Ok(&json!({ "sessions": rows }).to_string()));
+                let mut answer = json!({ "sessions": rows });
+                let storage = self.storage_json(conn);
+                if storage != json!({ "ok": true }) {
+                    answer["storage"] = storage;
+                }
+                self.answer(conn, id, Ok(&answer.to_string()));
             }
             "_jackfield/import" => self.on_import(conn, id, frame)?,
             "_jackfield/asks" => {
@@ -138,6 +143,7 @@ impl Hub {
             "agents": agents.count(),
             "clients": clients.count(),
             "stopping": self.stopping,
+            "storage": self.storage_json(conn),
         })
     }
 }

@@ -19,9 +19,9 @@ pub(crate) enum Attach {
     Load,
     /// ACP's `session/resume`: live from now on.
     Resume,
-    /// Ours: everything after a seq, then the answer, then live; an observer is asked nothing, and
-    /// one who wants facts hears events and no ACP.
-    After { seq: Seq, observer: bool, facts: bool },
+    /// Ours: everything after a seq, then the answer, then live. An observer is asked nothing. With `facts` it
+    /// hears events and no ACP; with `skips_damaged` also those behind an event that cannot be read.
+    After { seq: Seq, observer: bool, facts: bool, skips_damaged: bool },
 }
 
 /// Why nobody hears more of a session.
@@ -56,15 +56,21 @@ impl Hub {
         how: Attach,
     ) -> Result<(), Fault> {
         let session_id = self.session_of(frame)?;
+        let is_stuck = self.is_storage_stuck();
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
-        let (head, durable) = (session.gate.head(), session.gate.durable());
+        let durable = session.gate.durable();
+        // What waits until somebody helps the storage is not waited for here.
+        let head = if is_stuck { durable } else { session.gate.head() };
+        let unwritten = if is_stuck { session.gate.held().count() } else { 0 };
         let setup = session.state.setup.as_str();
         let aware = self.conns.get(&conn).is_some_and(|it| it.aware);
         let setup = if aware { with_seq(setup, head) } else { setup.to_owned() };
         let (from, result) = match how {
             Attach::Load => (Seq(0), setup),
             Attach::Resume => (durable, setup),
-            Attach::After { seq, .. } => (seq.min(durable), attach_notice(&session_id, head.0)),
+            Attach::After { seq, .. } => {
+                (seq.min(durable), attach_notice(&session_id, head.0, unwritten))
+            }
         };
         let answer = Frame::result_for(id, &result);
         let Some(it) = self.conns.get(&conn) else { return Err(Fault::Stopping) };
@@ -72,6 +78,7 @@ impl Hub {
         let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
         let facts = matches!(how, Attach::After { facts: true, .. });
         let observer = facts || matches!(how, Attach::After { observer: true, .. });
+        let skips_damaged = facts && matches!(how, Attach::After { skips_damaged: true, .. });
         if let Some(subscriber) = session.subscribers.get_mut(&conn) {
             subscriber.rewind(from);
         } else {
@@ -82,6 +89,7 @@ impl Hub {
         let session = self.sessions.get_mut(&session_id).expect("named by session_of");
         let subscriber = session.subscribers.get_mut(&conn).expect("subscribed above");
         (subscriber.observer, subscriber.facts) = (observer, facts);
+        subscriber.skips_damaged = skips_damaged;
         subscriber.defer(head, answer.into_bytes(), charge);
         self.issue_open_asks(&session_id, conn);
         self.read_on(&session_id, conn);
@@ -173,6 +181,7 @@ impl Hub {
         if asked {
             self.outputs.push_back(Output::LetGone { session: id.clone() });
         }
+        self.check_storage();
     }
 
     /// A leg asks for its copies again, where the session is then, if it is anywhere.
@@ -254,6 +263,7 @@ impl Hub {
         let seq = Seq(params.get("after").and_then(Value::as_u64).unwrap_or(0));
         let flag = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
         let (observer, facts) = (flag("observe"), flag("facts"));
-        self.on_attach(conn, id, frame, Attach::After { seq, observer, facts })
+        let skips_damaged = flag("skipDamaged");
+        self.on_attach(conn, id, frame, Attach::After { seq, observer, facts, skips_damaged })
     }
 }

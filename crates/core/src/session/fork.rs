@@ -24,6 +24,7 @@ impl Hub {
     pub(crate) fn on_fork(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let from = self.session_of(frame)?;
         check_setup(frame)?;
+        self.require_storage()?;
         let params: Map<String, Value> = serde_json::from_str(frame.params().unwrap_or("{}"))
             .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
         let session = &self.sessions[&from];

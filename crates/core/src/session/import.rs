@@ -29,6 +29,7 @@ impl Hub {
         let params: Value =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         if let Some(from) = params.get("from").and_then(Value::as_str) {
+            self.require_storage()?;
             let session = self.begin_import(conn, from);
             let result = json!({ "sessionId": &*session }).to_string();
             self.answer(conn, id, Ok(&result));

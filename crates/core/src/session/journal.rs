@@ -1,6 +1,7 @@
 //! What the journal is told beside the events themselves: summaries, and everything once more when it
 //! could not append.
 
+use super::Session;
 use crate::{AppendFailure, Hub, Note, Output, SessionId, limits, timer::Timer};
 use jackfield_wire::Fault;
 
@@ -18,7 +19,9 @@ impl Hub {
 
     /// At the end, so that the next start has nothing to read but summaries.
     pub(crate) fn summarize_all(&mut self) {
-        let due = self.sessions.iter().filter(|(_, it)| it.summary_is_due);
+        // A summary of events that were not written would be ahead of its log.
+        let is_due = |it: &Session| it.summary_is_due && it.gate.is_clear();
+        let due = self.sessions.iter().filter(|(_, it)| is_due(it));
         let due: Vec<SessionId> = due.map(|(id, _)| id.clone()).collect();
         for id in due {
             self.summarize(&id);
@@ -45,14 +48,16 @@ impl Hub {
                 self.note(Note::SessionFenced { session: id.clone(), held });
                 self.after_stop();
             }
-            AppendFailure::Unavailable { why } => {
+            AppendFailure::Unavailable { fault, why } => {
                 let pause = limits::APPEND_RETRY_MS << session.append_failures.min(16);
                 let pause = pause.min(limits::APPEND_RETRY_MS_MAX);
                 session.append_failures += 1;
                 session.stalled = true;
-                let held = session.gate.held().count();
+                let (held, failures) = (session.gate.held().count(), session.append_failures);
                 self.timers.set(self.now.plus(pause), Timer::AppendRetry(id.clone()));
+                self.on_storage_failed(failures, fault, &why);
                 self.note(Note::AppendRetried { session: id.clone(), held, why });
+                self.after_stop();
             }
         }
     }

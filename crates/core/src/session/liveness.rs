@@ -116,8 +116,8 @@ impl Hub {
         let paused = agent.paused;
         let Some(phase) = Hub::phase(id, session, agent) else { return };
         let Some((soft, hard)) = self.config.liveness.of(phase) else { return };
-        if paused {
-            // It may say a lot: nobody reads it until the journal has caught up.
+        if paused || 0 < session.append_failures {
+            // It may have said a lot that is not read, or not written, until the journal takes events again.
             return self.look_again(id, self.now.plus(soft));
         }
         let over = hard.map(|it| since.plus(it));
@@ -164,6 +164,9 @@ impl Hub {
 
     /// One word for where a session stands.
     pub(crate) fn shown(&self, id: &SessionId, session: &Session) -> &'static str {
+        if self.storage_wait(session).is_some() {
+            return "stalled";
+        }
         if session.agent.is_some() && session.pulse.quiet.is_some() {
             return "quiet";
         }
@@ -177,6 +180,11 @@ impl Hub {
 
     /// What a session does, for its row: `phase`, `doing`, `quietSince`.
     pub(crate) fn tell_doing(&self, id: &SessionId, session: &Session, row: &mut Value) {
+        if let Some(doing) = self.storage_wait(session) {
+            row["phase"] = json!("storage");
+            row["doing"] = json!(doing);
+            return;
+        }
         if self.place_in_line(id).is_some() {
             let places = self.config.sleep.max_live.unwrap_or(0).max(1);
             row["phase"] = json!("waiting");

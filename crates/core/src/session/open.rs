@@ -38,6 +38,7 @@ impl Hub {
         let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
             return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
         };
+        self.require_storage()?;
         self.may_be_awake(self.tenant_name(conn))?;
         let launch = self.launch_for(conn, &params, cwd)?;
         // Who names an agent gets that one; else it is the connection's, which may be another's.

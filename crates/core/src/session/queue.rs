@@ -70,6 +70,7 @@ impl Hub {
             self.prompt_known(&session_id, conn, id, &known);
             return Ok(());
         }
+        self.require_storage()?;
         if self.config.limits.queue_max <= session.state.queue.len() {
             return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
         }

@@ -164,7 +164,7 @@ fn reads_are_answered_by_token() {
     it.stranger().execute_batch("UPDATE record SET body = x'20' WHERE 0 < count").unwrap();
     assert!(it.port.read(9, "s".into(), 3, 100, 1000).is_none());
     let Done::ReadFailed { token: 9, after: 3, error, .. } = it.next() else { panic!() };
-    assert!(matches!(error, ReadError::Damaged { first: 1, .. }), "{error}");
+    assert!(matches!(error, ReadError::Damaged { first: 4, .. }), "{error}");
 }
 
 #[test]

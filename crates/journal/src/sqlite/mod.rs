@@ -1,6 +1,10 @@
 //! One SQLite file: a connection that writes, some that read, one that keeps the WAL short.
 
+mod acknowledged;
 mod claim;
+#[cfg(test)]
+mod file_tests;
+mod open_files;
 mod read;
 mod schema;
 mod snapshot;
@@ -11,13 +15,15 @@ mod upkeep;
 mod write;
 
 use crate::{
-    error::{AppendError, OpenError, ReadError, UpkeepError},
-    journal::{Claim, Durability, Stream},
+    error::{AppendError, Cause, OpenError, ReadError, UpkeepError},
+    journal::{Claim, Durability, LostRecords, Stream},
     record::{Answer, Append, Event, check_name},
 };
+use acknowledged::AcknowledgedRecord;
+use open_files::{OpenFiles, wal_path};
 use read::Failure;
 use rusqlite::Connection;
-use schema::Place;
+use schema::{Place, last_record};
 use std::{
     path::Path,
     sync::{
@@ -42,8 +48,11 @@ pub(crate) struct Sqlite {
     readers: Mutex<Vec<Connection>>,
     keeper: Mutex<Connection>,
     upkeep_is_due: AtomicBool,
-    /// The WAL is being copied: the file system may hold up whoever writes to it.
+    /// The WAL is being copied: the file system may hold up writes to it.
     is_copying: AtomicBool,
+    files: OpenFiles,
+    acknowledged: AcknowledgedRecord,
+    lost: Option<LostRecords>,
 }
 
 impl Sqlite {
@@ -51,14 +60,15 @@ impl Sqlite {
         let place = Place { path: path.to_owned(), durability };
         let tail = Arc::<Mutex<Tail>>::default();
         let mut writer = Writer::new(place.prepare()?, SharedTail::new(tail.clone()));
-        let unavailable =
-            |error| OpenError::Unavailable { path: path.to_owned(), source: Arc::new(error) };
-        let keeper = place.connect().map_err(unavailable)?;
-        // Whoever wrote last may not have had the time to empty it.
-        let mut wal = path.as_os_str().to_owned();
-        wal.push("-wal");
-        let wal_bytes = std::fs::metadata(wal).map_or(0, |it| it.len());
+        let unavailable = |source| OpenError::Unavailable { path: path.to_owned(), source };
+        let keeper = place.connect().map_err(|it| unavailable(Arc::new(it)))?;
+        // The last process may have ended before it emptied the WAL.
+        let wal_bytes = std::fs::metadata(wal_path(path)).map_or(0, |it| it.len());
         writer.set_wal_bytes(usize::try_from(wal_bytes).unwrap_or(usize::MAX));
+        let last = last_record(writer.conn()).map_err(|it| unavailable(Arc::new(it)))?;
+        let files = OpenFiles::of(path).map_err(|it| unavailable(Arc::new(it)))?;
+        let acknowledged =
+            AcknowledgedRecord::open(path).map_err(|it| unavailable(Arc::new(it)))?;
         let journal = Sqlite {
             place,
             writer: Mutex::new(writer),
@@ -68,6 +78,9 @@ impl Sqlite {
             // The log may have a rest to be placed, the dead may wait to be swept.
             upkeep_is_due: AtomicBool::new(true),
             is_copying: AtomicBool::new(false),
+            files,
+            lost: acknowledged.missing_after(last),
+            acknowledged,
         };
         Ok(journal)
     }
@@ -77,16 +90,20 @@ impl Sqlite {
         check_name(stream).map_err(invalid)?;
         let mut writer = self.lock_writer();
         let claimed = writer.claim(stream);
-        self.note(&writer);
-        let failed =
-            |error| AppendError::ClaimFailed { stream: stream.into(), source: Arc::new(error) };
-        claimed.map_err(failed)?.map_err(invalid)
+        let confirmed = self.confirm(&writer);
+        let failed = |source| AppendError::ClaimFailed { stream: stream.into(), source };
+        let claim = claimed.map_err(|it| failed(Arc::new(it)))?.map_err(invalid)?;
+        confirmed.map(|()| claim).map_err(failed)
+    }
+
+    pub(crate) fn lost_records(&self) -> Option<LostRecords> {
+        self.lost
     }
 
     pub(crate) fn append(&self, batch: &[Append]) -> Vec<Result<u64, AppendError>> {
         let mut writer = self.lock_writer();
         let outcomes = writer.append(batch, Wait::Yes).expect("it waits");
-        self.note(&writer);
+        let outcomes = self.confirm_all(&writer, batch, outcomes);
         let is_neglected = UNPLACED_MAX * NEGLECT_MAX as u64 <= writer.unplaced()
             || WAL_BYTES_MAX * NEGLECT_MAX <= writer.wal_bytes();
         drop(writer);
@@ -107,8 +124,7 @@ impl Sqlite {
             Err(TryLockError::Poisoned(_)) => panic!("{POISONED}"),
         };
         let outcomes = writer.append(batch, Wait::No)?;
-        self.note(&writer);
-        Some(outcomes)
+        Some(self.confirm_all(&writer, batch, outcomes))
     }
 
     pub(crate) fn read(
@@ -139,12 +155,14 @@ impl Sqlite {
     pub(crate) fn delete(&self, stream: &str) -> Result<(), AppendError> {
         check_name(stream)
             .map_err(|source| AppendError::Invalid { stream: stream.into(), source })?;
-        let deleted = self.lock_writer().delete(stream);
+        let mut writer = self.lock_writer();
+        let deleted = writer.delete(stream);
+        let confirmed = self.confirm(&writer);
+        drop(writer);
         self.upkeep_is_due.store(true, Ordering::Relaxed);
-        deleted.map_err(|error| AppendError::DeleteFailed {
-            stream: stream.into(),
-            source: Arc::new(error),
-        })
+        let failed = |source| AppendError::DeleteFailed { stream: stream.into(), source };
+        deleted.map_err(|it| failed(Arc::new(it)))?;
+        confirmed.map_err(failed)
     }
 
     pub(crate) fn upkeep(&self) -> Result<(), UpkeepError> {
@@ -172,7 +190,33 @@ impl Sqlite {
         self.upkeep_is_due.load(Ordering::Relaxed)
     }
 
-    fn note(&self, writer: &Writer) {
+    /// After a commit: an error if it went to files that the next start will not find.
+    fn confirm(&self, writer: &Writer) -> Result<(), Cause> {
+        self.files.check().map_err(|it| -> Cause { Arc::new(it) })?;
+        self.acknowledged.set(writer.last());
+        self.note_upkeep(writer);
+        Ok(())
+    }
+
+    /// The same for a batch: what was stored in such files is not acknowledged.
+    fn confirm_all(
+        &self,
+        writer: &Writer,
+        batch: &[Append],
+        outcomes: Vec<Result<u64, AppendError>>,
+    ) -> Vec<Result<u64, AppendError>> {
+        if !outcomes.iter().any(Result::is_ok) {
+            return outcomes;
+        }
+        let Err(source) = self.confirm(writer) else { return outcomes };
+        let refuse = |(append, outcome): (&Append, Result<u64, AppendError>)| {
+            let (stream, count) = (append.stream.clone(), append.count);
+            outcome.and(Err(AppendError::Unavailable { stream, count, source: source.clone() }))
+        };
+        batch.iter().zip(outcomes).map(refuse).collect()
+    }
+
+    fn note_upkeep(&self, writer: &Writer) {
         if UNPLACED_MAX <= writer.unplaced() || WAL_BYTES_MAX <= writer.wal_bytes() {
             self.upkeep_is_due.store(true, Ordering::Relaxed);
         }

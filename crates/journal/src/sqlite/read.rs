@@ -144,7 +144,8 @@ fn take(
     if !answer.has_room_for(0) {
         return Ok(Next::Done);
     }
-    let damaged = |damage| Failure::Damaged { first, damage };
+    // The record may begin before the event that is asked for.
+    let damaged = |damage| Failure::Damaged { first: next, damage };
     let count = u32::try_from(count).map_err(|_| damaged(Damage::Checksum))?;
     let is_reference = row.get(5)?;
     let body = row.get_ref(6)?.as_blob().map_err(|_| damaged(Damage::Checksum))?;

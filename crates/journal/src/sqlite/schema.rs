@@ -221,6 +221,11 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
+/// The last record of the log; 0 if there is none.
+pub(super) fn last_record(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("SELECT coalesce(max(id), 0) FROM record")?.query_row([], |row| row.get(0))
+}
+
 /// A stream's number and a seq as one integer, in the order in which they are read.
 pub(super) fn place(stream: i64, seq: u64) -> i64 {
     stream << SEQ_BITS | seq.min(SEQ_MAX).cast_signed()

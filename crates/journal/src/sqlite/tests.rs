@@ -6,17 +6,17 @@ use bytes::Bytes;
 use std::{path::PathBuf, thread};
 use tempfile::TempDir;
 
-fn place() -> (TempDir, PathBuf) {
+pub(super) fn place() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.db");
     (dir, path)
 }
 
-fn open(path: &Path) -> Sqlite {
+pub(super) fn open(path: &Path) -> Sqlite {
     Sqlite::open(path, Durability::Process).unwrap()
 }
 
-fn append(stream: &str, epoch: u64, first: u64, lines: &[&str]) -> Append {
+pub(super) fn append(stream: &str, epoch: u64, first: u64, lines: &[&str]) -> Append {
     Append {
         stream: stream.into(),
         epoch,
@@ -27,17 +27,17 @@ fn append(stream: &str, epoch: u64, first: u64, lines: &[&str]) -> Append {
     }
 }
 
-fn write(journal: &Sqlite, append: Append) -> Result<u64, AppendError> {
+pub(super) fn write(journal: &Sqlite, append: Append) -> Result<u64, AppendError> {
     journal.append(&[append]).remove(0)
 }
 
-fn seqs(journal: &Sqlite, after: u64) -> Result<Vec<u64>, ReadError> {
+pub(super) fn seqs(journal: &Sqlite, after: u64) -> Result<Vec<u64>, ReadError> {
     let events = journal.read("s", after, usize::MAX, usize::MAX)?;
     Ok(events.iter().map(|it| it.seq).collect())
 }
 
 /// Another process, as far as SQLite is concerned.
-fn stranger(path: &Path) -> Connection {
+pub(super) fn stranger(path: &Path) -> Connection {
     Connection::open(path).unwrap()
 }
 
@@ -54,7 +54,10 @@ fn its_files_are_for_the_owner_alone() {
         assert_eq!(mode & 0o777, 0o600);
         seen += 1;
     }
-    assert_eq!(seen, 3, "the database, its WAL and the index of that");
+    assert_eq!(
+        seen, 4,
+        "the database, its WAL, the index of that and the last acknowledged record"
+    );
 }
 
 #[test]

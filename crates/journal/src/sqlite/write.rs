@@ -5,7 +5,7 @@
 //! an existing row proves that something did, and everything is read again.
 
 use super::{
-    schema::{PATIENCE, is_busy, place},
+    schema::{PATIENCE, is_busy, last_record, place},
     snapshot::{Snapshot, is_outrun},
     tail::{SharedTail, Unplaced},
 };
@@ -256,10 +256,7 @@ impl Writer {
 
     /// Reads everything again if anyone else wrote.
     fn refresh(&mut self) -> rusqlite::Result<()> {
-        let last = self
-            .conn
-            .prepare_cached("SELECT coalesce(max(id), 0) FROM record")?
-            .query_row([], |row| row.get(0))?;
+        let last = last_record(&self.conn)?;
         if self.is_fresh && self.last == last {
             return Ok(());
         }

@@ -1,10 +1,9 @@
 //! One server or several that are one NATS, for as long as a test needs them.
 
-use super::{
-    disk::Disk,
-    server::{BOUND, Place, Server},
+use super::server::{BOUND, Place, Server};
+use crate::{
+    loopback::own_loopback, netns::Network, small_disk::SmallDisk, sweeper::Sweeper, wait::wait_for,
 };
-use crate::{loopback::own_loopback, netns::Network, sweeper::Sweeper, wait::wait_for};
 use rustix::process::Signal;
 use std::{
     net::SocketAddr,
@@ -31,7 +30,7 @@ done
 #[derive(Debug)]
 pub struct Cluster {
     servers: Vec<Server>,
-    disk: Option<Disk>,
+    disk: Option<SmallDisk>,
     /// Dropped last, when no server of ours runs any more.
     _sweeper: Sweeper,
 }
@@ -49,7 +48,7 @@ impl Cluster {
     /// that is told.
     pub fn start_with_small_disk(size: usize, number: usize, bytes: u64) -> Option<Cluster> {
         let mut cluster = Cluster::prepare(Place::on_loopback(own_loopback(), size));
-        let disk = Disk::mount(&cluster.servers[number].store(), bytes)?;
+        let disk = SmallDisk::mount(&cluster.servers[number].store(), bytes)?;
         cluster.disk = Some(disk);
         cluster.launch();
         Some(cluster)
@@ -189,7 +188,7 @@ impl Cluster {
         self.disk().empty();
     }
 
-    fn disk(&self) -> &Disk {
+    fn disk(&self) -> &SmallDisk {
         self.disk.as_ref().expect("it was started with a small disk")
     }
 

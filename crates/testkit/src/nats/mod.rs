@@ -7,7 +7,6 @@
 
 mod cluster;
 mod deployed;
-mod disk;
 mod monitor;
 mod server;
 

@@ -4,7 +4,7 @@
 use super::{copy::Copying, rng::Rng};
 use bytes::Bytes;
 use jackfield_core::{
-    AppendFailure, ConnId, Input, Seq, SessionId,
+    AppendFailure, ConnId, Input, Seq, SessionId, StorageFault,
     log::{Event, State},
 };
 use std::collections::{BTreeMap, VecDeque};
@@ -170,7 +170,10 @@ impl Stream {
         }
         let session = session.clone();
         let upto = Seq(self.lines.len() as u64);
-        let unavailable = || AppendFailure::Unavailable { why: "the disk is away".into() };
+        let unavailable = || AppendFailure::Unavailable {
+            fault: StorageFault::Other,
+            why: "the disk is away".into(),
+        };
         self.done.push_back(match luck {
             Luck::Good => Input::Durable { session, upto },
             Luck::Failed | Luck::FailedButLanded => {

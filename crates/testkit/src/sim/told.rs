@@ -137,6 +137,14 @@ impl World {
                 self.on_moved(conn, frame);
                 Means::Nothing
             }
+            "_jackfield/storage" => {
+                let aware = self.conns[&conn].aware;
+                hold("storage_notices_are_for_aware_clients", aware, || {
+                    format!("{conn}: {frame:?}")
+                });
+                self.tally.count("storage notices");
+                Means::Nothing
+            }
             "$/cancel_request" => {
                 let id = frame.request_id().and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
                 let asked = self.conns[&conn].issued.contains_key(&id);

@@ -58,6 +58,7 @@ const TROUBLE: &[&str] = &[
     "sessions reloaded",
     "sessions reseeded",
     "sessions resumed",
+    "storage notices",
     "sessions taken away",
     "short of memory",
     "silences told",

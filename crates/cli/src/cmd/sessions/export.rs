@@ -4,7 +4,7 @@ use crate::{
     app::Desk,
     env,
     exit::Exit,
-    hub::{Conn, Row, facts, find, sessions},
+    hub::{Conn, Part, Row, facts_of, find, sessions},
     out::{Out, count, rfc3339_now},
     report::Failure,
 };
@@ -27,7 +27,8 @@ use std::{
   $ jackfield sessions export s-7f3 -o session.ndjson
   $ jackfield sessions export s-7f3 | jq -r 'select(.is == \"ended\").turn'
   $ jackfield sessions export s-7f3 --raw -o backup.ndjson
-  $ jackfield sessions export s-7f3 --format markdown -o session.md")]
+  $ jackfield sessions export s-7f3 --format markdown -o session.md
+  $ jackfield sessions export s-7f3 --skip-damaged -o rest.ndjson")]
 pub(super) struct Export {
     /// An id, a unique prefix of one, or a title
     session: String,
@@ -39,6 +40,10 @@ pub(super) struct Export {
     /// Keep everything as it is, secrets too
     #[arg(long, env = env::RAW, hide_env_values = true, value_parser = env::flag())]
     raw: bool,
+
+    /// Leave out events whose record in the journal is damaged, and name them; such a file cannot be imported
+    #[arg(long, env = env::SKIP_DAMAGED, hide_env_values = true, value_parser = env::flag())]
+    skip_damaged: bool,
 
     /// What to write
     #[arg(
@@ -66,7 +71,7 @@ enum Form {
 impl Export {
     pub(super) fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
         let row = find(&sessions(conn)?, &self.session)?;
-        let events = match &self.output {
+        let written = match &self.output {
             None => self.write(conn, &row, &mut Sink::Stdout(desk.out.clone(), String::new()))?,
             Some(path) => {
                 let file = private_file(path)?;
@@ -76,12 +81,20 @@ impl Export {
         };
         let to = self.output.as_ref().map(|it| format!(" to {}", it.display())).unwrap_or_default();
         let secrets = if self.raw { "secrets included" } else { "secrets hidden" };
-        let events = count(events, "event");
+        let events = count(written.events, "event");
         desk.out.note(&format!("exported {}{to} ({events}, {secrets})", row.session_id));
+        for MissingEvents { first, last, why } in &written.missing {
+            let events = if first == last {
+                format!("event {first} is")
+            } else {
+                format!("events {first} to {last} are")
+            };
+            desk.out.alert(&format!("warning: {events} missing: {why}"));
+        }
         Ok(())
     }
 
-    fn write(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<usize, Failure> {
+    fn write(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<Written, Failure> {
         let events = match self.form {
             Form::Ndjson => self.write_log(conn, row, sink)?,
             Form::Markdown => self.write_markdown(conn, row, sink)?,
@@ -95,12 +108,15 @@ impl Export {
         conn: &mut Conn,
         row: &Row,
         sink: &mut Sink,
-    ) -> Result<usize, Failure> {
+    ) -> Result<Written, Failure> {
         let (mut veil, mut transcript) = (Veil::default(), Transcript::default());
         sink.text(&Transcript::header(&about(row)))?;
-        let mut events = 0;
-        facts(conn, &row.session_id, &mut |event| {
-            events += 1;
+        let mut written = Written::default();
+        facts_of(conn, &row.session_id, self.part(), &mut |event| {
+            if let Some(missing) = written.add(event) {
+                return sink
+                    .text(&format!("\n*Event {} is missing: {}*\n", missing.last, missing.why));
+            }
             // What is nested too deep to be read as a value is nothing for people.
             let fact = serde_json::from_str(event).unwrap_or_default();
             let shown = if self.raw { vec![fact] } else { veil.push(fact) };
@@ -108,19 +124,23 @@ impl Export {
         })?;
         veil.finish().iter().try_for_each(|it| sink.text(&transcript.fold(it)))?;
         sink.text(&transcript.finish())?;
-        Ok(events)
+        Ok(written)
     }
 
-    fn write_log(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<usize, Failure> {
+    fn part(&self) -> Part {
+        Part { skip_damaged: self.skip_damaged, ..Part::default() }
+    }
+
+    fn write_log(&self, conn: &mut Conn, row: &Row, sink: &mut Sink) -> Result<Written, Failure> {
         let (mut export, first) = jackfield_views::Export::new(&self.header(row));
         sink.line(&first)?;
-        let mut events = 0;
-        facts(conn, &row.session_id, &mut |event| {
-            events += 1;
+        let mut written = Written::default();
+        facts_of(conn, &row.session_id, self.part(), &mut |event| {
+            written.add(event);
             export.event(event).iter().try_for_each(|it| sink.line(it))
         })?;
         export.finish().iter().try_for_each(|it| sink.line(it))?;
-        Ok(events)
+        Ok(written)
     }
 
     fn header(&self, row: &Row) -> Header {
@@ -134,6 +154,41 @@ impl Export {
             exported_at: rfc3339_now(),
             more: if let Value::Object(more) = more { more } else { Map::new() },
         }
+    }
+}
+
+/// What an export has, and what it lacks.
+#[derive(Debug, Default)]
+struct Written {
+    events: usize,
+    missing: Vec<MissingEvents>,
+}
+
+/// Consecutive events that are damaged in the same way.
+#[derive(Debug)]
+struct MissingEvents {
+    first: u64,
+    last: u64,
+    why: String,
+}
+
+impl Written {
+    /// Counts an event. One that only stands for a damaged event is not counted but noted.
+    fn add(&mut self, event: &str) -> Option<&MissingEvents> {
+        let is_missing = |it: &Value| it["is"] == "missing";
+        let Some(fact) = serde_json::from_str(event).ok().filter(is_missing) else {
+            self.events += 1;
+            return None;
+        };
+        let seq = fact["seq"].as_u64().unwrap_or(0);
+        // `…damaged at event 4: the checksum does not match`: the number is said already.
+        let why = fact["why"].as_str().unwrap_or_default();
+        let why = why.rsplit_once(": ").map_or(why, |(_, it)| it).to_owned();
+        match self.missing.last_mut().filter(|it| it.last + 1 == seq && it.why == why) {
+            Some(it) => it.last = seq,
+            None => self.missing.push(MissingEvents { first: seq, last: seq, why }),
+        }
+        self.missing.last()
     }
 }
 

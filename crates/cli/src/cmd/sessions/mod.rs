@@ -142,7 +142,7 @@ pub(super) fn short_id(desk: &Desk, id: &str, chars: usize) -> String {
 
 pub(super) fn state_cell(row: &Row) -> Cell {
     let style = match row.state.as_str() {
-        "asks" | "quiet" | "waiting" => WARNING,
+        "asks" | "quiet" | "stalled" | "waiting" => WARNING,
         "working" | "starting" | "opening" => DONE,
         "asleep" | "closed" => DIM,
         _ => anstyle::Style::new(),

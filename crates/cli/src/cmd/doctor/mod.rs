@@ -1,5 +1,7 @@
 //! `jackfield doctor`: what is wrong here, and the command that fixes it.
 
+mod journal;
+
 use super::daemon::status;
 use crate::{
     app::Desk,
@@ -11,8 +13,7 @@ use crate::{
 use clap::Args;
 use jackfield_agents::find::{Places, choose, find};
 use jackfield_daemon::{Paths, Settings, environment};
-use jackfield_journal::{Durability, Journal};
-use jackfield_wire::chain;
+use journal::{RunningDaemon, check_journal};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -53,13 +54,15 @@ impl Doctor {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
         let paths = desk.dial.paths();
         let settings = settings(paths);
-        let (daemon, runs) = check_daemon(desk);
+        let (daemon, asked) = check_daemon(desk);
+        let running = asked.as_ref().map(|(status, pid)| RunningDaemon { status, pid: *pid });
+        let runs = desk.dial.is_answered();
         let checks = [
             check_config(paths, &settings),
             check_directory("state", &paths.state),
             check_directory("runtime", &paths.runtime),
             daemon,
-            check_journal(&paths.journal(), runs),
+            check_journal(&paths.journal(), running.as_ref()),
             check_ledger(&paths.ledger(), runs),
             check_agents(paths, settings.as_ref().ok()),
         ];
@@ -136,15 +139,15 @@ fn check_directory(name: &'static str, dir: &Path) -> Check {
     }
 }
 
-/// Whether it runs, too.
-fn check_daemon(desk: &Desk) -> (Check, bool) {
+/// With what the daemon says of itself, and its process, if it runs and answers.
+fn check_daemon(desk: &Desk) -> (Check, Option<(Value, Option<i32>)>) {
     let ours = env!("CARGO_PKG_VERSION");
     let address = desk.dial.address();
     let asked = desk.dial.talk_if_running("doctor").and_then(|conn| match conn {
         Some(mut conn) => status(&mut conn).map(|it| Some((it, conn.peer_pid()))),
         None => Ok(None),
     });
-    let check = match asked {
+    let check = match &asked {
         Ok(None) => Check::good("daemon", "not running; it is started when it is needed"),
         Ok(Some((status, pid))) => {
             let theirs = status["version"].as_str().unwrap_or("unknown").to_owned();
@@ -157,37 +160,12 @@ fn check_daemon(desk: &Desk) -> (Check, bool) {
             }
         }
         Err(failure) => {
-            let cause = std::error::Error::source(&failure).map(|it| format!(": {it}"));
+            let cause = std::error::Error::source(failure).map(|it| format!(": {it}"));
             let found = format!("{failure}{}", cause.unwrap_or_default());
             Check::bad("daemon", found, "jackfield daemon stop; jackfield daemon start")
         }
     };
-    let runs = desk.dial.is_answered();
-    (check, runs)
-}
-
-fn check_journal(path: &Path, runs: bool) -> Check {
-    const MIB: u64 = 1024 * 1024;
-    let shown = path.display();
-    let Ok(meta) = fs::metadata(path) else {
-        return Check::good("journal", format!("{shown} is made when it is needed"));
-    };
-    let size = format!("{shown}, {} MiB", meta.len().div_ceil(MIB));
-    if runs {
-        // The daemon has it open, and would not run if it could not.
-        return Check::good("journal", size);
-    }
-    let opened = Journal::open(path, Durability::Process).map_err(|it| chain(&it));
-    let read = opened.and_then(|it| it.streams().map_err(|it| chain(&it)));
-    match read {
-        Ok(streams) => {
-            Check::good("journal", format!("{size}, {}", count(streams.len(), "session")))
-        }
-        Err(why) => {
-            let fix = format!("put it aside: mv {shown} {shown}.bad");
-            Check::bad("journal", why, fix)
-        }
-    }
+    (check, asked.ok().flatten())
 }
 
 /// Process trees of ours that are noted as running.

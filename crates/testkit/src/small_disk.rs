@@ -7,16 +7,16 @@ use std::{
     process::Command,
 };
 
-/// A file system in memory. It survives its server, and the sweeper of the cluster takes it away.
+/// A file system in memory, mounted over a directory. The caller unmounts it.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub struct SmallDisk {
     filler: PathBuf,
 }
 
-impl Disk {
+impl SmallDisk {
     /// `None` only where it is not allowed; that is told.
     #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-    pub(super) fn mount(at: &Path, bytes: u64) -> Option<Disk> {
+    pub fn mount(at: &Path, bytes: u64) -> Option<SmallDisk> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={bytes},mode=700"), "jackfield"]).arg(at);
         let output = mount.output().expect("there is a `mount`");
@@ -27,11 +27,11 @@ impl Disk {
             eprintln!("left out: a small disk is for root to mount. {}", why.trim());
             return None;
         }
-        Some(Disk { filler: at.join("filler") })
+        Some(SmallDisk { filler: at.join("filler") })
     }
 
     /// To the last byte.
-    pub(super) fn fill(&self) {
+    pub fn fill(&self) {
         let mut filler = File::create(&self.filler).expect("an empty file needs no room");
         loop {
             match filler.write(&[0; 4096]) {
@@ -43,7 +43,7 @@ impl Disk {
     }
 
     /// Takes back what `fill` put there.
-    pub(super) fn empty(&self) {
+    pub fn empty(&self) {
         fs::remove_file(&self.filler).expect("it was filled");
     }
 }
