@@ -1,11 +1,12 @@
 //! Who is running, on disk, so that the next daemon can end what this one had to leave behind.
 //!
-//! Guards end their trees by themselves; the ledger is for the day on which guard and daemon were
-//! killed together. One small file per agent, named by its mark, there as long as its tree is.
+//! Guards end their trees by themselves; the ledger is for the day on which guard and daemon are
+//! killed together: the `ledger_watcher` reads it then, and the next daemon. One small file per agent, named by its mark, there as long as its tree is.
 
+use crate::ledger_watcher::LedgerWatcher;
 use crate::os::cgroup::{self, ControlGroup};
 use crate::os::{self, Process, Signal};
-use crate::spec::is_good_mark;
+use crate::spec::{GuardCommand, is_good_mark};
 use crate::sweep::{Sweeper, Target, sweep};
 use crate::trees::{PeerLookup, Trees};
 use jackfield_private_files as private_files;
@@ -15,7 +16,7 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const PAGE: &str = "json";
@@ -35,6 +36,8 @@ pub struct Ledger {
     groups: Option<PathBuf>,
     sweeper: Arc<Sweeper>,
     trees: Arc<Trees>,
+    /// Started with the first agent.
+    watcher: Arc<Mutex<Option<LedgerWatcher>>>,
 }
 
 /// One file. A process of another boot proves nothing; a mark in an environment always does.
@@ -70,15 +73,15 @@ impl Ledger {
         let daemon = Process::find(std::process::id());
         let (dir, boot_id) = (dir.to_owned(), os::boot_id());
         let groups = cgroup::delegated_directory();
-        let (sweeper, trees) = Default::default();
-        Ok(Ledger { dir, boot_id, daemon, groups, sweeper, trees })
+        let (sweeper, trees, watcher) = Default::default();
+        Ok(Ledger { dir, boot_id, daemon, groups, sweeper, trees, watcher })
     }
 
     /// For a process that itself lives below a guard: whoever keeps that guard's ledger is enough.
     pub fn nowhere() -> Ledger {
         let (dir, boot_id) = (PathBuf::new(), String::new());
-        let (sweeper, trees) = Default::default();
-        Ledger { dir, boot_id, daemon: None, groups: None, sweeper, trees }
+        let (sweeper, trees, watcher) = Default::default();
+        Ledger { dir, boot_id, daemon: None, groups: None, sweeper, trees, watcher }
     }
 
     /// Ends what earlier daemons left running, and only what is proved to be theirs: a process with
@@ -125,6 +128,13 @@ impl Ledger {
         reaped
     }
 
+    /// Whether a guard is still at work whose daemon is gone.
+    pub(crate) fn has_orphaned_guards(&self) -> bool {
+        let orphaned = self.pages().into_iter().filter_map(|(_, page)| page);
+        let mut orphaned = orphaned.filter(|it| !self.is_held(Some(it)));
+        orphaned.any(|it| it.guard.is_some_and(Process::lives))
+    }
+
     /// Looks at the process that connected to a unix socket, and whether it is in a tree that was
     /// started with this ledger. `pid` is what the kernel says of the peer of that socket.
     pub fn look_up_peer(&self, socket: impl AsFd, pid: u32) -> PeerLookup {
@@ -133,6 +143,18 @@ impl Ledger {
 
     pub(crate) fn sweeper(&self) -> Arc<Sweeper> {
         Arc::clone(&self.sweeper)
+    }
+
+    /// Starts the process that ends what is left if the daemon and its guards are killed together. Without it the
+    /// next daemon does that.
+    pub(crate) fn ensure_watcher(&self, guard: &GuardCommand) {
+        if self.dir.as_os_str().is_empty() {
+            return;
+        }
+        let mut watcher = self.watcher.lock().expect("no thread panics with it");
+        if !watcher.as_mut().is_some_and(LedgerWatcher::is_alive) {
+            *watcher = LedgerWatcher::start(guard, &self.dir).ok();
+        }
     }
 
     pub(crate) fn enter(&self, mark: &str) -> io::Result<Entry> {

@@ -2,8 +2,8 @@
 //!
 //! Read in this order: [`Launch`] says what to start, [`spawn`] starts it under a guard, `tend`
 //! follows its life, `pump` turns its stdout into frames, `outbox` writes its stdin, [`guard`] is the
-//! other process and ends the tree, [`Ledger`] remembers what runs for the next daemon, and `trees` which
-//! processes are below a guard. `os` is all that differs between systems. Before any of that: [`find`]
+//! other process and ends the tree, [`Ledger`] remembers what runs, for the next daemon and for the
+//! `ledger_watcher`, and `trees` which processes are below a guard. `os` is all that differs between systems. Before any of that: [`find`]
 //! looks for an agent's program and [`probe`] asks it what it is.
 //!
 //! ```text
@@ -28,6 +28,7 @@ pub mod find;
 pub mod guard;
 mod handle;
 mod ledger;
+mod ledger_watcher;
 mod os;
 mod outbox;
 mod plain;

@@ -88,6 +88,7 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
     let entry = ledger
         .enter(mark)
         .map_err(|source| SpawnError::Ledger { mark: mark.to_owned(), source })?;
+    ledger.ensure_watcher(guard);
     let guard_child = match start_guard(guard, launch, mark, entry.group(), theirs) {
         Ok(child) => child,
         Err(source) => {

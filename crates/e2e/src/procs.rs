@@ -37,6 +37,18 @@ pub fn words(pid: u32) -> Vec<String> {
     String::from_utf8_lossy(&text).split_terminator('\0').map(str::to_owned).collect()
 }
 
+/// A living child of a process, by the name that the kernel shows.
+pub fn child_named(parent: u32, name: &str) -> Option<u32> {
+    let threads = fs::read_dir(format!("/proc/{parent}/task")).ok()?.flatten();
+    let children = threads.filter_map(|it| fs::read_to_string(it.path().join("children")).ok());
+    let children: Vec<String> = children.collect();
+    let mut pids = children.iter().flat_map(|it| it.split_whitespace()).flat_map(str::parse);
+    pids.find(|pid: &u32| {
+        let shown = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        shown.trim_end() == name && is_alive(*pid)
+    })
+}
+
 /// SIGKILL to a process this test started or caused.
 pub fn kill_9(pid: u32) {
     let _gone_already = kill_process(as_pid(pid), Signal::KILL);

@@ -101,7 +101,7 @@ fn process_that_left_its_tree_is_ended_when_the_agent_kills_its_guard() {
 }
 
 #[test]
-fn process_that_outlived_daemon_and_guard_is_ended_at_the_next_start() {
+fn process_that_outlived_daemon_guard_and_watcher_is_ended_at_the_next_start() {
     let Some(group) = DelegatedGroup::create("start") else { return };
     let home = Home::new();
     let (pid_file, guard_file) = (home.path().join("pid"), home.path().join("guard"));
@@ -116,9 +116,11 @@ fn process_that_outlived_daemon_and_guard_is_ended_at_the_next_start() {
     );
     let pid = escaped(&pid_file);
     let guard = escaped(&guard_file);
-    daemon.kill_9();
+    let watcher = procs::child_named(daemon.pid(), "jf-watcher").expect("the daemon has a watcher");
+    procs::kill_9(watcher);
     procs::kill_9(guard);
-    assert!(procs::is_alive(pid), "nobody was left to end it");
+    daemon.kill_9();
+    assert!(procs::is_alive(pid), "no process was left to end it");
     let daemon = group.serve(&home);
     wait_for("the end of the process", SOON, || (!procs::is_alive(pid)).then_some(()));
     wait_for("the end of its group", SOON, || (group.agents() == 0).then_some(()));

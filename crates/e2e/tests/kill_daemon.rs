@@ -2,6 +2,7 @@
 //! has one outcome, and the next prompt works.
 
 use jackfield_e2e::{Client, Home, procs, wait_for};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
     process::{Command, Stdio},
@@ -34,6 +35,28 @@ fn kill_of_everything_with_the_name_of_the_daemon_leaves_no_tool() {
     });
     let named: Vec<u32> = processes.into_iter().filter(|it| name(*it) == "jackfield\n").collect();
     assert_eq!(named, [daemon.pid()], "the daemon alone has its name");
+    daemon.kill_9();
+    wait_for("all to be gone", Duration::from_secs(20), || {
+        home.alive(&[]).is_empty().then_some(())
+    });
+}
+
+/// What no guard is left to end is ended by the watcher beside the daemon, not only at the next start.
+#[test]
+fn tools_end_when_daemon_and_guards_are_killed_together() {
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let mut client = connect(&home, &home.fake_agent(&["--grandchild"]));
+    let session = client.open(home.path());
+    client.send_prompt(&session, "hang");
+    wait_for("agent and tool", Duration::from_secs(20), || {
+        (4 <= home.alive(&[]).len()).then_some(())
+    });
+    let guard = procs::child_named(daemon.pid(), "jf-guard").expect("the agent has a guard");
+    assert!(procs::child_named(daemon.pid(), "jf-watcher").is_some());
+    // Neither of them can act on the end of the other.
+    daemon.signal(Signal::STOP);
+    procs::kill_9(guard);
     daemon.kill_9();
     wait_for("all to be gone", Duration::from_secs(20), || {
         home.alive(&[]).is_empty().then_some(())

@@ -14,6 +14,7 @@ mod tools;
 mod watch;
 
 use crate::agent_env;
+use crate::ledger_watcher;
 use crate::os::cgroup::ControlGroup;
 use crate::os::{self, Process, Signals};
 use args::Args;
@@ -30,6 +31,11 @@ use watch::Watch;
 /// Call it first thing in `main`, before any thread is started. Descriptor 0 must be the socket
 /// that [`crate::spawn`] makes.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut args = args.into_iter().peekable();
+    if args.next_if(|it| it == ledger_watcher::OPTION).is_some() {
+        let watched = args.next().map(|it| ledger_watcher::run(&it));
+        return ExitCode::from(u8::from(!matches!(watched, Some(Ok(())))));
+    }
     let socket = rustix::stdio::stdin();
     match run(args, socket) {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,14 +14,26 @@ use std::process::{Command, Stdio};
 
 /// As `ps -c` and `killall` know a guard.
 const GUARD_NAME: &CStr = c"jf-guard";
+const WATCHER_NAME: &CStr = c"jf-watcher";
+
+/// Leads a session of its own, so that Ctrl-C at the terminal of the daemon does not end it.
+pub(crate) fn become_watcher() -> io::Result<()> {
+    lead_session()?;
+    let _kept = rustix::thread::set_name(WATCHER_NAME);
+    Ok(())
+}
+
+fn lead_session() -> io::Result<()> {
+    match sys::setsid() {
+        // Already the leader of a group: good enough for a guard that was started by hand.
+        Ok(_) | Err(Errno::PERM) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
 
 /// A session of our own (Ctrl-C at a terminal passes by), and the new parent of every orphan below.
 pub(crate) fn become_guard() -> io::Result<()> {
-    match sys::setsid() {
-        // Already the leader of a group: good enough for a guard that was started by hand.
-        Ok(_) | Err(Errno::PERM) => {}
-        Err(error) => return Err(error.into()),
-    }
+    lead_session()?;
     sys::set_child_subreaper(Some(sys::getpid()))?;
     // `killall -9 jackfield` ends the daemon, and must not end those who clean up after it. Only a name.
     let _kept = rustix::thread::set_name(GUARD_NAME);

@@ -2,7 +2,7 @@
 
 use crate::proc;
 use crate::world::{BOUND, example, new_mark};
-use jackfield_agents::Ledger;
+use jackfield_agents::{Ledger, Reaped};
 use rustix::process::Signal;
 use std::io::{BufRead as _, BufReader};
 use std::mem;
@@ -80,10 +80,11 @@ fn when_the_daemon_is_killed_its_trees_are_gone_within_five_seconds() {
     // TERM was ignored, so both graces were given in full.
     let took = begin.elapsed();
     assert!(Duration::from_millis(900) <= took, "{took:?}");
-    // The guard could not remove the entry of its daemon; the next one finds nothing to do.
-    let reaped = Ledger::open(dir.path()).unwrap().reap();
-    assert_eq!((reaped.closed, reaped.ended), (vec![mark], vec![]));
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    // The guard could not remove the entry of its daemon; the watcher of the ledger does.
+    proc::wait_until("the entry is gone", Duration::from_secs(5), || {
+        std::fs::read_dir(dir.path()).unwrap().count() == 0
+    });
+    assert_eq!(Ledger::open(dir.path()).unwrap().reap(), Reaped::default());
 }
 
 #[test]
@@ -100,13 +101,14 @@ fn a_new_daemon_hurries_the_guards_of_the_old_one() {
 }
 
 #[test]
-fn when_guard_and_daemon_were_killed_the_next_start_ends_what_is_left() {
+fn when_guard_daemon_and_watcher_were_killed_the_next_start_ends_what_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(dir.path());
     let guard = daemon.guard();
     let agent = daemon.child_of(guard);
-    // Both before either can do anything about it.
+    // All before any can do anything about it.
     proc::kill(daemon.child.id(), Signal::STOP);
+    proc::kill(proc::child_named(daemon.child.id(), "jf-watcher").unwrap(), Signal::KILL);
     proc::kill(guard, Signal::KILL);
     let mark = daemon.kill();
     proc::wait_until("the agent died with its guard", BOUND, || !proc::lives(agent));

@@ -36,6 +36,17 @@ pub(crate) fn zombies_of(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// A living child of a process, by the name that the kernel shows.
+pub(crate) fn child_named(parent: u32, name: &str) -> Option<u32> {
+    let pids = fs::read_dir("/proc").ok()?.flatten();
+    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(|pid: &u32| {
+        let shown = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        shown.trim_end() == name
+            && state(*pid).is_some_and(|it| it != ('Z', parent) && it.1 == parent)
+    })
+}
+
 /// A line of `/proc/PID/<file>`, such as `VmHWM` of `status` or `wchar` of `io`.
 pub(crate) fn value(pid: u32, file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
