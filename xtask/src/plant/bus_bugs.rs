@@ -6,7 +6,7 @@ const CLIENT: &str = "crates/core/src/bus/client.rs";
 const WORKER: &str = "crates/core/src/bus/worker.rs";
 const ROUTE: &str = "crates/core/src/bus/route.rs";
 const LIFE: &str = "crates/core/src/bus/life.rs";
-const FLOW: &str = "crates/core/src/bus/flow.rs";
+const SLOW: &str = "crates/core/src/bus/slow.rs";
 
 pub(super) const BUS_BUGS: &[Bug] = &[
     Bug {
@@ -45,9 +45,9 @@ pub(super) const BUS_BUGS: &[Bug] = &[
         name: "bus-never-reads-on",
         breaks: "a worker that waited for a slow client waits for ever",
         edits: &[edit(
-            FLOW,
-            "            it.held_by -= 1;\n            if it.held_by == 0 {",
-            "            it.held_by -= 1;\n            if it.held_by == usize::MAX {",
+            SLOW,
+            "        it.held_by -= 1;\n        if it.held_by == 0 {",
+            "        it.held_by -= 1;\n        if it.held_by == usize::MAX {",
         )],
     },
     Bug {

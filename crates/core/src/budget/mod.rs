@@ -94,6 +94,10 @@ impl ByteBudget {
         self.limits.all_max < self.used() && self.limits.own_min < bytes
     }
 
+    pub(crate) fn all_max(&self) -> usize {
+        self.limits.all_max
+    }
+
     pub(crate) fn used(&self) -> usize {
         self.used.load(Relaxed)
     }

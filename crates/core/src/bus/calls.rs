@@ -75,6 +75,11 @@ impl Calls {
         self.owed.len()
     }
 
+    /// Whether it owes an answer to a peer like this.
+    pub(super) fn has_owed(&self, is_it: impl Fn(Peer) -> bool) -> bool {
+        self.owed.values().any(|it| is_it(it.by))
+    }
+
     pub(super) fn waits(&self) -> bool {
         !self.asked.is_empty()
     }

@@ -6,6 +6,7 @@ use super::{
     output::From,
     pool::PoolId,
     route::OPENS,
+    slow::HeldWorkers,
 };
 use crate::{
     ConnId, Time,
@@ -21,7 +22,7 @@ pub(super) struct Client {
     pub(super) sessions: BTreeSet<(Home, Arc<str>)>,
     /// Its worker in each pool where connections stay with one.
     pub(super) bound: BTreeMap<PoolId, WorkerId>,
-    /// Bytes handed to it and not yet written, and when it last took some.
+    /// Bytes handed to it and not yet written, and when it last took some of them.
     pub(super) outbox: ByteCharge,
     pub(super) took: Time,
     /// Bytes of it that workers have not taken.
@@ -29,7 +30,7 @@ pub(super) struct Client {
     /// Its reading is paused.
     pub(super) paused: bool,
     /// Workers that wait until it has read.
-    pub(super) holds: BTreeSet<WorkerId>,
+    pub(super) held: HeldWorkers,
     /// Will say nothing more.
     pub(super) finished: bool,
     /// Was hung up on: what it says now is not heard.
@@ -48,7 +49,7 @@ impl Client {
             took: now,
             untaken: 0,
             paused: false,
-            holds: BTreeSet::new(),
+            held: HeldWorkers::default(),
             finished: false,
             closing: false,
             unrouted: 0,

@@ -72,7 +72,8 @@ pub struct Health {
 /// Every bound. What is over one is told, never dropped in silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes handed to a client and not yet written. Above it, workers that speak to it wait.
+    /// Bytes handed to a client and not yet written. Above it, workers that speak to it wait: those that other
+    /// clients use for [`SHARED_HOLD_MS`] at most.
     pub outbox_bytes_max: usize,
     /// Ends of one worker within the window that are too many.
     pub restarts_max: usize,
@@ -116,6 +117,17 @@ pub const BACKLOG: ByteLimits =
 /// Bytes that a worker says of a session before it has told its name. What is more is heard by nobody.
 pub const EARLY: ByteLimits =
     ByteLimits { own_max: 16 << 20, own_min: 64 << 10, all_max: 32 << 20 };
+
+/// How long a worker that several clients use waits for one of them. A client that reads takes half of
+/// `outbox_bytes_max` in less.
+pub const SHARED_HOLD_MS: u64 = 100;
+
+/// Unread bytes of a client that workers do not wait for any more, as a multiple of `outbox_bytes_max`. Above it the
+/// client is closed.
+pub const OUTBOX_FACTOR_MAX: usize = 4;
+
+/// While all clients together have too many unread bytes, a client that has read nothing for so long is closed.
+pub const STALLED_MS: u64 = 1_000;
 
 /// Bytes handed to all clients and not yet written. Above it, workers that speak to a client wait until it has read
 /// all but `OUTBOX_BYTES_MIN`.

@@ -1,7 +1,7 @@
-//! Who waits for whom. A client that does not read is not read, and the workers that speak to it
-//! wait; a worker that does not read slows those who speak to it. Nobody else waits.
+//! Flow control: a client that does not read is not read, and a worker that does not read slows the clients
+//! that speak to it. `slow` has which workers wait for a client that does not read, and for how long.
 
-use super::{BACKLOG, Bus, Note, Output, Timer, UNTAKEN_BYTES_MAX, WorkerId, client::Client};
+use super::{BACKLOG, Bus, Output, UNTAKEN_BYTES_MAX, WorkerId, client::Client};
 use crate::ConnId;
 use bytes::Bytes;
 use jackfield_wire::{Fault, Frame};
@@ -16,6 +16,9 @@ impl Bus {
         let Some(client) = self.clients.get_mut(&conn).filter(|it| !it.closing) else { return };
         self.counters.sent(text.len());
         let unwritten = client.outbox.bytes() + text.len();
+        if client.outbox.bytes() == 0 {
+            client.took = self.now;
+        }
         client.outbox.resize(unwritten);
         let over =
             self.limits.outbox_bytes_max < unwritten || self.outboxes.is_exceeded_by(unwritten);
@@ -28,62 +31,16 @@ impl Bus {
         }
     }
 
-    /// The client is over its bound: whoever speaks to it waits until it has read.
-    fn hold_back(&mut self, conn: ConnId, from: Option<WorkerId>) {
-        let client = self.clients.get_mut(&conn).expect("the caller found it");
-        if client.holds.is_empty() {
-            client.took = self.now;
-            self.timers.set(self.now.plus(self.limits.backpressure_ms), Timer::Slow(conn));
-        }
-        let Some(worker) = from else { return };
-        if client.holds.insert(worker)
-            && let Some(it) = self.workers.get_mut(&worker)
-        {
-            it.held_by += 1;
-            if it.held_by == 1 {
-                self.outputs.push_back(Output::PauseWorker { worker });
-            }
-        }
-    }
-
     pub(super) fn on_client_wrote(&mut self, conn: ConnId, bytes: usize) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let unwritten = client.outbox.bytes().saturating_sub(bytes);
         client.outbox.resize(unwritten);
         client.took = self.now;
         let low = self.limits.outbox_bytes_max / 2;
-        if unwritten < low && !self.outboxes.is_exceeded_by(unwritten) && !client.holds.is_empty() {
+        if !client.held.is_empty() && unwritten < low && !self.outboxes.is_exceeded_by(unwritten) {
             self.let_go_of(conn);
         }
         self.pace(conn);
-    }
-
-    /// No worker waits for this client any more.
-    pub(super) fn let_go_of(&mut self, conn: ConnId) {
-        let Some(client) = self.clients.get_mut(&conn) else { return };
-        for worker in std::mem::take(&mut client.holds) {
-            let Some(it) = self.workers.get_mut(&worker) else { continue };
-            it.held_by -= 1;
-            if it.held_by == 0 {
-                self.outputs.push_back(Output::ResumeWorker { worker });
-            }
-        }
-    }
-
-    /// A client over its bound that takes nothing keeps its workers from everyone else.
-    pub(super) fn on_slow(&mut self, conn: ConnId) {
-        let Some(client) = self.clients.get(&conn) else { return };
-        if client.holds.is_empty() || client.closing {
-            return;
-        }
-        let due = client.took.plus(self.limits.backpressure_ms);
-        if self.now < due {
-            return self.timers.set(due, Timer::Slow(conn));
-        }
-        let unread = client.outbox.bytes();
-        self.note(Note::ClientSlow { conn, unread });
-        self.let_go_of(conn);
-        self.hang_up(conn);
     }
 
     pub(super) fn tell_worker(&mut self, worker: WorkerId, text: Bytes, from: Option<ConnId>) {

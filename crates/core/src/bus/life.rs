@@ -65,7 +65,7 @@ impl Bus {
             }
         }
         if 0 < it.held_by {
-            self.clients.values_mut().for_each(|it| _ = it.holds.remove(&worker));
+            self.clients.values_mut().for_each(|it| it.held.forget(worker));
         }
         let status = exit.status.clone();
         self.note(Note::WorkerEnded { pool, worker, status, pending });

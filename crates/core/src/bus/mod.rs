@@ -1,8 +1,8 @@
 //! The bus: any JSON-RPC worker behind pools, any number of clients in front, nothing written down.
 //!
 //! Read in this order: [`Config`], [`Input`], [`Output`], then `client` (a client spoke), `route` (which
-//! worker), `worker` (a worker spoke), `calls` and `sessions` (the two books), `flow` (who waits for
-//! whom), `life` (workers start, end and start again), `reload`, `stop`.
+//! worker), `worker` (a worker spoke), `calls` and `sessions` (the two books), `flow` and `slow`
+//! (who waits for whom, and how long), `life` (workers start, end and start again), `reload`, `stop`.
 //!
 //! - **Invariant:** a request is answered exactly once, to whoever asked, under the id they gave it:
 //!   by who was asked, or by the bus with the reason why not.
@@ -24,6 +24,7 @@ mod pool;
 mod reload;
 mod route;
 mod sessions;
+mod slow;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,8 @@ mod worker;
 
 pub use config::{
     Affinity, BACKLOG, Command, Config, EARLY, Health, IDLE_SESSIONS_MAX, Limits,
-    OUTBOX_BYTES_ALL_MAX, OUTBOX_BYTES_MIN, OnDeath, Pool, Restart, UNTAKEN_BYTES_MAX,
+    OUTBOX_BYTES_ALL_MAX, OUTBOX_BYTES_MIN, OUTBOX_FACTOR_MAX, OnDeath, Pool, Restart,
+    SHARED_HOLD_MS, STALLED_MS, UNTAKEN_BYTES_MAX,
 };
 pub use gauges::{Counters, Gauges, PoolGauges};
 pub use input::Input;
@@ -73,6 +75,8 @@ pub struct Bus {
     backlogs: ByteBudget,
     early: ByteBudget,
     outboxes: ByteBudget,
+    /// A timer for all outboxes together is set.
+    outboxes_watched: bool,
     timers: Timers<Timer>,
     outputs: VecDeque<Output>,
     counters: Counters,
@@ -98,8 +102,10 @@ enum Timer {
     Probe(WorkerId),
     /// It was asked under this id, and should have said something by now.
     ProbeDue(WorkerId, u64),
-    /// This client may have taken nothing for too long.
+    /// This client was over its bound a moment ago.
     Slow(ConnId),
+    /// All clients together had more unread bytes than they may a moment ago.
+    Outboxes,
     /// What was asked before the bus stopped has had its time.
     Drain,
 }
@@ -110,7 +116,8 @@ impl Bus {
         let outboxes = ByteLimits {
             own_max: usize::MAX,
             own_min: OUTBOX_BYTES_MIN,
-            all_max: OUTBOX_BYTES_ALL_MAX.max(2 * config.limits.outbox_bytes_max),
+            all_max: OUTBOX_BYTES_ALL_MAX
+                .max(2 * OUTBOX_FACTOR_MAX * config.limits.outbox_bytes_max),
         };
         let mut bus = Bus {
             limits: config.limits,
@@ -124,6 +131,7 @@ impl Bus {
             backlogs: ByteBudget::new(BACKLOG),
             early: ByteBudget::new(EARLY),
             outboxes: ByteBudget::new(outboxes),
+            outboxes_watched: false,
             timers: Timers::default(),
             outputs: VecDeque::new(),
             counters: Counters::default(),
@@ -174,6 +182,7 @@ impl Bus {
                 Timer::Probe(worker) => self.probe(worker),
                 Timer::ProbeDue(worker, id) => self.on_probe_due(worker, id),
                 Timer::Slow(conn) => self.on_slow(conn),
+                Timer::Outboxes => self.on_outboxes_full(),
                 Timer::Drain => self.on_drained_long_enough(),
             }
         }

@@ -94,10 +94,11 @@ pub enum Note {
     Stray {
         from: From,
     },
-    /// It took nothing for too long and is hung up on.
+    /// It exceeds a bound for unread bytes or for the time in which it reads nothing, and is closed.
     ClientSlow {
         conn: ConnId,
         unread: usize,
+        why: String,
     },
     Reloaded {
         pools: usize,
@@ -151,8 +152,8 @@ impl fmt::Display for Note {
                 write!(f, "`{method}` of {from} goes nowhere: {why}")
             }
             Note::Stray { from } => write!(f, "{from} answers what nobody waits for"),
-            Note::ClientSlow { conn, unread } => {
-                write!(f, "client {conn} leaves {unread} bytes unread for too long and is closed")
+            Note::ClientSlow { conn, unread, why } => {
+                write!(f, "client {conn} is closed with {unread} bytes unread: {why}")
             }
             Note::Reloaded { pools, workers } => {
                 write!(f, "the configuration holds now: {pools} pools, {workers} workers")

@@ -9,6 +9,7 @@ mod mcp;
 mod network;
 mod reload;
 mod routes;
+mod slow;
 mod stop;
 
 use jackfield_e2e::{Client, Home, wait_for};

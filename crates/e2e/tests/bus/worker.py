@@ -50,6 +50,14 @@ def burst(params):
         raw("".join(lines))
 
 
+def stream(params):
+    note = {"method": "session/update", "params": {**params, "text": "x" * 8192}}
+    end = time.monotonic() + params["ms"] / 1000
+    while time.monotonic() < end:
+        say(note)
+        time.sleep(0.001)
+
+
 def grandchild():
     script = "import signal,time;signal.signal(signal.SIGTERM,signal.SIG_IGN);time.sleep(120)"
     child = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
@@ -72,6 +80,8 @@ def answer(message):
         time.sleep(params["ms"] / 1000)
     elif method == "burst":
         burst(params)
+    elif method == "stream":
+        stream(params)
     elif method == "update":
         say({"method": "session/update", "params": {**params, "update": {"n": 0}}})
     elif method == "update-outside":
@@ -111,7 +121,7 @@ for line in sys.stdin:
             waiting[0].set()
     elif "id" in message:
         # What takes long must not keep the others; what makes deaf must.
-        if message["method"] in ("sleep", "ask"):
+        if message["method"] in ("sleep", "ask", "stream"):
             threading.Thread(target=serve, args=(message,), daemon=True).start()
         else:
             serve(message)

@@ -3,7 +3,7 @@
 use super::world::{Client, Line, Task, Worker, World};
 use jackfield_core::{
     ConnId, Time,
-    bus::{Affinity, Input, Output, WorkerId},
+    bus::{Affinity, Input, OUTBOX_FACTOR_MAX, Output, WorkerId},
 };
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
@@ -193,7 +193,7 @@ impl World {
             // What was under way when its workers were paused, and an answer for all it may ask.
             let calls = self.limits.pending_max + client.said_since_pause;
             let slack = 400 * (self.workers.len() + 2 + calls);
-            let most = self.limits.outbox_bytes_max + slack;
+            let most = OUTBOX_FACTOR_MAX * self.limits.outbox_bytes_max + slack;
             assert!(unread <= most, "{conn} has {unread} bytes waiting, more than {most}");
         }
         for (pool, most) in &self.most {

@@ -1,6 +1,8 @@
-//! The bus as a value, one situation each: who hears what. `life` has who waits and who ends.
+//! The bus as a value, one situation each: who hears what. `life` has who waits and who ends,
+//! `slow` how long.
 
 mod life;
+mod slow;
 
 use super::*;
 use crate::Exit;
