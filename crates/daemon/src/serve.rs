@@ -23,7 +23,6 @@ use crate::{
 use jackfield_agents::{GuardCommand, Ledger};
 use jackfield_clients::{Address, BindError, Keys, Listener, Stream, TokenError, pair};
 use jackfield_core::{Config, Hub, Patience};
-use jackfield_fleet::HostName;
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
 use jackfield_wire::chain;
 use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
@@ -120,14 +119,9 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
     let ledger = Ledger::open(&options.paths.ledger())
         .map_err(|source| BootError::System { what: "the ledger", source })?;
     boot::reap(&ledger);
-    let place = options.fleet.as_ref().map(|it| (it.clone(), it.host()));
-    let journal = open(&options, place.as_ref())?;
     runtime()?.block_on(async move {
-        let (accepted, arrivals) = mpsc::channel(64);
-        // The socket comes last: whoever finds it there finds every other address open too.
-        let mut addresses = options.listen.clone();
-        addresses.push(Address::Unix(options.paths.socket()));
-        let mut bound = Vec::new();
+        let (signals, mut signalled) = mpsc::channel(4);
+        watch_signals(&signals)?;
         let token = token::open(&options.paths).map_err(BootError::Token)?;
         let tenants = options.tenants.as_deref().map(Tenants::open).transpose();
         let tenants = tenants.map_err(BootError::Tenants)?.map(Arc::new);
@@ -135,13 +129,18 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
             tracing::warn!("{UNCONFINED_AGENTS_WARNING}");
         }
         let keys = Keys::new(token, tenants.as_ref().map(Tenants::vouch));
+        let Some((journal, reached)) = open(&options, &mut signalled).await? else {
+            tracing::info!("daemon stopped before the servers of its fleet could be used");
+            return Ok(());
+        };
+        let (accepted, arrivals) = mpsc::channel(64);
+        // The socket comes last: a client that finds it finds every other address open too.
+        let mut addresses = options.listen.clone();
+        addresses.push(Address::Unix(options.paths.socket()));
         let (on_the_web, addresses): (Vec<_>, Vec<_>) =
             addresses.into_iter().partition(Address::is_web);
+        let mut bound = Vec::new();
         let (metrics, scrapes) = metrics::channel();
-        let reached = match place {
-            Some(place) => Some(fleet::reach(place).await?),
-            None => None,
-        };
         let hosts = reached.as_ref().and_then(fleet::Reached::hosts);
         let web = web::start(&on_the_web, &options, &keys, tenants.as_ref(), metrics, hosts)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
@@ -151,8 +150,6 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
             bound.push(listener.address().clone());
             tokio::spawn(admit(listener, accepted.clone()));
         }
-        let (signals, signalled) = mpsc::channel(4);
-        watch_signals(&signals)?;
         let mut calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet: nothing() };
         let fleet = match reached {
             Some(reached) => Some(reached.enter(&journal, &options, &mut calls).await?),
@@ -201,7 +198,7 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
     roster::warm_up();
     let system = |what| move |source| BootError::System { what, source };
     let ledger = Ledger::open(&options.paths.ledger()).map_err(system("the ledger"))?;
-    let journal = open(&options, None)?;
+    let journal = open_local(&options)?;
     let options = Options { idle_after: Some(Duration::ZERO), ..options };
     let (give, take) = std::sync::mpsc::sync_channel(1);
     let runtime = runtime()?;
@@ -230,10 +227,18 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
     Ok(Isolated { stream, thread })
 }
 
-fn open(options: &Options, place: Option<&(Fleet, HostName)>) -> Result<Journal, BootError> {
-    if let Some((fleet, host)) = place {
-        return fleet.journal(host).map_err(BootError::Journal);
-    }
+/// The journal, and the fleet that it belongs to. `None` if the daemon is stopped before the servers of the fleet
+/// can be used.
+async fn open(
+    options: &Options,
+    stop: &mut mpsc::Receiver<()>,
+) -> Result<Option<(Journal, Option<fleet::Reached>)>, BootError> {
+    let Some(fleet) = &options.fleet else { return Ok(Some((open_local(options)?, None))) };
+    let opened = fleet::open_when_ready(fleet, &fleet.host(), stop).await?;
+    Ok(opened.map(|(journal, reached)| (journal, Some(reached))))
+}
+
+fn open_local(options: &Options) -> Result<Journal, BootError> {
     match options.journal {
         JournalChoice::Memory => Ok(Journal::memory()),
         JournalChoice::Sqlite => {

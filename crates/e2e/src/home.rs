@@ -111,7 +111,20 @@ impl Home {
         self.start(command)
     }
 
-    fn start(&self, mut command: Command) -> Daemon {
+    fn start(&self, command: Command) -> Daemon {
+        let mut daemon = self.spawn(command);
+        self.wait_until_it_answers(&mut daemon);
+        daemon
+    }
+
+    /// Starts `jackfield serve` and does not wait for it.
+    pub fn launch(&self, args: &[&str]) -> Daemon {
+        let mut command = self.command(&["serve"]);
+        command.args(args);
+        self.spawn(command)
+    }
+
+    fn spawn(&self, mut command: Command) -> Daemon {
         let said = File::options().create(true).append(true).open(self.path().join(SAID));
         let child = command
             .stdin(Stdio::null())
@@ -119,7 +132,10 @@ impl Home {
             .stderr(said.expect("the home takes a file"))
             .spawn()
             .expect("the binary starts");
-        let mut daemon = Daemon { child };
+        Daemon { child }
+    }
+
+    pub fn wait_until_it_answers(&self, daemon: &mut Daemon) {
         wait_for("the daemon's socket", Duration::from_secs(20), || {
             let ended = daemon.child.try_wait().expect("our own child");
             assert!(ended.is_none(), "the daemon ended at once: {ended:?}");
@@ -130,7 +146,6 @@ impl Home {
         });
         // Its other addresses come after the socket; it answers when all of them are there.
         self.dial().hello();
-        daemon
     }
 
     /// A client on the daemon's socket that has said nothing yet.

@@ -2,7 +2,7 @@
 
 use crate::{
     entry::Entry,
-    link::{Link, REQUEST_TIMEOUT, START_PATIENCE, START_PAUSE},
+    link::{Link, REQUEST_TIMEOUT},
 };
 use async_nats::{
     Client, HeaderMap, Request,
@@ -24,6 +24,8 @@ pub(crate) const GIVE_UP: Duration = Duration::from_millis(6_600);
 /// What is left of the lease then. Who was not heard because nobody led the list has so long from when
 /// somebody does.
 pub(crate) const SILENCE: Duration = Duration::from_millis(3_400);
+/// How long a list of hosts that was just created may take to have a leader.
+const START_PATIENCE: Duration = Duration::from_secs(15);
 /// How long a try may take when there is no time to lose.
 const LAST_TRY: Duration = Duration::from_millis(700);
 /// The same for an answer, once a server is reached.
@@ -239,7 +241,7 @@ async fn start<T>(step: impl AsyncFn() -> Result<T, LeaseError>) -> Result<T, Le
     loop {
         match step().await {
             Err(LeaseError::Refused(_)) if since.elapsed() < START_PATIENCE => {
-                tokio::time::sleep(START_PAUSE).await;
+                tokio::time::sleep(RETRY).await;
             }
             done => return done,
         }

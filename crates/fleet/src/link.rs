@@ -9,29 +9,30 @@ use async_nats::{
     },
 };
 use bytes::Bytes;
-use jackfield_nats_access::NatsServers;
+use jackfield_nats_access::{Connection, NatsServers, StartError};
 use std::time::Duration;
 
 /// How long one request may take.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a cluster that is just starting may take to be of use.
-pub(crate) const START_PATIENCE: Duration = Duration::from_secs(15);
-pub(crate) const START_PAUSE: Duration = Duration::from_millis(200);
 /// Entries of hosts that nobody has heard of for so long are gone by themselves.
 const ENTRIES_MAX_AGE: Duration = Duration::from_hours(1);
 
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    #[error("cannot reach NATS at {servers}: start a server there, or name others with --fleet")]
-    Unreachable {
-        servers: String,
-        #[source]
-        source: async_nats::ConnectError,
-    },
-    #[error("NATS server `{server}` has no JetStream, or it is not ready: {why}")]
-    NoJetStream { server: String, why: String },
+    #[error(transparent)]
+    Start(#[from] StartError),
     #[error("the servers do not answer: {0}")]
     Away(String),
+}
+
+impl LinkError {
+    /// Whether it passes when the servers are back, without a change of the configuration.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            LinkError::Start(error) => error.is_temporary(),
+            LinkError::Away(_) => true,
+        }
+    }
 }
 
 /// What a server says of itself.
@@ -44,6 +45,7 @@ pub struct Server {
 /// A connection. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Link {
+    connection: Connection,
     pub(crate) client: Client,
     pub(crate) context: Context,
     cell: String,
@@ -54,22 +56,20 @@ pub struct Link {
 
 impl Link {
     pub async fn connect(servers: &NatsServers, cell: &str) -> Result<Link, LinkError> {
-        let connected = servers.options().connect(servers.urls().to_vec()).await;
-        let failed = |source| LinkError::Unreachable { servers: servers.shown(), source };
-        let client = connected.map_err(failed)?;
+        let connection = servers.connect().await?;
+        let client = connection.client.clone();
         let mut context = jetstream::new(client.clone());
         context.set_timeout(REQUEST_TIMEOUT);
         let (cell, servers) = (cell.to_owned(), servers.clone());
-        Ok(Link { client, context, cell, servers, replicas: 1 })
+        Ok(Link { connection, client, context, cell, servers, replicas: 1 })
     }
 
     /// Makes the list of hosts and the audit trail if there are none, so that so many servers have them. For
     /// members of the fleet; who only looks makes nothing.
     pub async fn prepare(&mut self, replicas: usize) -> Result<(), LinkError> {
         self.replicas = replicas;
-        let no_jetstream = |why| LinkError::NoJetStream { server: self.server().name, why };
         for config in [self.list(replicas), self.trail(replicas)] {
-            self.ensure(config).await.map_err(no_jetstream)?;
+            self.connection.ensure_stream(&self.context, &config).await?;
         }
         Ok(())
     }
@@ -86,17 +86,6 @@ impl Link {
             discard: DiscardPolicy::Old,
             allow_direct: true,
             ..Config::default()
-        }
-    }
-
-    async fn ensure(&self, config: Config) -> Result<(), String> {
-        let since = tokio::time::Instant::now();
-        loop {
-            match self.context.get_or_create_stream(config.clone()).await {
-                Ok(_) => return Ok(()),
-                Err(why) if START_PATIENCE < since.elapsed() => return Err(why.to_string()),
-                Err(_) => tokio::time::sleep(START_PAUSE).await,
-            }
         }
     }
 

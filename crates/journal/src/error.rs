@@ -15,9 +15,17 @@ pub enum OpenError {
         source: Cause,
     },
 
-    /// No server of the cell answers, or it has no JetStream.
+    /// No server of the cell answers, or JetStream has no leader: it may succeed when the servers are back.
     #[error("failed to open the journal on {servers}")]
     Unreachable {
+        servers: String,
+        #[source]
+        source: Cause,
+    },
+
+    /// The servers of the cell will not serve the journal until their configuration or ours has changed.
+    #[error("failed to open the journal on {servers}")]
+    Refused {
         servers: String,
         #[source]
         source: Cause,

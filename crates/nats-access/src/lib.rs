@@ -3,8 +3,11 @@
 //! A server on the network is used only with credentials: client certificates, or a user and password in its
 //! address. Servers on loopback need none.
 
+mod start;
+
 use async_nats::{ConnectOptions, ServerAddr};
 use percent_encoding::percent_decode_str;
+pub use start::{Connection, StartError};
 use std::{
     fs::File,
     io,

@@ -4,7 +4,7 @@
 //! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
 //! lives, `sentry.rs` ends everything when we may be thought dead, `fuse.rs` a daemon that stands still,
 //! `calls.rs` is what the loop does about it, `care.rs` looks after the logs, `clerk.rs` collects the numbers
-//! of all parts.
+//! of all parts, `wait.rs` waits at the start for servers that cannot be used yet.
 
 mod adopt;
 mod calls;
@@ -14,11 +14,13 @@ mod enter;
 mod fuse;
 mod office;
 mod sentry;
+mod wait;
 
 use adopt::Adopter;
 pub use care::Care;
 use care::Caretaker;
-pub(crate) use enter::{Entered, Reached, reach};
+use enter::reach;
+pub(crate) use enter::{Entered, Reached};
 use fuse::Fuse;
 use jackfield_clients::Stream;
 use jackfield_core::{SessionId, Usage, log::State};
@@ -34,6 +36,7 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
     task::JoinHandle,
 };
+pub(crate) use wait::open_when_ready;
 
 /// Between two looks at which agents are installed.
 const LOOK: Duration = Duration::from_secs(30);

@@ -6,6 +6,7 @@ mod crowd;
 mod deploy;
 mod drain;
 mod home;
+mod late_servers;
 mod loss;
 mod operate;
 mod partition;

@@ -37,9 +37,9 @@ use crate::{
 use async_nats::jetstream::stream::Config;
 pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use jackfield_nats_access::NatsServers;
+use jackfield_nats_access::{NatsServers, StartError};
 pub use layout::{Cell, fnv1a};
-use log::{Patience, Tail};
+use log::Tail;
 pub use owner::{AdoptError, Adopted, Owners, Writer};
 pub use retain::{Expired, Retention};
 use servers::{Servers, Trouble};
@@ -56,8 +56,6 @@ use tokio::{runtime::Handle, sync::oneshot};
 /// How long to try before an append, a claim or a read is given up as unavailable. Shorter than an
 /// election, so that whoever waits is told that it takes long.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The same for the first steps of all, which a whole cluster may have to be elected for.
-const START_PATIENCE: Duration = Duration::from_secs(15);
 /// JetStream streams that are made at the same time.
 const MADE_AT_ONCE: usize = 16;
 /// Between two tries.
@@ -202,21 +200,23 @@ impl Drop for Nats {
     }
 }
 
-/// Servers that have just started may not know each other yet.
-async fn ensure(servers: &Servers, config: Config) -> Result<(), Trouble> {
-    Patience::of(START_PATIENCE).keep_trying(|| servers.ensure(config.clone())).await
-}
-
 async fn connect(address: Address) -> Result<Store, OpenError> {
     let Address { servers, cell, owner } = address;
     let shown = servers.shown();
-    let failed = |source: Cause| OpenError::Unreachable { servers: shown.clone(), source };
-    let connected = servers.options().connect(servers.urls().to_vec()).await;
-    let client = connected.map_err(|it| failed(Arc::new(it)))?;
-    let servers = Servers::new(client);
+    let failed = |error: StartError| {
+        let (servers, is_temporary) = (shown.clone(), error.is_temporary());
+        let source: Cause = Arc::new(error);
+        if is_temporary {
+            OpenError::Unreachable { servers, source }
+        } else {
+            OpenError::Refused { servers, source }
+        }
+    };
+    let connection = servers.connect().await.map_err(failed)?;
+    let servers = Servers::new(connection.client.clone());
     let streams = stream::iter(cell.streams()).map(Ok);
-    let made = streams.try_for_each_concurrent(MADE_AT_ONCE, |it| ensure(&servers, it)).await;
-    made.map_err(|it| failed(Arc::new(it)))?;
+    let ensure = async |config: Config| servers.ensure(&connection, &config).await;
+    streams.try_for_each_concurrent(MADE_AT_ONCE, ensure).await.map_err(failed)?;
     let (tails, hints, summaries) = Default::default();
     let (archive, care) = Default::default();
     Ok(Store { cell, servers, owner, tails, hints, summaries, archive, care })

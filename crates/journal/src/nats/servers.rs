@@ -12,6 +12,7 @@ use async_nats::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use jackfield_nats_access::{Connection, StartError};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, SystemTime};
@@ -104,8 +105,12 @@ impl Servers {
     }
 
     /// Makes sure of a stream. One that is there is left as it is.
-    pub(super) async fn ensure(&self, config: Config) -> Result<(), Trouble> {
-        self.context.get_or_create_stream(config).await.map(drop).map_err(unknown)
+    pub(super) async fn ensure(
+        &self,
+        connection: &Connection,
+        config: &Config,
+    ) -> Result<(), StartError> {
+        connection.ensure_stream(&self.context, config).await
     }
 
     /// Stores a message if `after` is the place of the last one of its subject; returns its own.
