@@ -1,9 +1,10 @@
-//! Who may adopt a session that nobody has, and why nobody may.
+//! Which hosts may adopt a session that no host has, in which order, and why none may.
 
 use crate::host_of;
 use jackfield_core::{gateway::Needs, log::State};
 use jackfield_fleet::{Entry, HostName};
 use jackfield_journal::Writer;
+use std::time::{Duration, Instant};
 
 /// Hosts of which it is told why they may not.
 const REASONS: usize = 3;
@@ -14,13 +15,44 @@ pub fn needs_of(state: Option<&State>, writer: &Writer) -> Needs {
     Needs::of(state, was_on.map(|it| it.name))
 }
 
-/// The best first: they know its agent, have places, had it last (its agent may have left something there),
+/// How long a session that a host was asked to adopt is counted here. Hosts report once a second, and gateways read
+/// the reports once a second.
+const REPORTED_AFTER: Duration = Duration::from_secs(3);
+
+/// Sessions that hosts were asked to adopt, and that the reports of these hosts may not count yet. Without it, all
+/// sessions that a draining host lets go at once would go to the same host.
+#[derive(Debug, Default)]
+pub(crate) struct RecentAdoptions(Vec<(Instant, HostName)>);
+
+impl RecentAdoptions {
+    pub(crate) fn add(&mut self, host: &HostName) {
+        self.0.push((Instant::now(), host.clone()));
+    }
+
+    /// The host did not adopt the session.
+    pub(crate) fn remove(&mut self, host: &HostName) {
+        if let Some(at) = self.0.iter().rposition(|(_, it)| it == host) {
+            self.0.remove(at);
+        }
+    }
+
+    pub(crate) fn remove_old(&mut self) {
+        self.0.retain(|(since, _)| since.elapsed() < REPORTED_AFTER);
+    }
+
+    fn count_on(&self, host: &HostName) -> usize {
+        self.0.iter().filter(|(_, it)| it == host).count()
+    }
+}
+
+/// The best first: hosts that know its agent, have places, had it last (its agent may have left something there),
 /// and have little to do.
 pub(crate) fn heirs(
     hosts: &[Entry],
     state: Option<&State>,
     needs: &Needs,
     avoid: Option<&str>,
+    recent: &RecentAdoptions,
 ) -> Vec<HostName> {
     let knows = |it: &Entry| {
         state.is_none_or(|state| {
@@ -32,7 +64,9 @@ pub(crate) fn heirs(
     heirs.sort_by_key(|it| {
         let unwanted = avoid == Some(&*it.host.name);
         let had_it = needs.was_on.as_ref() == Some(&it.host.name);
-        (unwanted, !knows(it), it.free == Some(0), !had_it, it.live, it.sessions)
+        let recent = recent.count_on(&it.host);
+        let is_full = it.free.is_some_and(|free| free as usize <= recent);
+        (unwanted, !knows(it), is_full, !had_it, host_of(it).load + recent)
     });
     heirs.into_iter().map(|it| it.host.clone()).collect()
 }
@@ -75,7 +109,7 @@ mod tests {
     }
 
     fn names(hosts: &[Entry], state: &State, needs: &Needs, avoid: Option<&str>) -> String {
-        let heirs = heirs(hosts, Some(state), needs, avoid);
+        let heirs = heirs(hosts, Some(state), needs, avoid, &RecentAdoptions::default());
         heirs.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" ")
     }
 
@@ -97,6 +131,22 @@ mod tests {
         let (other, needs) = session("other");
         hosts[2].agents.push("other".to_owned());
         assert_eq!(names(&hosts, &other, &needs, None), "c a d");
+    }
+
+    #[test]
+    fn sessions_that_are_adopted_at_once_are_spread_evenly() {
+        let (state, needs) = session("echo");
+        let mut hosts = [host("b", &["/"], 0), host("c", &["/"], 0), host("d", &["/"], 0)];
+        hosts[2].free = Some(1);
+        let mut recent = RecentAdoptions::default();
+        for _ in 0..9 {
+            let first = heirs(&hosts, Some(&state), &needs, None, &recent).swap_remove(0);
+            recent.add(&first);
+        }
+        let counts = hosts.each_ref().map(|it| recent.count_on(&it.host));
+        assert_eq!(counts, [4, 4, 1], "the last one has one place");
+        recent.remove(&hosts[0].host);
+        assert_eq!(recent.count_on(&hosts[0].host), 3);
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl Front {
         let (leg_events, legs) = mpsc::channel(MAILBOX);
         let (found_tx, found) = mpsc::channel(MAILBOX);
         let Front { config, link, owners, hosts, trail, accepted, scrapes, stop } = self;
-        let seeker = Seeker { link, owners, hosts: hosts.clone(), found: found_tx };
+        let seeker =
+            Seeker { link, owners, hosts: hosts.clone(), found: found_tx, recent: Arc::default() };
         let clock = Clock::start();
         let mut it = Loop {
             gateway: Gateway::new(config, clock.now()),

@@ -1,7 +1,7 @@
 //! Looking things up for the gateway: who owns a session, who could, which sessions there are; and opening
 //! legs. Each is a task whose outcome is sent to the loop.
 
-use crate::heirs::{heirs, needs_of, nowhere};
+use crate::heirs::{RecentAdoptions, heirs, needs_of, nowhere};
 use jackfield_core::{
     SessionId, Time,
     gateway::{GatewayInput, HostName as Name, LegId, Listed, Page},
@@ -11,7 +11,10 @@ use jackfield_core::{
 use jackfield_fleet::{Answer, Entry, HostName, Link, LinkError, Question, open_leg};
 use jackfield_journal::{AdoptError, Owners};
 use jackfield_wire::{Fault, chain};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use tokio::{
     net::UnixStream,
     sync::{mpsc::Sender, watch},
@@ -32,6 +35,7 @@ pub(crate) struct Seeker {
     pub(crate) owners: Owners,
     pub(crate) hosts: watch::Receiver<Arc<Vec<Entry>>>,
     pub(crate) found: Sender<GatewayInput>,
+    pub(crate) recent: Arc<Mutex<RecentAdoptions>>,
 }
 
 /// Which sessions are listed.
@@ -46,6 +50,10 @@ impl Seeker {
         tokio::spawn(async move {
             let _unheard = found.send(work.await).await;
         });
+    }
+
+    fn recent(&self) -> MutexGuard<'_, RecentAdoptions> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// This start of a host, if it lives.
@@ -123,18 +131,27 @@ impl Seeker {
         }
         let needs = needs_of(state.as_ref(), &writer);
         let (heirs, mut why) = {
-            let hosts = self.hosts.borrow();
-            (heirs(&hosts, state.as_ref(), &needs, avoid), nowhere(&hosts, &needs))
+            let (hosts, mut recent) = (self.hosts.borrow(), self.recent());
+            recent.remove_old();
+            let heirs = heirs(&hosts, state.as_ref(), &needs, avoid, &recent);
+            if let Some(first) = heirs.first() {
+                recent.add(first);
+            }
+            (heirs, nowhere(&hosts, &needs))
         };
-        for host in heirs {
-            match self.adopt(&host, session).await {
-                Ok(answer) => match taken(&host, session, answer) {
-                    Err(Fault::NoHost { why: refused }) => why = refused,
-                    other => return other.map(Some),
-                },
-                Err(Fault::HostLost { why: away }) => why = away,
+        for (number, host) in heirs.into_iter().enumerate() {
+            if 0 < number {
+                self.recent().add(&host);
+            }
+            let answer = self.adopt(&host, session).await;
+            match answer.and_then(|it| taken(&host, session, it)) {
+                Ok(owner) => return Ok(Some(owner)),
+                Err(Fault::NoHost { why: reason } | Fault::HostLost { why: reason }) => {
+                    why = reason;
+                }
                 Err(other) => return Err(other),
             }
+            self.recent().remove(&host);
         }
         Err(Fault::NoHost { why })
     }

@@ -2,6 +2,7 @@
 //! error.
 
 use super::{Member, agent, host_of};
+use jackfield_e2e::wait_for;
 use jackfield_testkit::nats::Cluster;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -44,4 +45,36 @@ fn a_drained_host_has_no_session_left_and_its_clients_notice_nothing() {
     drop(client);
     gateway.stop();
     two.stop();
+}
+
+/// A draining host lets all idle sessions go at once, before the other hosts have reported the first of them.
+#[test]
+fn sessions_of_a_drained_host_are_spread_evenly_over_the_others() {
+    const SESSIONS: usize = 12;
+    let cluster = Cluster::start(1);
+    let servers = cluster.urls().join(",");
+    // All sessions go to the first: the others come later.
+    let mut one = Member::start(&cluster, "host", "one");
+    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let memory = gateway.home.path().join("memory");
+    let mut client = gateway.client(&agent(&gateway.home, &memory));
+    let sessions: Vec<String> = (0..SESSIONS).map(|_| client.open(gateway.home.path())).collect();
+    let mut others = ["two", "three"].map(|it| Member::start(&cluster, "host", it));
+
+    let drained = gateway.home.run(&["host", "drain", "one", "--fleet", &servers], SOON);
+    assert!(drained.status.success(), "{drained:?}");
+    let counts = wait_for("a host for every session", SOON, || {
+        let rows = client.result("_jackfield/sessions", &json!({}));
+        let on = |name: &str| sessions.iter().filter(|it| host_of(&rows, it) == name).count();
+        let counts = [on("two"), on("three")];
+        (counts.iter().sum::<usize>() == SESSIONS).then_some(counts)
+    });
+    assert!(counts[0].abs_diff(counts[1]) <= 2, "{counts:?}");
+    for id in &sessions {
+        assert_eq!(client.prompt(id, "hello"), "end_turn");
+    }
+    drop(client);
+    gateway.stop();
+    one.stop();
+    others.iter_mut().for_each(Member::stop);
 }
