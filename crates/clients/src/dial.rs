@@ -19,8 +19,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-/// A daemon that does not take a connection for so long is not well.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// A daemon that does not accept a connection for so long hangs.
+pub const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Between two looks for a daemon that starts: it takes some milliseconds, rarely seconds.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 const LOOK_AGAIN_LATER: Duration = Duration::from_millis(10);
@@ -76,6 +76,12 @@ impl DialError {
     /// Whether starting a daemon would help.
     pub fn is_absent(&self) -> bool {
         matches!(self, DialError::Absent { .. })
+    }
+
+    /// Whether the queue of the socket had no room within [`CONNECT_WITHIN`].
+    pub fn is_full(&self) -> bool {
+        let full = [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut];
+        matches!(self, DialError::Unreachable { source, .. } if full.contains(&source.kind()))
     }
 }
 

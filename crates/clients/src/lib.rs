@@ -1,8 +1,8 @@
 //! The right edge: connections of clients. Knows frames, never sessions.
 //!
 //! Read in this order: [`Address`] says where a daemon is, [`Listener`] lets clients in (`socket`
-//! guards the socket file, [`Token`], [`Keys`] and `auth` guard TCP, `secure` puts TLS around it, `stdio` makes
-//! a connection of our own pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
+//! guards the socket file, `unix_door` creates it again when it is gone, [`Token`], [`Keys`] and `auth`
+//! guard TCP, `secure` puts TLS around it, `stdio` makes a connection of our own pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
 //! (`chunk` and `conn` read, `outbox` writes) and tells everything as [`ClientEvent`]s over one
 //! channel for all connections. The other side is [`dial()`], and [`relay()`], which carries bytes
 //! between an editor's pipes and a daemon without looking at them. [`web`] is a front of its own: it
@@ -46,16 +46,17 @@ mod stream;
 mod talk;
 mod token;
 mod token_file;
+mod unix_door;
 pub mod web;
 
 pub use address::{Address, AddressError};
 pub use auth::Refusal;
 pub use conn::{ClientEvent, ConnHandle, open};
-pub use dial::{DialError, Dialer, Socket, dial, dial_blocking, dial_until_up};
+pub use dial::{CONNECT_WITHIN, DialError, Dialer, Socket, dial, dial_blocking, dial_until_up};
 pub use keys::{Guest, Keys, Vouch};
 pub use listen::{AcceptError, BindError, Listener};
 pub use relay::{Ended, relay};
-pub use socket::PathTooLong;
+pub use socket::{PathTooLong, remove_stale_socket};
 pub use stdio::stdio;
 pub use stream::{Stream, UnixPeer, pair};
 pub use talk::{Hearing, Speaking};

@@ -4,17 +4,18 @@ use crate::address::{Address, AddressError};
 use crate::auth::{self, Refusal};
 use crate::keys::Keys;
 use crate::secure;
-use crate::socket::{self, Folder, PathTooLong, SocketFile};
+use crate::socket::{Folder, PathTooLong};
 use crate::stream::Stream;
+use crate::unix_door::{MissingFolder, UnixDoor};
 use crate::web::{Certificate, CertificateError};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::future::pending;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, io, panic};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
@@ -94,7 +95,8 @@ pub enum AcceptError {
     },
 }
 
-/// An address that is open to clients. Dropping it closes it, and removes the socket file.
+/// An address that is open to clients. Dropping it closes it, and removes the socket file. A socket file that
+/// something else removed is created again.
 #[derive(Debug)]
 pub struct Listener {
     door: Door,
@@ -103,12 +105,7 @@ pub struct Listener {
 
 #[derive(Debug)]
 enum Door {
-    /// The file first: it is removed before the socket is closed, so that a late client finds no
-    /// daemon instead of a dying one.
-    Unix {
-        _file: SocketFile,
-        listener: UnixListener,
-    },
+    Unix(UnixDoor),
     Tcp {
         listener: TcpListener,
         /// `None`: whoever is on this machine may speak.
@@ -164,9 +161,8 @@ impl Listener {
         address.require_private()?;
         match address {
             Address::Unix(path) => {
-                let (listener, file) = socket::bind(path, Folder::Private)?;
-                let door = Door::Unix { _file: file, listener };
-                Ok(Listener { door, address: address.clone() })
+                let door = UnixDoor::bind(path, Folder::Private, MissingFolder::Report)?;
+                Ok(Listener { door: Door::Unix(door), address: address.clone() })
             }
             Address::Tcp(at) => {
                 let keys = keys.ok_or(BindError::NeedsToken { address: *at })?;
@@ -181,16 +177,21 @@ impl Listener {
         }
     }
 
-    /// The same for a program whose clients know no token and choose their own places: on loopback
+    /// A unix socket in a folder of our own, which is created again with the socket when it was removed.
+    pub fn bind_own(path: &Path) -> Result<Listener, BindError> {
+        let door = UnixDoor::bind(path, Folder::Private, MissingFolder::Create)?;
+        Ok(Listener { door: Door::Unix(door), address: Address::Unix(path.to_owned()) })
+    }
+
+    /// [`Listener::bind`] for a program whose clients know no token and choose their own places: on loopback
     /// TCP whoever is on this machine may speak, and a socket may lie in a folder that others can
     /// enter, such as `/tmp`. It is still private itself, and its peers still have our uid.
     pub fn bind_open(address: &Address) -> Result<Listener, BindError> {
         address.require_private()?;
         match address {
             Address::Unix(path) => {
-                let (listener, file) = socket::bind(path, Folder::Safe)?;
-                let door = Door::Unix { _file: file, listener };
-                Ok(Listener { door, address: address.clone() })
+                let door = UnixDoor::bind(path, Folder::Safe, MissingFolder::Report)?;
+                Ok(Listener { door: Door::Unix(door), address: address.clone() })
             }
             Address::Tcp(at) => bind_tcp(*at, None),
             _ => Listener::bind(address, None),
@@ -219,22 +220,22 @@ impl Listener {
     /// client.
     pub async fn accept(&mut self) -> Result<Stream, AcceptError> {
         let accepted = match &mut self.door {
-            Door::Unix { listener, .. } => accept_unix(listener).await,
+            Door::Unix(door) => door.accept().await,
             Door::Tcp { listener, check, strangers } => {
                 accept_tcp(listener, check.as_ref(), strangers).await
             }
             Door::Stdio { taken: true } => pending().await,
             Door::Stdio { taken } => {
                 *taken = true;
-                crate::stdio().map_err(Failure::System)
+                crate::stdio().map_err(AcceptFailure::System)
             }
         };
         match accepted {
             Ok(stream) => Ok(stream),
-            Err(Failure::Peer(peer, why)) => {
+            Err(AcceptFailure::Peer(peer, why)) => {
                 Err(AcceptError::Refused { address: self.address.clone(), peer, why })
             }
-            Err(Failure::System(source)) => {
+            Err(AcceptFailure::System(source)) => {
                 if is_exhausted(&source) {
                     tokio::time::sleep(EXHAUSTED_PAUSE).await;
                 }
@@ -248,7 +249,7 @@ fn client(peer: Option<SocketAddr>) -> String {
     peer.map_or_else(|| "a client".to_owned(), |it| format!("the client at {it}"))
 }
 
-enum Failure {
+pub(crate) enum AcceptFailure {
     Peer(Option<SocketAddr>, Refusal),
     System(io::Error),
 }
@@ -265,35 +266,23 @@ fn bind_tcp(at: SocketAddr, check: Option<Check>) -> Result<Listener, BindError>
     listen().map_err(|source| BindError::Tcp { address: Address::Tcp(at), source })
 }
 
-async fn accept_unix(listener: &UnixListener) -> Result<Stream, Failure> {
-    let (stream, _) = listener.accept().await.map_err(Failure::System)?;
-    let (uid, ours) = (socket::peer_uid(&stream).map_err(Failure::System)?, socket::our_uid());
-    if uid == ours {
-        return Ok(stream.into());
-    }
-    let refusal = Refusal::Stranger { uid, ours };
-    // A fresh socket has room for one line; tokio does not know that yet.
-    let _ = rustix::io::write(&stream, &refusal.line());
-    Err(Failure::Peer(None, refusal))
-}
-
 /// Accepts and waits for tokens at the same time: a peer that says nothing keeps nobody out.
 async fn accept_tcp(
     listener: &TcpListener,
     check: Option<&Check>,
     strangers: &mut Strangers,
-) -> Result<Stream, Failure> {
+) -> Result<Stream, AcceptFailure> {
     loop {
         tokio::select! {
             Some(admitted) = strangers.admitting.join_next() => match admitted {
                 Ok(admitted) => {
-                    return admitted.map_err(|(peer, why)| Failure::Peer(Some(peer), why));
+                    return admitted.map_err(|(peer, why)| AcceptFailure::Peer(Some(peer), why));
                 }
                 Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
                 Err(_) => {}
             },
             accepted = listener.accept() => {
-                let (stream, peer) = accepted.map_err(Failure::System)?;
+                let (stream, peer) = accepted.map_err(AcceptFailure::System)?;
                 // A frame is sent when it is whole: nothing is gained by waiting for more.
                 let _ = stream.set_nodelay(true);
                 let Some(check) = check else { return Ok(stream.into()) };

@@ -19,11 +19,21 @@ const BACKLOG: u32 = 1024;
 /// What the kernel takes (`sun_path`, less its zero).
 const PATH_BYTES_MAX: usize = 107;
 
-/// A socket that we made; dropping this removes its name, unless the name is another's by now.
+/// The file of a socket that this process created. Dropping it removes the file, unless another file has
+/// its name by now.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
+    /// Device and inode. The kernel does not give the inode to another file while the socket is open.
     identity: (u64, u64),
+}
+
+/// What to do while another process changes names in the same folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FolderLock {
+    Wait,
+    /// Fail, because the caller must not block.
+    Try,
 }
 
 /// What the folder of a socket must be.
@@ -54,14 +64,18 @@ pub(crate) fn check_length(path: &Path) -> Result<(), PathTooLong> {
     }
 }
 
-/// Listens on `path`. A socket of that name is replaced if nobody answers on it.
-pub(crate) fn bind(path: &Path, folder: Folder) -> Result<(UnixListener, SocketFile), BindError> {
+/// Listens on `path`. A socket of that name is replaced if no process listens on it.
+pub(crate) fn bind(
+    path: &Path,
+    folder: Folder,
+    folder_lock: FolderLock,
+) -> Result<(UnixListener, SocketFile), BindError> {
     check_length(path)?;
     let failed =
         |attempted| move |source| BindError::Io { path: path.to_owned(), attempted, source };
     check_folder(folder_of(path), folder)?;
     // Two daemons that start at once must not both find the old socket dead.
-    let _lock = lock(folder_of(path)).map_err(failed("claimed"))?;
+    let _lock = lock(folder_of(path), folder_lock).map_err(failed("claimed"))?;
     remove_stale(path)?;
     let socket = UnixSocket::new_stream().map_err(failed("made"))?;
     socket.bind(path).map_err(failed("bound"))?;
@@ -93,7 +107,7 @@ pub(crate) fn our_uid() -> u32 {
     geteuid().as_raw()
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -123,12 +137,26 @@ fn check_folder(folder: &Path, wanted: Folder) -> Result<(), BindError> {
     Ok(())
 }
 
-/// Held while names in the folder change hands; gone with the descriptor, however we end.
-fn lock(folder: &Path) -> io::Result<OwnedFd> {
+/// Held while names in the folder change; the system releases it with the descriptor.
+fn lock(folder: &Path, folder_lock: FolderLock) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;
-    rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))?;
+    let operation = match folder_lock {
+        FolderLock::Wait => FlockOperation::LockExclusive,
+        FolderLock::Try => FlockOperation::NonBlockingLockExclusive,
+    };
+    rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, operation))?;
     Ok(folder)
+}
+
+/// Removes the socket file `path` if no process listens on it.
+pub fn remove_stale_socket(path: &Path) -> Result<(), BindError> {
+    let failed = |source| BindError::Io { path: path.to_owned(), attempted: "removed", source };
+    match lock(folder_of(path), FolderLock::Wait) {
+        Ok(_lock) => remove_stale(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 fn remove_stale(path: &Path) -> Result<(), BindError> {
@@ -154,13 +182,24 @@ impl SocketFile {
         let identity = identity(&fs::symlink_metadata(path)?);
         Ok(SocketFile { path: path.to_owned(), identity })
     }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the name still leads to this socket.
+    pub(crate) fn is_in_place(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|it| identity(&it) == self.identity)
+    }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let _lock = lock(folder_of(&self.path));
-        let ours = fs::symlink_metadata(&self.path).is_ok_and(|it| identity(&it) == self.identity);
-        if ours {
+        if !self.is_in_place() {
+            return;
+        }
+        let _lock = lock(folder_of(&self.path), FolderLock::Wait);
+        if self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
     }

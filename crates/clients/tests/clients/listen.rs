@@ -3,6 +3,7 @@
 use crate::desk::{Desk, Home, beside, within};
 use jackfield_clients::{
     AcceptError, Address, BindError, DialError, Keys, Listener, Refusal, dial, dial_blocking,
+    dial_until_up,
 };
 use std::fs::{self, Permissions};
 use std::io::Write as _;
@@ -11,6 +12,7 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const NOBODY: u32 = 65534;
 
@@ -241,4 +243,34 @@ async fn a_client_that_left_before_it_was_accepted_is_gone() {
     let stream = within(listener.accept()).await.unwrap();
     let _handle = desk.open(stream, 1).await;
     assert!(desk.until_gone().await.is_empty());
+}
+
+/// As the bus listens: its folder is not ours to create.
+#[tokio::test]
+async fn socket_file_that_was_removed_is_created_again_and_its_folder_only_if_it_is_ours() {
+    let home = Home::new();
+    let mut listener = Listener::bind_open(&home.address()).unwrap();
+    fs::remove_file(home.path()).unwrap();
+    let (path, address) = (home.path(), home.address());
+    let dialling = tokio::task::spawn_blocking(move || {
+        dial_until_up(&address, None, Duration::from_secs(10), || Ok(()))
+    });
+    within(listener.accept()).await.unwrap();
+    dialling.await.unwrap().unwrap();
+    assert_eq!(mode(&path), 0o600);
+    drop(listener);
+
+    let folder = home.dir.path().join("own");
+    fs::create_dir(&folder).unwrap();
+    chmod(&folder, 0o700);
+    let path = folder.join("s");
+    let mut listener = Listener::bind_own(&path).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let address = Address::Unix(path.clone());
+    let dialling = tokio::task::spawn_blocking(move || {
+        dial_until_up(&address, None, Duration::from_secs(10), || Ok(()))
+    });
+    within(listener.accept()).await.unwrap();
+    dialling.await.unwrap().unwrap();
+    assert_eq!((mode(&folder), mode(&path)), (0o700, 0o600));
 }
