@@ -30,6 +30,7 @@ pub(crate) const EXPORT_FORMAT: &str = "JACKFIELD_EXPORT_FORMAT";
 pub(crate) const FLEET: &str = "JACKFIELD_FLEET";
 pub(crate) const FLEET_CERTS: &str = "JACKFIELD_FLEET_CERTS";
 pub(crate) const FOLLOW: &str = "JACKFIELD_FOLLOW";
+pub(crate) const FORCE: &str = "JACKFIELD_FORCE";
 pub(crate) const FORMAT: &str = "JACKFIELD_FORMAT";
 pub(crate) const HOST_NAME: &str = "JACKFIELD_HOST_NAME";
 pub(crate) const IDLE_AFTER: &str = "JACKFIELD_IDLE_AFTER";

@@ -1,22 +1,12 @@
-//! Coming up: private directories, one daemon at a time, leftovers reaped.
+//! What a daemon does before it listens: private directories, and leftovers of an earlier daemon.
 
-use crate::{paths::Paths, serve::BootError};
-use jackfield_agents::Ledger;
+use crate::{lock::DaemonLock, paths::Paths, serve::BootError};
+use jackfield_agents::{Ledger, Reaped};
+use jackfield_clients::remove_stale_socket;
 use jackfield_private_files as private_files;
-use rustix::fs::{FlockOperation, flock};
-use std::{
-    fs::{File, OpenOptions},
-    io::Write as _,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use jackfield_wire::chain;
 
-/// What a daemon was starting when it was killed holds its lock too, until it runs a program of its own.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
-
-/// Makes the daemon's directories, ours and closed to others.
+/// Creates the daemon's directories, or takes away the access of others to those that exist.
 pub(crate) fn directories(paths: &Paths) -> Result<(), BootError> {
     for dir in [&paths.state, &paths.runtime, &paths.ledger()] {
         private_files::claim_dir(dir)
@@ -25,26 +15,8 @@ pub(crate) fn directories(paths: &Paths) -> Result<(), BootError> {
     Ok(())
 }
 
-/// One daemon a state directory: held for as long as the file is open, whatever ends the process.
-pub(crate) fn lock(path: &Path) -> Result<File, BootError> {
-    let unusable = |source| BootError::Lock { path: path.to_owned(), source };
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    let mut file = private_files::open_file(path, &mut options).map_err(unusable)?;
-    let since = Instant::now();
-    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        if LOCK_PATIENCE < since.elapsed() {
-            return Err(BootError::AlreadyRuns { path: path.to_owned() });
-        }
-        thread::sleep(LOCK_PAUSE);
-    }
-    file.set_len(0).map_err(unusable)?;
-    writeln!(file, "{}", std::process::id()).map_err(unusable)?;
-    Ok(file)
-}
-
 /// Ends what an earlier daemon left behind, if it is proved to be ours.
-pub(crate) fn reap(ledger: &Ledger) {
+pub(crate) fn reap(ledger: &Ledger) -> Reaped {
     let reaped = ledger.reap();
     if !reaped.ended.is_empty() {
         tracing::warn!(pids = ?reaped.ended, "ended what an earlier daemon left behind");
@@ -52,23 +24,18 @@ pub(crate) fn reap(ledger: &Ledger) {
     if !reaped.survivors.is_empty() {
         tracing::error!(pids = ?reaped.survivors, "processes of an earlier daemon could not be ended");
     }
+    reaped
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_that_is_let_go_in_a_moment_is_waited_for_and_no_other() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lock");
-        let held = lock(&path).unwrap();
-        assert!(matches!(lock(&path), Err(BootError::AlreadyRuns { .. })));
-        let leaving = thread::spawn(move || {
-            thread::sleep(LOCK_PATIENCE / 10);
-            drop(held);
-        });
-        lock(&path).unwrap();
-        leaving.join().unwrap();
+/// Ends what a daemon that was killed left behind, as the next start would, and removes its socket. Fails
+/// with [`BootError::AlreadyRuns`] if another daemon runs by now.
+pub fn clean_up(paths: &Paths) -> Result<Reaped, BootError> {
+    let _lock = DaemonLock::take(&paths.lock(), &paths.socket())?;
+    let ledger = Ledger::open(&paths.ledger())
+        .map_err(|source| BootError::System { what: "the ledger", source })?;
+    let reaped = reap(&ledger);
+    if let Err(error) = remove_stale_socket(&paths.socket()) {
+        tracing::warn!(why = chain(&error), "the socket of an earlier daemon could not be removed");
     }
+    Ok(reaped)
 }

@@ -1,6 +1,6 @@
 //! The process around the hub: it starts, recovers, listens, runs the one loop, and stops.
 //!
-//! Read in this order: [`paths`] and [`config`] (what it is told), `boot` (how it comes up),
+//! Read in this order: [`paths`] and [`config`] (what it is told), `lock` and `boot` (how it comes up),
 //! `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks` (events on
 //! their way to the journal), `roster` (agents by name), [`rulebook`] (what they may do), `served`
 //! (files and terminals that no client serves), `notify` (telling people), `observe` (log lines),
@@ -20,6 +20,7 @@ mod copy;
 mod effects;
 pub mod environment;
 mod fleet;
+mod lock;
 mod log_file;
 mod log_repeats;
 mod main_loop;
@@ -39,9 +40,11 @@ mod tenants;
 pub mod token;
 mod web;
 
+pub use boot::clean_up;
 pub use config::Settings;
 pub use fleet::{Care, Fleet, FleetError, Role};
 pub use jackfield_core::{TENANT_NAME_RULE, Tenant, is_tenant_name};
+pub use lock::{HolderProcess, LockHolder, find_holder};
 pub use log_file::limit_log;
 pub use metrics::Metrics;
 pub use observe::{LogTarget, start as start_log};

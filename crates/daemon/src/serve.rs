@@ -5,6 +5,7 @@ use crate::{
     config::Settings,
     effects::{Effects, Ground},
     fleet::{self, Call, Fleet, FleetError},
+    lock::DaemonLock,
     main_loop::{Mailboxes, MainLoop},
     metrics::{self, Scrape},
     notify::Notify,
@@ -25,7 +26,7 @@ use jackfield_clients::{Address, BindError, Keys, Listener, Stream, TokenError, 
 use jackfield_core::{Config, Hub, Patience};
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
 use jackfield_wire::chain;
-use std::{fs::File, io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -80,8 +81,8 @@ pub enum BootError {
         #[source]
         source: io::Error,
     },
-    #[error("another daemon already runs: it holds `{}`", path.display())]
-    AlreadyRuns { path: PathBuf },
+    #[error("another daemon{} already runs: it has the lock `{}`", in_brackets(*pid), path.display())]
+    AlreadyRuns { path: PathBuf, pid: Option<u32> },
     #[error("cannot open the journal")]
     Journal(#[source] OpenError),
     #[error("cannot read the journal")]
@@ -108,6 +109,10 @@ pub enum BootError {
     },
 }
 
+fn in_brackets(pid: Option<u32>) -> String {
+    pid.map(|it| format!(" (pid {it})")).unwrap_or_default()
+}
+
 /// Runs a daemon until it is asked to stop; `on_ready` is called when clients can connect.
 pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), BootError> {
     options.guard.open_many_files();
@@ -115,7 +120,7 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
     boot::directories(&options.paths)?;
     observe::start(&options.log, &options.log_level)
         .map_err(|source| BootError::System { what: "the log file", source })?;
-    let _lock: File = boot::lock(&options.paths.lock())?;
+    let _lock = DaemonLock::take(&options.paths.lock(), &options.paths.socket())?;
     let ledger = Ledger::open(&options.paths.ledger())
         .map_err(|source| BootError::System { what: "the ledger", source })?;
     boot::reap(&ledger);
@@ -145,7 +150,11 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let web = web::start(&on_the_web, &options, &keys, tenants.as_ref(), metrics, hosts)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
         for address in addresses {
-            let listener = Listener::bind(&address, Some(&keys))
+            let listener = match &address {
+                Address::Unix(path) if *path == options.paths.socket() => Listener::bind_own(path),
+                _ => Listener::bind(&address, Some(&keys)),
+            };
+            let listener = listener
                 .map_err(|source| BootError::Listen { address: address.clone(), source })?;
             bound.push(listener.address().clone());
             tokio::spawn(admit(listener, accepted.clone()));

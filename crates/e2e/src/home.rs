@@ -269,6 +269,8 @@ impl Daemon {
 
     fn terminate(&mut self) {
         self.signal(Signal::TERM);
+        // A test that failed may have left it stopped.
+        self.signal(Signal::CONT);
         wait_for("the daemon's end", Duration::from_secs(20), || {
             self.child.try_wait().expect("our own child")
         });

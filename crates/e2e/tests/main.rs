@@ -28,6 +28,7 @@ mod kill_moments;
 mod live;
 mod liveness;
 mod load;
+mod lockout;
 mod many_sessions;
 mod matrix_cancel;
 mod matrix_resume;

@@ -1,7 +1,7 @@
 //! One connection to the hub: requests and their answers, and everything else in between.
 
 use super::{
-    Socket,
+    Address, Socket,
     sources::{Happening, Sources, Typed},
     storage_warning,
 };
@@ -44,6 +44,8 @@ pub(crate) struct Conn {
     answers_from: Option<Instant>,
     /// The daemon has not said that we run below an agent.
     pub(super) is_operator: bool,
+    /// How many messages the daemon has sent.
+    heard_count: u64,
 }
 
 /// What came next.
@@ -103,6 +105,7 @@ impl Conn {
             typing_waits: false,
             answers_from: None,
             is_operator: true,
+            heard_count: 0,
         })
     }
 
@@ -119,6 +122,12 @@ impl Conn {
     /// Enough printed.
     pub(crate) fn untap(&mut self) {
         self.tapped = false;
+    }
+
+    /// The socket file that the daemon listens on, if it is one.
+    pub(crate) fn peer_address(&self) -> Option<Address> {
+        let Socket::Unix(stream) = &*self.socket else { return None };
+        Some(Address::Unix(stream.peer_addr().ok()?.as_pathname()?.to_owned()))
     }
 
     /// The daemon's process, if it is on this machine.
@@ -208,7 +217,7 @@ impl Conn {
                     patient = false;
                     self.out.note(&format!("waiting for {}…", wait.what));
                 }
-                Heard::TimedOut => return Err(timed_out(wait)),
+                Heard::TimedOut => return Err(self.timed_out(wait)),
                 Heard::Typed(_) | Heard::TypedEnd => unreachable!("nothing typed is wanted here"),
             }
         }
@@ -253,6 +262,7 @@ impl Conn {
                     continue;
                 }
                 Ok(Happening::Frame(frame)) => {
+                    self.heard_count += 1;
                     self.print_heard(&frame)?;
                     Heard::Frame(frame)
                 }
@@ -270,6 +280,21 @@ impl Conn {
         match storage_warning(&state).filter(|_| state["ok"] == false) {
             Some(warning) => self.warn(&warning),
             None => self.out.note("the journal can be written again"),
+        }
+    }
+
+    fn timed_out(&self, wait: Wait<'_>) -> Failure {
+        let waited_for = wait.what.to_owned();
+        match wait.until {
+            Until::Hub | Until::Deadline(None) => {
+                // A daemon that has answered something does not hang: it has no answer to this one.
+                let pid = (self.heard_count == 0).then(|| self.peer_pid()).flatten();
+                Failure::Silent { waited_for, seconds: HUB_SECONDS_MAX, pid }
+            }
+            Until::Deadline(Some(Deadline { seconds, .. })) => {
+                Failure::TimedOut { seconds, waited_for }
+            }
+            Until::Started(Deadline { seconds, .. }) => Failure::SlowStart { seconds, waited_for },
         }
     }
 
@@ -331,14 +356,24 @@ pub(crate) fn result_of(frame: &Frame) -> Result<Value, Failure> {
 /// One request and its answer on a connection on which nothing else is said yet. Not a byte behind
 /// the answer is read: whoever uses the connection next gets them all.
 pub(crate) fn answer_of(socket: &Socket, method: &str, params: &Value) -> Result<Value, Failure> {
+    answer_within(socket, method, params, HUB_SECONDS_MAX)
+}
+
+/// [`answer_of`] with another limit.
+pub(crate) fn answer_within(
+    socket: &Socket,
+    method: &str,
+    params: &Value,
+    seconds: u64,
+) -> Result<Value, Failure> {
     let waited_for = || format!("the answer to `{method}`");
     let gone = |error: io::Error| match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            Failure::Silent { waited_for: waited_for(), seconds: HUB_SECONDS_MAX }
+            Failure::Silent { waited_for: waited_for(), seconds, pid: peer_pid(socket) }
         }
         _ => Failure::HubGone { waited_for: waited_for() },
     };
-    limit_reads(socket, Some(Duration::from_secs(HUB_SECONDS_MAX))).map_err(gone)?;
+    limit_reads(socket, Some(Duration::from_secs(seconds))).map_err(gone)?;
     let request = Frame::request("0", method, &params.to_string());
     let mut connection = socket;
     connection.write_all(format!("{}\n", request.text()).as_bytes()).map_err(gone)?;
@@ -356,18 +391,5 @@ fn limit_reads(socket: &Socket, limit: Option<Duration>) -> io::Result<()> {
     match socket {
         Socket::Unix(stream) => stream.set_read_timeout(limit),
         Socket::Tcp(stream) => stream.set_read_timeout(limit),
-    }
-}
-
-fn timed_out(wait: Wait<'_>) -> Failure {
-    let waited_for = wait.what.to_owned();
-    match wait.until {
-        Until::Hub | Until::Deadline(None) => {
-            Failure::Silent { waited_for, seconds: HUB_SECONDS_MAX }
-        }
-        Until::Deadline(Some(Deadline { seconds, .. })) => {
-            Failure::TimedOut { seconds, waited_for }
-        }
-        Until::Started(Deadline { seconds, .. }) => Failure::SlowStart { seconds, waited_for },
     }
 }

@@ -5,24 +5,28 @@ mod facts;
 mod hearing;
 mod hello;
 mod host;
+mod locate;
 mod operator;
 mod rows;
 mod sources;
 mod start;
 mod storage;
 
-pub(crate) use conn::{Conn, Deadline, Heard, Until, Wait, answer_of, is_answer, result_of};
+pub(crate) use conn::{
+    Conn, Deadline, Heard, Until, Wait, answer_of, answer_within, is_answer, result_of,
+};
 pub(crate) use facts::{Part, facts, facts_of};
 pub(crate) use hearing::Hearing;
 pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};
 pub(crate) use jackfield_clients::{Address, Socket};
+pub(crate) use operator::check_mark;
 pub(crate) use rows::{Row, find, sessions, unique_chars};
 pub(crate) use start::ALREADY_RUNS;
 pub(crate) use storage::{lost_records_warning, storage_warning};
 
 use crate::{out::Out, report::Failure};
-use jackfield_clients::{DialError, dial_blocking};
+use jackfield_clients::{CONNECT_WITHIN, DialError, dial_blocking};
 use jackfield_daemon::{Paths, token};
 use serde_json::json;
 use std::{
@@ -52,8 +56,22 @@ impl Dial {
         self.named.clone().unwrap_or_else(|| Address::Unix(self.paths.socket()))
     }
 
-    /// A connection to a running daemon, `None` if there is none.
+    /// Whether the caller named an address.
+    pub(crate) fn is_named(&self) -> bool {
+        self.named.is_some()
+    }
+
+    /// A connection to a running daemon; `None` if none runs. A daemon that has the lock of the state
+    /// directory and cannot be reached is an error.
     pub(crate) fn running(&self) -> Result<Option<Socket>, Failure> {
+        match self.connect()? {
+            None if self.named.is_none() => self.connect_to_holder(),
+            connected => Ok(connected),
+        }
+    }
+
+    /// A connection to the address, `None` if nothing listens there and the caller did not name it.
+    fn connect(&self) -> Result<Option<Socket>, Failure> {
         let address = self.address();
         let token = match address {
             Address::Tcp(_) => Some(token::read(&self.paths)).transpose(),
@@ -65,13 +83,28 @@ impl Dial {
                 Err(token.map_or_else(Failure::Token, |_| Failure::Unreachable(error)))
             }
             Err(error) if error.is_absent() && self.named.is_none() => Ok(None),
-            Err(error) => Err(Failure::Unreachable(error)),
+            Err(error) => Err(self.unreachable(error)),
         }
     }
 
-    /// Whether anybody takes a connection there.
-    pub(crate) fn is_answered(&self) -> bool {
-        matches!(self.running(), Ok(Some(_)))
+    /// A daemon that has not accepted its clients for so long that no more fit in its queue hangs.
+    fn unreachable(&self, error: DialError) -> Failure {
+        if self.named.is_some() || !error.is_full() {
+            return Failure::Unreachable(error);
+        }
+        let pid = self.find_holder().ok().flatten().and_then(|it| it.pid);
+        let pid = pid.and_then(|it| it.try_into().ok());
+        let waited_for = "it to accept the connection".to_owned();
+        Failure::Silent { waited_for, seconds: CONNECT_WITHIN.as_secs(), pid }
+    }
+
+    /// Whether a daemon runs: it listens, or has the lock of the state directory.
+    pub(crate) fn is_running(&self) -> bool {
+        let listens = match self.connect() {
+            Ok(socket) => socket.is_some(),
+            Err(failure) => matches!(failure, Failure::Silent { .. }),
+        };
+        listens || (self.named.is_none() && matches!(self.find_holder(), Ok(Some(_))))
     }
 
     /// A connection to the daemon, which is started if there is none and the caller named none.
@@ -88,15 +121,14 @@ impl Dial {
         }
     }
 
-    /// Returns when nobody takes a connection there any more.
+    /// Returns when the daemon has ended.
     pub(crate) fn wait_until_gone(&self) -> Result<(), Failure> {
         let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
-        while matches!(self.running(), Ok(Some(_))) {
+        while self.is_running() {
             if limit < Instant::now() {
-                return Err(Failure::Silent {
-                    waited_for: "it to stop".into(),
-                    seconds: STOP_SECONDS_MAX,
-                });
+                let pid = self.find_holder()?.and_then(|it| it.pid?.try_into().ok());
+                let waited_for = "it to stop".to_owned();
+                return Err(Failure::Silent { waited_for, seconds: STOP_SECONDS_MAX, pid });
             }
             thread::sleep(LOOK_AGAIN);
         }

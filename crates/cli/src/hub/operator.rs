@@ -28,7 +28,8 @@ fn is_refusal(failure: &Failure) -> bool {
     matches!(failure, Failure::Answer(answer) if answer.name() == "not_allowed")
 }
 
-fn check_mark(operation: &str) -> Result<(), Failure> {
+/// Refuses if the environment has the mark that agents inherit.
+pub(crate) fn check_mark(operation: &str) -> Result<(), Failure> {
     if std::env::var_os(MARK_VARIABLE).is_none() {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! What went wrong, for people and for scripts: a message, its causes, a way out, and an exit code.
 
 mod answer;
+mod lockout;
 
 pub(crate) use answer::Answer;
 
@@ -29,8 +30,28 @@ pub(crate) enum Failure {
     #[error("the daemon did not start")]
     NotStarted { why: String, said: Vec<String>, log: PathBuf },
 
-    #[error("the daemon does not answer")]
-    Silent { waited_for: String, seconds: u64 },
+    /// `pid` is that of a daemon that answers nothing at all.
+    #[error("the daemon{} does not answer", in_brackets(*.pid))]
+    Silent { waited_for: String, seconds: u64, pid: Option<i32> },
+
+    /// A daemon has the lock of the state directory, and its socket does not answer.
+    #[error("a daemon{} runs, but nothing listens on `{}`", in_brackets(*.pid), .socket.display())]
+    NoSocket {
+        pid: Option<u32>,
+        lock: PathBuf,
+        socket: PathBuf,
+        /// Where the daemon says that it listens, if that is another path.
+        elsewhere: Option<PathBuf>,
+        log: PathBuf,
+        seconds: u64,
+    },
+
+    /// The lock is held, and the pid in its file is not that of a process that holds it.
+    #[error("the process that has the lock `{}` is not known", .lock.display())]
+    UnknownHolder { lock: PathBuf, pid: Option<u32> },
+
+    #[error("the daemon (pid {pid}) could not be ended")]
+    NotEnded { pid: i32, seconds: u64 },
 
     #[error("the daemon closed the connection")]
     HubGone { waited_for: String },
@@ -152,6 +173,9 @@ impl Failure {
             | Failure::Token(_)
             | Failure::NotStarted { .. }
             | Failure::Silent { .. }
+            | Failure::NoSocket { .. }
+            | Failure::UnknownHolder { .. }
+            | Failure::NotEnded { .. }
             | Failure::HubGone { .. } => Exit::Unreachable,
             Failure::Cancelled | Failure::Declined | Failure::Interrupted { .. } => {
                 Exit::Interrupted
@@ -172,7 +196,8 @@ impl Failure {
             for line in self.quoted() {
                 out.alert(&paint(DIM, format!("  | {line}")));
             }
-            for hint in [self.hint()].iter().filter(|it| !it.is_empty()) {
+            let hint = self.lockout_hint().unwrap_or_else(|| self.hint());
+            for hint in [hint].iter().filter(|it| !it.is_empty()) {
                 out.alert(&format!("{} {hint}", paint(NAME, "hint:")));
             }
         }
@@ -185,8 +210,11 @@ impl Failure {
             Failure::NotSet { causes, .. } => causes.clone(),
             Failure::NotStarted { why, .. } => vec![why.clone()],
             Failure::Denied { asks, .. } => asks.clone(),
-            Failure::Silent { waited_for, seconds } => {
+            Failure::Silent { waited_for, seconds, .. } => {
                 vec![format!("waited {seconds} s for {waited_for}")]
+            }
+            Failure::NoSocket { .. } | Failure::UnknownHolder { .. } | Failure::NotEnded { .. } => {
+                vec![lockout::cause(self)]
             }
             Failure::HubGone { waited_for }
             | Failure::TimedOut { waited_for, .. }
@@ -221,6 +249,16 @@ impl Failure {
             _ => Vec::new(),
         };
         lines[lines.len().saturating_sub(LINES_MAX)..].to_vec()
+    }
+
+    /// Whether a daemon runs and answers nothing.
+    pub(crate) fn is_lockout(&self) -> bool {
+        matches!(self, Failure::Silent { pid: Some(_), .. } | Failure::NoSocket { .. })
+    }
+
+    /// The way out if a daemon runs and cannot be used.
+    pub(crate) fn lockout_hint(&self) -> Option<String> {
+        lockout::hint(self)
     }
 
     fn hint(&self) -> String {
@@ -295,6 +333,10 @@ impl Failure {
             _ => String::new(),
         }
     }
+}
+
+fn in_brackets(pid: Option<impl std::fmt::Display>) -> String {
+    pid.map(|it| format!(" (pid {it})")).unwrap_or_default()
 }
 
 fn why_stopped(reason: &str) -> String {

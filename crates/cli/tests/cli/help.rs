@@ -25,6 +25,7 @@ const COMMANDS: &[&str] = &[
     "daemon",
     "daemon start",
     "daemon stop",
+    "daemon restart",
     "daemon status",
     "fleet",
     "fleet status",

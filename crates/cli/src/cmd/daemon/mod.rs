@@ -1,15 +1,16 @@
 //! `jackfield daemon`: the daemon in the background.
 
+mod stop;
+
 use crate::{
     app::Desk,
     env,
-    hub::{Conn, Heard, STOP_SECONDS_MAX, Until, Wait, storage_warning},
-    out::{DIM, Format, WARNING, count, document, paint},
+    hub::{Conn, Until, Wait, storage_warning},
+    out::{DIM, Format, WARNING, document, paint},
     report::Failure,
 };
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 /// Start, stop and look at the daemon in the background
 ///
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Examples:
   $ jackfield daemon start
   $ jackfield daemon status
+  $ jackfield daemon restart
   $ jackfield daemon stop")]
 pub(crate) struct Daemon {
     #[command(subcommand)]
@@ -29,6 +31,7 @@ pub(crate) struct Daemon {
 enum Command {
     Start(Start),
     Stop(Stop),
+    Restart(Restart),
     Status(Status),
 }
 
@@ -41,8 +44,35 @@ struct Start {}
 /// Stop the daemon and every agent; sessions stay in the journal
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  $ jackfield daemon stop")]
-struct Stop {}
+  $ jackfield daemon stop
+  $ jackfield daemon stop --force")]
+struct Stop {
+    #[command(flatten)]
+    how: StopArgs,
+}
+
+/// Stop the daemon if one runs, and start it again
+///
+/// Sessions are in the journal; turns that run are interrupted. The new daemon is started as by `daemon start`: it has the
+/// settings of config.toml and of the environment, not the flags of an earlier `jackfield serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ jackfield daemon restart
+  $ jackfield daemon restart --force")]
+struct Restart {
+    #[command(flatten)]
+    how: StopArgs,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+struct StopArgs {
+    /// End a daemon that does not answer, too: SIGTERM, then SIGKILL
+    ///
+    /// Turns that run are interrupted, and each agent is ended by its guard. What was acknowledged is in
+    /// the journal.
+    #[arg(long, env = env::FORCE, hide_env_values = true, value_parser = env::flag())]
+    force: bool,
+}
 
 /// Show whether the daemon runs, and what it has to do
 #[derive(Debug, Args)]
@@ -55,15 +85,27 @@ struct Status {
     format: Format,
 }
 
-const PATIENCE: Duration = Duration::from_secs(1);
-
 impl Daemon {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
         match self.command {
             Command::Start(_) => start(desk),
-            Command::Stop(_) => stop(desk),
+            Command::Stop(it) => stop::stop(desk, it.how.force),
+            Command::Restart(it) => it.run(desk),
             Command::Status(it) => it.run(desk),
         }
+    }
+}
+
+impl Restart {
+    fn run(&self, desk: &Desk) -> Result<(), Failure> {
+        if desk.dial.is_named() {
+            return Err(Failure::usage(
+                "`daemon restart` starts the daemon of this user, and `--socket` names another one",
+                "leave out `--socket`",
+            ));
+        }
+        stop::stop(desk, self.how.force)?;
+        start(desk)
     }
 }
 
@@ -73,38 +115,6 @@ fn start(desk: &Desk) -> Result<(), Failure> {
     let pid = conn.peer_pid().map(|it| format!(", pid {it}")).unwrap_or_default();
     let what = if already { "already runs" } else { "started" };
     desk.out.note(&format!("the daemon {what}{pid}"));
-    Ok(())
-}
-
-fn stop(desk: &Desk) -> Result<(), Failure> {
-    let Some(mut conn) = desk.dial.talk_if_running("daemon")? else {
-        desk.out.note("no daemon is running");
-        return Ok(());
-    };
-    let agents = status(&mut conn)?["agents"].as_u64().and_then(|it| it.try_into().ok());
-    let agents = count(agents.unwrap_or(0), "agent");
-    let wait = Wait { what: "the daemon to answer", until: Until::Hub };
-    conn.call("_jackfield/stop", &json!({}), wait)?;
-    let began = Instant::now();
-    let limit = began + Duration::from_secs(STOP_SECONDS_MAX);
-    let mut until = began + PATIENCE;
-    loop {
-        match conn.next(Some(until))? {
-            Heard::HubGone => break,
-            Heard::TimedOut if until < limit => {
-                until = limit;
-                desk.out.note(&format!("waiting for {agents} to end…"));
-            }
-            Heard::TimedOut => {
-                let waited_for = "it to stop".to_owned();
-                return Err(Failure::Silent { waited_for, seconds: STOP_SECONDS_MAX });
-            }
-            _ => {}
-        }
-    }
-    // It closes its connections first and its door last.
-    desk.dial.wait_until_gone()?;
-    desk.out.note("the daemon stopped");
     Ok(())
 }
 
@@ -122,7 +132,8 @@ impl Status {
             return Err(Failure::NoDaemon { hint });
         };
         let mut status = status(&mut conn)?;
-        status["address"] = json!(desk.dial.address().to_string());
+        let address = conn.peer_address().unwrap_or_else(|| desk.dial.address());
+        status["address"] = json!(address.to_string());
         status["pid"] = json!(conn.peer_pid());
         match self.format {
             Format::Json => return document(&desk.out, &status),

@@ -56,7 +56,7 @@ impl Doctor {
         let settings = settings(paths);
         let (daemon, asked) = check_daemon(desk);
         let running = asked.as_ref().map(|(status, pid)| RunningDaemon { status, pid: *pid });
-        let runs = desk.dial.is_answered();
+        let runs = desk.dial.is_running();
         let checks = [
             check_config(paths, &settings),
             check_directory("state", &paths.state),
@@ -162,7 +162,8 @@ fn check_daemon(desk: &Desk) -> (Check, Option<(Value, Option<i32>)>) {
         Err(failure) => {
             let cause = std::error::Error::source(failure).map(|it| format!(": {it}"));
             let found = format!("{failure}{}", cause.unwrap_or_default());
-            Check::bad("daemon", found, "jackfield daemon stop; jackfield daemon start")
+            let restart = || "jackfield daemon stop; jackfield daemon start".to_owned();
+            Check::bad("daemon", found, failure.lockout_hint().unwrap_or_else(restart))
         }
     };
     (check, asked.ok().flatten())

@@ -1,0 +1,211 @@
+//! The lock file of a state directory: at most one daemon, and which process it is. The file has the pid of
+//! the daemon in its first line and the path of its socket in the second.
+
+use crate::serve::BootError;
+use jackfield_private_files as private_files;
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::{Errno, retry_on_intr},
+    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal},
+};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _},
+    os::{
+        fd::OwnedFd,
+        unix::{
+            ffi::{OsStrExt as _, OsStringExt as _},
+            fs::{FileExt as _, MetadataExt as _},
+        },
+    },
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A process that a killed daemon was just starting has the lock too, until it runs its own program. A
+/// command that looks at the lock has it for a moment.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// A pid and a path; a longer file is not ours.
+const FILE_BYTES_MAX: u64 = 8 * 1024;
+
+/// The lock of a state directory. The system releases it when the process ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct DaemonLock {
+    _file: File,
+}
+
+impl DaemonLock {
+    /// Takes the lock, and writes down this process and the socket on which it will listen.
+    pub(crate) fn take(path: &Path, socket: &Path) -> Result<DaemonLock, BootError> {
+        let unusable = |source| BootError::Lock { path: path.to_owned(), source };
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let file = private_files::open_file(path, &mut options).map_err(unusable)?;
+        let since = Instant::now();
+        while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if LOCK_PATIENCE < since.elapsed() {
+                let pid = find_holder(path).ok().flatten().and_then(|it| it.pid);
+                return Err(BootError::AlreadyRuns { path: path.to_owned(), pid });
+            }
+            thread::sleep(LOCK_PAUSE);
+        }
+        let mut content = format!("{}\n", std::process::id()).into_bytes();
+        content.extend(socket.as_os_str().as_bytes());
+        content.push(b'\n');
+        // In this order: a reader never finds an empty file.
+        file.write_all_at(&content, 0).map_err(unusable)?;
+        file.set_len(content.len() as u64).map_err(unusable)?;
+        Ok(DaemonLock { _file: file })
+    }
+}
+
+/// The daemon that has the lock of a state directory, as the lock file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockHolder {
+    lock: PathBuf,
+    /// Not verified: see [`LockHolder::pin`].
+    pub pid: Option<u32>,
+    /// Where it listens; unknown for a daemon of an earlier version.
+    pub socket: Option<PathBuf>,
+}
+
+/// Which daemon has this lock; `None` if no process has it.
+pub fn find_holder(path: &Path) -> io::Result<Option<LockHolder>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // Shared: commands that look at the same time do not take each other for a daemon.
+    match retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockShared)) {
+        Ok(()) => return Ok(None),
+        Err(Errno::WOULDBLOCK) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut content = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut content)?;
+    let mut lines = content.split(|it| *it == b'\n');
+    let pid = lines.next().and_then(|it| str::from_utf8(it).ok()?.trim().parse().ok());
+    let socket = lines.next().filter(|it| it.starts_with(b"/"));
+    let socket = socket.map(|it| OsString::from_vec(it.to_vec()).into());
+    Ok(Some(LockHolder { lock: path.to_owned(), pid, socket }))
+}
+
+impl LockHolder {
+    /// The process of the daemon, if the pid in the file is that of a process that has the lock now. A
+    /// process that only has the pid of an earlier daemon is never returned.
+    pub fn pin(&self) -> Option<HolderProcess> {
+        let pid = Pid::from_raw(i32::try_from(self.pid?).ok()?)?;
+        // Before the proof: from here on the descriptor means the process that is proved below.
+        let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(descriptor) => Some(descriptor),
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => None,
+            Err(_) => return None,
+        };
+        let process = HolderProcess { pid, descriptor, lock: self.lock.clone() };
+        process.has_lock().then_some(process)
+    }
+}
+
+/// A process that was proved to have the lock.
+#[derive(Debug)]
+pub struct HolderProcess {
+    pid: Pid,
+    /// Absent on systems without pidfds.
+    descriptor: Option<OwnedFd>,
+    lock: PathBuf,
+}
+
+impl HolderProcess {
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_pid()
+    }
+
+    /// Whether it still has the lock. One that has ended does not.
+    pub fn has_lock(&self) -> bool {
+        let Ok(lock) = fs::metadata(&self.lock) else { return false };
+        let files = fs::read_dir(format!("/proc/{}/fd", self.pid())).into_iter().flatten();
+        files.flatten().any(|file| {
+            let is_lock = fs::metadata(file.path())
+                .is_ok_and(|it| (it.dev(), it.ino()) == (lock.dev(), lock.ino()));
+            is_lock && is_locked(self.pid(), &file.file_name())
+        })
+    }
+
+    /// Sends a signal; false if the process has ended or does not have the lock any more.
+    pub fn signal(&self, signal: Signal) -> bool {
+        let sent = match &self.descriptor {
+            Some(descriptor) => pidfd_send_signal(descriptor, signal),
+            None if self.has_lock() => kill_process(self.pid, signal),
+            None => return false,
+        };
+        sent.is_ok()
+    }
+}
+
+/// Whether a lock of `flock` was taken with this descriptor of a process.
+fn is_locked(pid: i32, descriptor: &OsStr) -> bool {
+    let path = Path::new("/proc").join(pid.to_string()).join("fdinfo").join(descriptor);
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().any(|it| it.starts_with("lock:") && it.contains("FLOCK"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOCKET: &str = "/run/jackfield/hub.sock";
+
+    fn take(path: &Path) -> Result<DaemonLock, BootError> {
+        DaemonLock::take(path, Path::new(SOCKET))
+    }
+
+    #[test]
+    fn lock_that_is_released_in_a_moment_is_waited_for_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = take(&path).unwrap();
+        let error = take(&path).unwrap_err();
+        assert!(
+            matches!(error, BootError::AlreadyRuns { pid: Some(pid), .. } if pid == std::process::id())
+        );
+        let leaving = thread::spawn(move || {
+            thread::sleep(LOCK_PATIENCE / 10);
+            drop(held);
+        });
+        take(&path).unwrap();
+        leaving.join().unwrap();
+    }
+
+    #[test]
+    fn holder_is_found_while_it_has_the_lock_and_a_reused_pid_is_not_its_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        assert_eq!(find_holder(&path).unwrap(), None);
+        let lock = take(&path).unwrap();
+        let holder = find_holder(&path).unwrap().unwrap();
+        assert_eq!(holder.pid, Some(std::process::id()));
+        assert_eq!(holder.socket.as_deref(), Some(Path::new(SOCKET)));
+        assert!(holder.pin().is_some());
+        let parent = std::os::unix::process::parent_id();
+        assert!(LockHolder { pid: Some(parent), ..holder.clone() }.pin().is_none());
+        drop(lock);
+        assert_eq!(find_holder(&path).unwrap(), None);
+        // Open, and not locked.
+        let _file = File::open(&path).unwrap();
+        assert!(holder.pin().is_none());
+    }
+
+    #[test]
+    fn file_of_an_earlier_version_has_a_pid_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let _lock = take(&path).unwrap();
+        fs::write(&path, "17\n").unwrap();
+        let holder = find_holder(&path).unwrap().unwrap();
+        assert_eq!((holder.pid, holder.socket), (Some(17), None));
+    }
+}
