@@ -68,6 +68,12 @@ export interface Call {
   signal?: AbortSignal | undefined;
 }
 
+/** What a call takes that makes a run. */
+export interface Making extends Call {
+  /** With the same key and body no second run is made, also if the call is repeated after an error. At most 255 ASCII characters. */
+  idempotencyKey?: string | undefined;
+}
+
 /** What every stream takes. */
 export interface Reading extends Call {
   /** Begin behind the event with this id. */
@@ -92,16 +98,16 @@ export class Jackfield {
   }
 
   /** Makes a run and tells its events, from `start` to `end`. Who stops reading does not end it. */
-  async *run(body: NewRun, call: Call = {}): AsyncGenerator<RunEvent, void> {
+  async *run(body: NewRun, call: Making = {}): AsyncGenerator<RunEvent, void> {
     const { runId } = await this.runs.create(body, call);
-    yield* this.runs.events(runId, call);
+    yield* this.runs.events(runId, { signal: call.signal });
   }
 
   /** Runs: prompts that were made here. */
   readonly runs = {
     /** Makes a run and leaves it to itself. */
-    create: (body: NewRun, call: Call = {}): Promise<RunMade> =>
-      this.#ask("post", "/api/runs", { body, ...call }),
+    create: (body: NewRun, { idempotencyKey, signal }: Making = {}): Promise<RunMade> =>
+      this.#ask("post", "/api/runs", { body, headers: keyHeader(idempotencyKey), signal }),
 
     get: (runId: string, call: Call = {}): Promise<Run> =>
       this.#ask("get", "/api/runs/{runId}", { names: { runId }, ...call }),
@@ -132,8 +138,11 @@ export class Jackfield {
     },
 
     /** A run that goes on where the session is. */
-    prompt: (sessionId: string, body: Prompt, call: Call = {}): Promise<RunMade> =>
-      this.#ask("post", "/api/sessions/{sessionId}/prompt", { names: { sessionId }, body, ...call }),
+    prompt: (sessionId: string, body: Prompt, call: Making = {}): Promise<RunMade> => {
+      const { idempotencyKey, signal } = call;
+      const headers = keyHeader(idempotencyKey);
+      return this.#ask("post", "/api/sessions/{sessionId}/prompt", { names: { sessionId }, body, headers, signal });
+    },
 
     /** A session with the same past, up to the event `at`, and a future of its own. */
     fork: (sessionId: string, options: Call & { at?: number } = {}): Promise<Forked> => {
@@ -246,6 +255,11 @@ type Json<Operation> = Operation extends { responses: infer All }
   ? Extract<All[keyof All & (200 | 201 | 202)], Body>["content"]["application/json"]
   : never;
 type Body = { content: { "application/json": unknown } };
+
+/** A string as the draft of the header wants it. */
+function keyHeader(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { "idempotency-key": `"${key.replace(/["\\]/g, "\\$&")}"` };
+}
 
 async function failure(response: Response): Promise<JackfieldError> {
   const { status } = response;

@@ -73,7 +73,8 @@ export interface paths {
          * @description `start`, then `agent` for what the agent does (`stdout` if it prints bare text, `stderr` if it
          *     dies), `error` if it fails, and always `end`. Each has a number; a reader that was cut off goes
          *     on at `/api/runs/{runId}/events`. Who leaves does not end the run, unless it was made with
-         *     `cancelOnDisconnect`.
+         *     `cancelOnDisconnect`. With an `Idempotency-Key` that was used for the same body, no run is made: the events are those
+         *     of the first one, from its start.
          */
         post: operations["chat"];
         delete?: never;
@@ -94,7 +95,8 @@ export interface paths {
         put?: never;
         /**
          * Make a run and leave it to itself
-         * @description The answer comes when the prompt stands in the session's log.
+         * @description The answer comes when the prompt stands in the session's log. With an `Idempotency-Key` that was used for the same
+         *     body, it is the answer to the first request.
          */
         post: operations["make_run"];
         delete?: never;
@@ -623,7 +625,7 @@ export interface components {
          * @description Stable names: programs read them.
          * @enum {string}
          */
-        Code: "BAD_REQUEST" | "VALIDATION_FAILED" | "FORBIDDEN" | "NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "AGENT_UNAVAILABLE" | "AGENT_AUTH_REQUIRED" | "AGENT_EXECUTION_FAILED" | "AGENT_CONNECTION_DROPPED" | "UPSTREAM_UNAVAILABLE" | "INTERNAL_ERROR" | "UNAUTHORIZED" | "MISDIRECTED" | "OVERLOADED";
+        Code: "BAD_REQUEST" | "VALIDATION_FAILED" | "FORBIDDEN" | "NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "IDEMPOTENCY_KEY_IN_USE" | "IDEMPOTENCY_KEY_REUSED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "RATE_LIMITED" | "AGENT_UNAVAILABLE" | "AGENT_AUTH_REQUIRED" | "AGENT_EXECUTION_FAILED" | "AGENT_CONNECTION_DROPPED" | "UPSTREAM_UNAVAILABLE" | "INTERNAL_ERROR" | "UNAUTHORIZED" | "MISDIRECTED" | "OVERLOADED";
         /**
          * @description It is done.
          * @example {
@@ -1308,7 +1310,10 @@ export interface operations {
     chat: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the same key and body make one run, also if they are sent again; kept for 24 hours */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -1354,6 +1359,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description the first request with this key is still opening its session */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description the body or a picture is too long */
             413: {
                 headers: {
@@ -1365,6 +1379,15 @@ export interface operations {
             };
             /** @description the body is no JSON */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description this key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1465,7 +1488,10 @@ export interface operations {
     make_run: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the same key and body make one run, also if they are sent again; kept for 24 hours */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -1511,6 +1537,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description the first request with this key is still opening its session */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description the body or a picture is too long */
             413: {
                 headers: {
@@ -1522,6 +1557,15 @@ export interface operations {
             };
             /** @description the body is no JSON */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description this key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2165,7 +2209,10 @@ export interface operations {
     prompt_session: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the same key and body make one run, also if they are sent again; kept for 24 hours */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @example s-7f3abcdefghi */
                 sessionId: string;
@@ -2214,6 +2261,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description the first request with this key is still opening its session */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description the body or a picture is too long */
             413: {
                 headers: {
@@ -2225,6 +2281,15 @@ export interface operations {
             };
             /** @description the body is no JSON */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description this key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

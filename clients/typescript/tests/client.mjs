@@ -45,6 +45,17 @@ test("agents are listed", async () => {
   assert.equal(found?.available, true);
 });
 
+test("a run that is asked for twice with one key is made once", async () => {
+  const key = { idempotencyKey: 'a "quoted\\" key' };
+  const body = { agentId, message: "hello" };
+  const first = await jackfield.runs.create(body, key);
+  assert.deepEqual(await jackfield.runs.create(body, key), first);
+  const [start] = await all(jackfield.run(body, key));
+  assert(start?.event === "start" && start.data.runId === first.runId);
+  const other = jackfield.sessions.prompt(first.sessionId, { message: "more" }, key);
+  await assert.rejects(other, refused("IDEMPOTENCY_KEY_REUSED"));
+});
+
 test("a run is told from start to end, and is known afterwards", async () => {
   const events = await all(jackfield.run({ agentId, message: "hello" }));
   const [start, end] = [events[0], events.at(-1)];

@@ -99,8 +99,15 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
 }
 
 impl LastEventId {
-    /// Where to begin. A reader that comes again has read more than its URL says.
-    pub(crate) fn or(self, after: Option<String>) -> Option<String> {
-        self.0.filter(|it| !it.is_empty()).or(after)
+    /// Where to begin. A reader that comes again has read more than `after` in its URL says; but what stands there must
+    /// be one of our ids, too.
+    pub(crate) fn or<T>(
+        self,
+        after: Option<String>,
+        parse: impl Fn(&str) -> Result<T, ApiError>,
+    ) -> Result<Option<T>, ApiError> {
+        let after = after.as_deref().map(&parse).transpose()?;
+        let last = self.0.filter(|it| !it.is_empty());
+        Ok(last.as_deref().map(&parse).transpose()?.or(after))
     }
 }

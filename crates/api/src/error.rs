@@ -25,6 +25,10 @@ pub(crate) enum Code {
     MethodNotAllowed,
     /// Somebody was faster, or it is over.
     Conflict,
+    /// The first request with this `Idempotency-Key` is still opening its session.
+    IdempotencyKeyInUse,
+    /// This `Idempotency-Key` was used for another request.
+    IdempotencyKeyReused,
     PayloadTooLarge,
     UnsupportedMediaType,
     /// Too much at once.
@@ -50,7 +54,8 @@ impl Code {
             Code::Forbidden => StatusCode::FORBIDDEN,
             Code::NotFound => StatusCode::NOT_FOUND,
             Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Code::Conflict => StatusCode::CONFLICT,
+            Code::Conflict | Code::IdempotencyKeyInUse => StatusCode::CONFLICT,
+            Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
@@ -64,7 +69,7 @@ impl Code {
 
     /// Whether the same request may succeed a little later.
     fn retryable(self) -> bool {
-        matches!(self, Code::RateLimited | Code::UpstreamUnavailable)
+        matches!(self, Code::RateLimited | Code::UpstreamUnavailable | Code::IdempotencyKeyInUse)
     }
 }
 
@@ -116,6 +121,8 @@ impl ApiError {
                 Code::NotFound
             }
             (Some("ask_settled" | "fenced"), _) => Code::Conflict,
+            (Some("key_reused"), _) => Code::IdempotencyKeyReused,
+            (Some("key_in_use"), _) => Code::IdempotencyKeyInUse,
             (Some("invalid_params" | "invalid_request" | "no_agent"), _) => Code::BadRequest,
             (Some("not_allowed"), _) => Code::Forbidden,
             (Some("overloaded" | "quota"), _) => Code::RateLimited,
@@ -183,6 +190,9 @@ mod tests {
         assert_eq!(of(&settled).0, 409);
         assert_eq!(of(&Fault::Overloaded { what: text() }).0, 429);
         assert!(of(&Fault::Stopping).1.retryable);
+        assert_eq!(of(&Fault::KeyReused { key: text(), session: text() }).0, 422);
+        let in_use = of(&Fault::KeyInUse { key: text() });
+        assert_eq!((in_use.0, in_use.1.retryable), (409, true));
         let gone = Fault::AgentGone { agent: text(), status: text(), stderr: text() };
         assert_eq!(of(&gone).0, 502);
     }

@@ -8,7 +8,7 @@ use crate::{
     limits,
     log::{Body, Event, State, Texts, Worth},
     peer::Conn,
-    session::{Fork, Session},
+    session::{Fork, KeyIndex, Session},
     storage::StorageState,
     tenant::Tenancy,
     timer::{Timer, Timers},
@@ -36,6 +36,8 @@ pub struct Hub {
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     /// Sessions that are being copied, by the name of the copy.
     pub(crate) forks: BTreeMap<SessionId, Fork>,
+    /// Where keys of requests are known.
+    pub(crate) key_index: KeyIndex,
     pub(crate) timers: Timers,
     /// Starts that wait for a place, in order.
     pub(crate) starts: VecDeque<Start>,
@@ -92,6 +94,7 @@ impl Hub {
             agents: BTreeMap::new(),
             sessions,
             forks: BTreeMap::new(),
+            key_index: KeyIndex::default(),
             timers: Timers::default(),
             starts: VecDeque::new(),
             warm: Vec::new(),
@@ -110,6 +113,7 @@ impl Hub {
             stopped: false,
             finished: 0,
         };
+        hub.index_all_keys();
         hub.settle_interrupted();
         hub
     }
@@ -250,9 +254,14 @@ impl Hub {
             let at = self.now.plus(limits::SUMMARY_MS);
             self.timers.set(at, Timer::Summary(id.clone()));
         }
+        let may_have_key =
+            matches!(event.body, Body::Opened { .. } | Body::Queued { .. } | Body::Prompted { .. });
         if !session.stalled {
             let summary = (worth == Worth::Now).then(|| session.state.to_summary());
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
+        }
+        if may_have_key {
+            self.index_last_key(id);
         }
         seq
     }

@@ -74,6 +74,14 @@ pub enum Fault {
     /// What the request needs to be written cannot be written until somebody has done something about it.
     #[error("the journal cannot be written: {why}")]
     StorageFailing { why: String },
+    #[error(
+        "key `{key}` was used for another request, in session `{session}`; use a new key for a new request"
+    )]
+    KeyReused { key: String, session: String },
+    #[error(
+        "the first request with key `{key}` is still opening its session; repeat this one later"
+    )]
+    KeyInUse { key: String },
     /// A tenant has as much as it may have.
     #[error("quota reached: {why}")]
     Quota { why: String },
@@ -110,7 +118,9 @@ impl Fault {
             Fault::NotAllowed { .. } => -31017,
             Fault::Quota { .. } => -31018,
             Fault::TooLarge { .. } => -31019,
-            Fault::StorageFailing { .. } => -31020,
+            Fault::KeyReused { .. } => -31020,
+            Fault::KeyInUse { .. } => -31021,
+            Fault::StorageFailing { .. } => -31022,
         }
     }
 
@@ -147,6 +157,8 @@ impl Fault {
             Fault::Quota { .. } => "quota",
             Fault::TooLarge { .. } => "too_large",
             Fault::StorageFailing { .. } => "storage_failing",
+            Fault::KeyReused { .. } => "key_reused",
+            Fault::KeyInUse { .. } => "key_in_use",
         }
     }
 
@@ -204,6 +216,8 @@ impl Fault {
             Fault::AgentSuspended { agent, why, until } => {
                 vec![("agent", agent), ("why", why), ("until", until)]
             }
+            Fault::KeyReused { key, session } => vec![("key", key), ("session", session)],
+            Fault::KeyInUse { key } => vec![("key", key)],
             Fault::FileNotFound { path } => vec![("path", path)],
             Fault::Overloaded { what } => vec![("what", what)],
             Fault::CannotResume { session, why } => vec![("session", session), ("why", why)],
@@ -258,6 +272,8 @@ mod tests {
             Fault::HostLost { why: odd() },
             Fault::NotAllowed { why: odd() },
             Fault::Quota { why: odd() },
+            Fault::KeyReused { key: odd(), session: odd() },
+            Fault::KeyInUse { key: odd() },
             Fault::AgentSuspended { agent: odd(), why: odd(), until: odd() },
         ]
     }
@@ -290,7 +306,7 @@ mod tests {
         let ours = |fault: &Fault| !theirs.contains(&fault.code());
         let codes: BTreeSet<_> =
             every_fault().iter().filter(|it| ours(it)).map(Fault::code).collect();
-        assert_eq!(codes.len(), 19, "one code each");
+        assert_eq!(codes.len(), 21, "one code each");
         assert!(codes.iter().all(|code| (-31999..=-31000).contains(code)));
     }
 

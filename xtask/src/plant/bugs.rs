@@ -53,12 +53,12 @@ pub(super) const BUGS: &[Bug] = &[
                 HUB,
                 "            self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
-        seq",
+        if may_have_key {",
                 "            let early = event.clone();
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
             self.publish(id, &early);
         }
-        seq",
+        if may_have_key {",
             ),
             edit(DELIVER, "    fn publish(", "    pub(crate) fn publish("),
         ],
@@ -90,7 +90,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "attach-straight-to-live",
         breaks: "who attaches hears nothing of what was",
-        edits: &[edit(ATTACH, "        self.read_on(&session_id, conn);\n", "")],
+        edits: &[edit(ATTACH, "        self.read_on(session_id, conn);\n", "")],
     },
     Bug {
         name: "ignore-lag",
@@ -219,7 +219,7 @@ pub(super) const BUGS: &[Bug] = &[
     Bug {
         name: "forget-open-asks-at-attach",
         breaks: "an ask that nobody was there for is never answered",
-        edits: &[edit(ATTACH, "        self.issue_open_asks(&session_id, conn);\n", "")],
+        edits: &[edit(ATTACH, "        self.issue_open_asks(session_id, conn);\n", "")],
     },
     Bug {
         name: "forget-who-waits-for-a-dead-agent",

@@ -1,11 +1,11 @@
 //! The bodies that make a run.
 
 use crate::runs::Approve;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// A run to be made: of an agent in a directory, or in a session that goes on.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({
     "agentId": "codex", "message": "What does this project do?", "projectId": "p1",

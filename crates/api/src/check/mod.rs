@@ -100,7 +100,7 @@ async fn finish(
         Ok(Prompt { system, place, attachments, message: body.message, images })
     })
     .await?;
-    Ok(Order { goal, prompt, choices, approve, start })
+    Ok(Order { goal, prompt, choices, approve, start, request: None })
 }
 
 /// Looking at files waits for the disk, and nobody else should.

@@ -1,23 +1,25 @@
-//! Whoever made a run may leave: a task stays with it, from its prompt to its end.
+//! A client that made a run may leave: a task follows the run from its prompt to its end.
 
 use super::{
     Run, RunId, Start,
     approve::{Approve, Clerk},
     course::Course,
+    key::{KeyedRequest, OpenRequest, RunMaker, find_maker},
     open::{Choices, Ready, ready},
 };
 use crate::{
     Api,
+    check::{self, RunBody},
     compose::Prompt,
     error::{ApiError, Code},
     hub::{Conn, Fact, Heard, Trouble},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, watch};
 
 /// Where a prompt goes.
 #[derive(Debug, Clone)]
@@ -40,34 +42,118 @@ pub(crate) struct Order {
     pub(crate) choices: Choices,
     pub(crate) approve: Option<Approve>,
     pub(crate) start: Start,
+    pub(crate) request: Option<KeyedRequest>,
 }
+
+type Announced = Option<Result<Arc<Run>, ApiError>>;
 
 /// A run on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Begun {
-    /// The run, as soon as it stands in the log.
-    pub(crate) run: oneshot::Receiver<Result<Arc<Run>, ApiError>>,
+    run: watch::Receiver<Announced>,
     /// Ends it, however far it has come.
     pub(crate) stop: Arc<Notify>,
+    /// An earlier request with the same key made it.
+    pub(crate) is_repeat: bool,
 }
 
-/// Makes a run, which goes on whoever waits for it.
-pub(crate) fn begin(api: &Arc<Api>, order: Order) -> Result<Begun, ApiError> {
-    if !api.runs.has_room() {
-        let message = "too many runs are under way: try again when some have ended";
-        return Err(ApiError::new(Code::RateLimited, message));
+impl Begun {
+    /// A run that an earlier request made.
+    pub(super) fn known(run: Arc<Run>) -> Begun {
+        let stop = run.stop.clone();
+        let (_, run) = watch::channel(Some(Ok(run)));
+        Begun { run, stop, is_repeat: true }
     }
-    let (tell, run) = oneshot::channel();
-    let stop = Arc::new(Notify::new());
-    tokio::spawn(drive(api.clone(), order, stop.clone(), tell));
-    Ok(Begun { run, stop })
+
+    /// The same for a request that did not make it.
+    pub(super) fn repeated(self) -> Begun {
+        Begun { is_repeat: true, ..self }
+    }
+
+    /// The run, as soon as it stands in the log.
+    pub(crate) async fn run(mut self) -> Result<Arc<Run>, ApiError> {
+        let announced = self.run.wait_for(Option::is_some).await.map(|it| it.clone());
+        announced.ok().flatten().unwrap_or_else(|| {
+            let why = "the request that was to make this run ended before it did: repeat it";
+            Err(ApiError::new(Code::UpstreamUnavailable, why))
+        })
+    }
 }
 
-type Tell = oneshot::Sender<Result<Arc<Run>, ApiError>>;
+/// Tells everybody who waits for a run that it stands in the log, or why it will not.
+#[derive(Debug)]
+pub(super) struct Announcer {
+    run: watch::Sender<Announced>,
+    stop: Arc<Notify>,
+    /// Until then requests with the same key wait for it.
+    pub(super) open: Option<OpenRequest>,
+}
 
-async fn drive(api: Arc<Api>, order: Order, stop: Arc<Notify>, tell: Tell) {
+impl Announcer {
+    pub(super) fn new() -> Announcer {
+        Announcer { run: watch::Sender::new(None), stop: Arc::default(), open: None }
+    }
+
+    pub(super) fn begun(&self) -> Begun {
+        Begun { run: self.run.subscribe(), stop: self.stop.clone(), is_repeat: false }
+    }
+
+    pub(super) fn announce(self, run: Result<Arc<Run>, ApiError>) {
+        self.run.send_replace(Some(run));
+    }
+}
+
+/// Makes the run that a request asks for, unless an earlier one with the same key has made it. A run goes on when
+/// the client leaves.
+pub(crate) async fn begin(
+    api: &Arc<Api>,
+    body: RunBody,
+    key: Option<String>,
+) -> Result<Begun, ApiError> {
+    let Some(key) = key else {
+        let order = check::order(api, body).await?;
+        return start(api, order, Announcer::new());
+    };
+    let request = KeyedRequest::new(key, &body);
+    match find_maker(api, &request).await? {
+        RunMaker::Earlier(begun) => Ok(begun),
+        RunMaker::This(announcer, session) => {
+            let mut order = check::order(api, body).await?;
+            if let (Some(session), Goal::New { agent, cwd, .. }) = (session, &order.goal) {
+                let (agent, cwd) = (agent.clone(), cwd.clone());
+                order.goal = Goal::Old { session, agent, cwd };
+            }
+            order.request = Some(request);
+            start(api, order, announcer)
+        }
+        RunMaker::EarlierUnfollowed(announcer, run) => {
+            check_room(api)?;
+            let begun = announcer.begun().repeated();
+            tokio::spawn(follow_left(api.clone(), run, body.approve, announcer));
+            Ok(begun)
+        }
+    }
+}
+
+fn check_room(api: &Api) -> Result<(), ApiError> {
+    if api.runs.has_room() {
+        return Ok(());
+    }
+    let message = "too many runs are under way: try again when some have ended";
+    Err(ApiError::new(Code::RateLimited, message))
+}
+
+fn start(api: &Arc<Api>, order: Order, announcer: Announcer) -> Result<Begun, ApiError> {
+    check_room(api)?;
+    let begun = announcer.begun();
+    tokio::spawn(drive(api.clone(), order, announcer));
+    Ok(begun)
+}
+
+async fn drive(api: Arc<Api>, order: Order, announcer: Announcer) {
+    let stop = announcer.stop.clone();
     let opened = tokio::select! {
-        opened = ready(&api, &order.goal, &order.choices) => opened,
+        opened = ready(&api, &order) => opened,
         // The hub abandons what a client that left was opening.
         () = stop.notified() => Err(ApiError::new(Code::Conflict, "the run was canceled")),
     };
@@ -76,9 +162,17 @@ async fn drive(api: Arc<Api>, order: Order, stop: Arc<Notify>, tell: Tell) {
         Err(error) => Err(error),
     };
     match driver {
-        Ok(driver) => driver.stay(tell).await,
-        // Who asked may have left.
-        Err(error) => drop(tell.send(Err(error))),
+        Ok(driver) => driver.stay(announcer).await,
+        Err(error) => announcer.announce(Err(error)),
+    }
+}
+
+/// Follows a run that an earlier daemon left: if its prompt is held, it runs now.
+async fn follow_left(api: Arc<Api>, run: Arc<Run>, approve: Option<Approve>, announcer: Announcer) {
+    let stop = announcer.stop.clone();
+    match Driver::join(&api, &run, approve, stop).await {
+        Ok(driver) => driver.stay(announcer).await,
+        Err(trouble) => announcer.announce(Err(trouble.into())),
     }
 }
 
@@ -87,8 +181,8 @@ struct Driver {
     api: Arc<Api>,
     conn: Conn,
     run: Arc<Run>,
-    /// The number of the request that is the prompt.
-    prompt: u64,
+    /// The number of the request that is the prompt, if it was sent here.
+    prompt: Option<u64>,
     clerk: Option<Clerk>,
 }
 
@@ -105,19 +199,43 @@ impl Driver {
             json!({ "sessionId": session, "after": i64::MAX, "observe": true, "facts": true });
         conn.call("_jackfield/attach", &facts).await?;
         let id = RunId::new(&session);
+        let mut ours = json!({ "run": id.as_str(), "start": order.start });
+        order.request.iter().for_each(|it| it.add_to(&mut ours));
         let params = json!({
             "sessionId": session,
             "prompt": order.prompt.blocks(sees),
-            "_meta": { "jackfield": { "run": id.as_str(), "start": order.start } },
+            "_meta": { "jackfield": ours },
         });
-        let prompt = conn.send("session/prompt", &params).await?;
+        let prompt = Some(conn.send("session/prompt", &params).await?);
         let run = Arc::new(Run::new(Course::new(id.clone()), id, true, stop));
         Ok(Driver { api: api.clone(), conn, run, prompt, clerk: order.approve.map(Clerk::new) })
     }
 
+    /// For a run whose prompt stands in the log.
+    async fn join(
+        api: &Arc<Api>,
+        run: &Run,
+        approve: Option<Approve>,
+        stop: Arc<Notify>,
+    ) -> Result<Driver, Trouble> {
+        let (id, session) = (run.id.clone(), run.id.session());
+        let mut conn = api.hub.talk().await?;
+        let after = run.before();
+        let facts = json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
+        conn.send("_jackfield/attach", &facts).await?;
+        if let Some(prompt) = run.waits() {
+            // An error says that it is not held any more.
+            let held = json!({ "sessionId": session, "prompt": prompt });
+            conn.send("_jackfield/release", &held).await?;
+        }
+        let run = Arc::new(Run::new(Course::new(id.clone()), id, true, stop));
+        let clerk = approve.map(Clerk::new);
+        Ok(Driver { api: api.clone(), conn, run, prompt: None, clerk })
+    }
+
     /// Until the run is over, or the hub is gone: the log has all that matters.
-    async fn stay(mut self, tell: Tell) {
-        let mut tell = Some(tell);
+    async fn stay(mut self, announcer: Announcer) {
+        let mut tell = Some(announcer);
         let stop = self.run.stop.clone();
         loop {
             let heard = tokio::select! {
@@ -131,14 +249,17 @@ impl Driver {
                     }
                 }
                 // The hub did not take the prompt; what it took stands in the log before its answer.
-                Ok(Heard::Answer(id, Err(error))) if id == self.prompt && tell.is_some() => {
-                    let refused = tell.take().map(|it| it.send(Err(ApiError::of_answer(&error))));
-                    return drop(refused);
+                Ok(Heard::Answer(id, answer)) if Some(id) == self.prompt && tell.is_some() => {
+                    if let Some(tell) = tell {
+                        tell.announce(Err(not_taken(&answer)));
+                    }
+                    return;
                 }
                 Ok(Heard::Answer(..) | Heard::Else) => {}
                 Err(trouble) => {
-                    let lost = tell.take().map(|it| it.send(Err(trouble.into())));
-                    drop(lost);
+                    if let Some(tell) = tell {
+                        tell.announce(Err(trouble.into()));
+                    }
                     break;
                 }
             }
@@ -149,7 +270,7 @@ impl Driver {
         self.run.driven.store(false, Ordering::SeqCst);
     }
 
-    async fn on_fact(&mut self, fact: &Fact, tell: &mut Option<Tell>) -> Result<(), Trouble> {
+    async fn on_fact(&mut self, fact: &Fact, tell: &mut Option<Announcer>) -> Result<(), Trouble> {
         if fact.is() == "said" {
             self.clerk.iter_mut().for_each(|it| it.hear(fact));
             return Ok(());
@@ -157,8 +278,7 @@ impl Driver {
         let Some(value) = self.run.course().step(fact) else { return Ok(()) };
         if let Some(tell) = tell.take() {
             self.api.runs.add(&self.run);
-            // Who asked may have left; the run goes on.
-            let _left = tell.send(Ok(self.run.clone()));
+            tell.announce(Ok(self.run.clone()));
         }
         let asked = fact.is() == "asked";
         let answer = self.clerk.as_ref().filter(|_| asked).and_then(|it| it.answer(&value));
@@ -171,6 +291,37 @@ impl Driver {
 
     /// Out of the queue, or off the agent; what else waits in the session goes on.
     async fn end(&mut self) -> Result<(), Trouble> {
-        self.conn.notify("$/cancel_request", &json!({ "requestId": self.prompt })).await
+        if let Some(prompt) = self.prompt {
+            return self.conn.notify("$/cancel_request", &json!({ "requestId": prompt })).await;
+        }
+        match end_run(&self.api, &self.run.id, self.run.waits()).await {
+            // It has begun, or ended, in this moment.
+            Err(Trouble::Refused(_)) => Ok(()),
+            ended => ended,
+        }
     }
+}
+
+/// Ends a run whose prompt was not sent here: one that an earlier daemon left in the queue, or that somebody has
+/// let run since.
+pub(super) async fn end_run(api: &Api, id: &RunId, waits: Option<u64>) -> Result<(), Trouble> {
+    let session = id.session();
+    if let Some(prompt) = waits {
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        return api.hub.call("_jackfield/withdraw", &params).await.map(drop);
+    }
+    let mut conn = api.hub.talk().await?;
+    conn.notify("session/cancel", &json!({ "sessionId": session })).await?;
+    // Behind this answer it was heard.
+    conn.call("_jackfield/status", &json!({})).await.map(drop)
+}
+
+/// Why a prompt was answered before it stood in the log under the name of this run.
+fn not_taken(answer: &Result<Value, Value>) -> ApiError {
+    let Err(error) = answer else {
+        let why =
+            "the prompt ran for another request with this key: repeat this one to get its run";
+        return ApiError::new(Code::UpstreamUnavailable, why);
+    };
+    ApiError::of_answer(error)
 }

@@ -1,8 +1,8 @@
 //! Runs: prompts made through the API.
 //!
 //! Read in this order: `id` names a run, `course` follows it through its session's log, `events` is
-//! what its readers hear. `open` gets a session ready for a prompt, `drive` sends it and stays with
-//! it to its end, `approve` answers asks for it. `follow` is one reader. [`Runs`] is a cache: all
+//! what its readers hear. `key` recognizes requests that are sent again. `open` gets a session ready for a
+//! prompt, `drive` sends it and follows it to its end, `approve` answers asks for it. `follow` is one reader. [`Runs`] is a cache: all
 //! that is known of a run stands in the log, and `find` reads it there.
 
 mod approve;
@@ -12,6 +12,7 @@ mod events;
 mod find;
 mod follow;
 mod id;
+mod key;
 mod open;
 mod routes;
 
@@ -20,10 +21,12 @@ pub(crate) use course::Start;
 pub(crate) use drive::{Begun, Goal, Order, begin};
 pub(crate) use events::RunEvent;
 pub(crate) use id::RunId;
+pub(crate) use key::IdempotencyKey;
 pub(crate) use open::Choices;
 pub(crate) use routes::*;
 
 use course::{Course, Status};
+use key::OpenRequests;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
@@ -87,6 +90,7 @@ impl Run {
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     known: Mutex<Known>,
+    open_requests: OpenRequests,
 }
 
 #[derive(Debug, Default)]

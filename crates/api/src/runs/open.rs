@@ -1,6 +1,9 @@
 //! Getting a session ready for a prompt: opened, or found, and set as its user wants.
 
-use super::drive::Goal;
+use super::{
+    drive::{Goal, Order},
+    key::KeyedRequest,
+};
 use crate::{
     Api,
     error::ApiError,
@@ -38,7 +41,8 @@ pub(super) struct Ready {
 }
 
 /// Opens or finds the session. If it was opened and cannot be used, it is removed again.
-pub(super) async fn ready(api: &Api, goal: &Goal, choices: &Choices) -> Result<Ready, ApiError> {
+pub(super) async fn ready(api: &Api, order: &Order) -> Result<Ready, ApiError> {
+    let Order { goal, choices, .. } = order;
     let mut conn = api.hub.dial().await?;
     let (session, setup, sees) = match goal {
         Goal::New { agent, cwd, unenforced } => {
@@ -48,7 +52,9 @@ pub(super) async fn ready(api: &Api, goal: &Goal, choices: &Choices) -> Result<R
             let sees = told.pointer("/agentCapabilities/promptCapabilities/image");
             let sees = sees == Some(&Value::Bool(true));
             api.sight().insert(agent.clone(), sees);
-            let params = json!({ "cwd": cwd, "mcpServers": [] });
+            let mut params = json!({ "cwd": cwd, "mcpServers": [] });
+            let ours = |it: &KeyedRequest| it.add_to(&mut params["_meta"]["jackfield"]);
+            order.request.iter().for_each(ours);
             let setup = conn.call("session/new", &params).await?;
             (setup["sessionId"].as_str().unwrap_or_default().to_owned(), setup, sees)
         }

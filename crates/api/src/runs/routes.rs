@@ -1,24 +1,29 @@
 //! `/api/chat`, `/api/runs` and prompts for sessions.
 
 use super::{
-    Begun, Run, RunId, Start, begin,
+    Begun, IdempotencyKey, Run, Start, begin,
     course::Status,
+    drive::end_run,
     find::{find, of_session},
     follow::{follow, tell_failure},
 };
 use crate::{
     Api,
     body::{Body, LastEventId, Named, Params},
-    check::{self, PromptBody, RunBody},
+    check::{PromptBody, RunBody},
     error::{ApiError, Code, ErrorBody},
     sessions::Done,
     sse::{self, KEEP_ALIVE, Left, ServerEvent, Writer},
 };
-use axum::{Json, extract::State, http::StatusCode, response::Response};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode},
+    response::{IntoResponse as _, Response},
+};
 use jackfield_wire::rfc3339;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
 
 /// Make a run and hear it to its end, as server-sent events
@@ -26,15 +31,19 @@ use utoipa::{IntoParams, ToSchema};
 /// `start`, then `agent` for what the agent does (`stdout` if it prints bare text, `stderr` if it
 /// dies), `error` if it fails, and always `end`. Each has a number; a reader that was cut off goes
 /// on at `/api/runs/{runId}/events`. Who leaves does not end the run, unless it was made with
-/// `cancelOnDisconnect`.
+/// `cancelOnDisconnect`. With an `Idempotency-Key` that was used for the same body, no run is made: the events are those
+/// of the first one, from its start.
 #[utoipa::path(
     post, path = "/api/chat", tag = "runs", request_body = RunBody,
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same key and body make one run, also if they are sent again; kept for 24 hours", max_length = 255)),
     responses(
         (status = 200, description = "the run's events; `RunEvent` is what each tells", body = ServerEvent, content_type = "text/event-stream"),
         (status = 400, description = "what was sent does not fit", body = ErrorBody),
         (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 409, description = "the first request with this key is still opening its session", body = ErrorBody),
         (status = 413, description = "the body or a picture is too long", body = ErrorBody),
         (status = 415, description = "the body is no JSON", body = ErrorBody),
+        (status = 422, description = "this key was used for another request", body = ErrorBody),
         (status = 424, description = "the agent is not on this machine", body = ErrorBody),
         (status = 429, description = "too many runs are under way", body = ErrorBody),
         (status = 503, description = "the hub does not answer", body = ErrorBody),
@@ -42,11 +51,12 @@ use utoipa::{IntoParams, ToSchema};
 )]
 pub(crate) async fn chat(
     State(api): State<Arc<Api>>,
+    IdempotencyKey(key): IdempotencyKey,
     Body(body): Body<RunBody>,
 ) -> Result<Response, ApiError> {
     let stops = body.cancel_on_disconnect.unwrap_or(false);
-    let order = check::order(&api, body).await?;
-    let begun = begin(&api, order)?;
+    let begun = begin(&api, body, key).await?;
+    let is_repeat = begun.is_repeat;
     let (mut writer, chunks) = sse::channel();
     tokio::spawn(async move {
         let stop = begun.stop.clone();
@@ -54,15 +64,25 @@ pub(crate) async fn chat(
             stop.notify_one();
         }
     });
-    Ok(chunks.events())
+    Ok(mark_repeat(chunks.events(), is_repeat))
 }
+
+/// Tells a client that its request made no run, because an earlier one had made it.
+fn mark_repeat(mut response: Response, is_repeat: bool) -> Response {
+    if is_repeat {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Opening a session takes an agent its time: a reader hears that we are there.
 async fn hear(api: &Api, begun: Begun, writer: &mut Writer) -> Result<(), Left> {
-    let mut begins = begun.run;
+    let mut begins = pin!(begun.run());
     let run = loop {
         tokio::select! {
-            run = &mut begins => break run.unwrap_or_else(|_| Err(lost())),
+            run = &mut begins => break run,
             left = writer.left() => return Err(left),
             () = tokio::time::sleep(KEEP_ALIVE) => writer.keep_alive().await?,
         }
@@ -93,28 +113,33 @@ pub(crate) struct RunMade {
     session_id: String,
 }
 
-async fn make(api: &Arc<Api>, body: RunBody) -> Result<(StatusCode, Json<RunMade>), ApiError> {
+async fn make(api: &Arc<Api>, body: RunBody, key: Option<String>) -> Result<Response, ApiError> {
     if body.cancel_on_disconnect == Some(true) {
         let why = "`cancelOnDisconnect` is for /api/chat: here nobody stays connected";
         return Err(ApiError::invalid(why));
     }
-    let order = check::order(api, body).await?;
-    let run = begin(api, order)?.run.await.unwrap_or_else(|_| Err(lost()))?;
+    let begun = begin(api, body, key).await?;
+    let is_repeat = begun.is_repeat;
+    let run = begun.run().await?;
     let made = RunMade { run_id: run.id.to_string(), session_id: run.id.session() };
-    Ok((StatusCode::ACCEPTED, Json(made)))
+    Ok(mark_repeat((StatusCode::ACCEPTED, Json(made)).into_response(), is_repeat))
 }
 
 /// Make a run and leave it to itself
 ///
-/// The answer comes when the prompt stands in the session's log.
+/// The answer comes when the prompt stands in the session's log. With an `Idempotency-Key` that was used for the same
+/// body, it is the answer to the first request.
 #[utoipa::path(
     post, path = "/api/runs", tag = "runs", request_body = RunBody,
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same key and body make one run, also if they are sent again; kept for 24 hours", max_length = 255)),
     responses(
         (status = 202, description = "the run", body = RunMade),
         (status = 400, description = "what was sent does not fit", body = ErrorBody),
         (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 409, description = "the first request with this key is still opening its session", body = ErrorBody),
         (status = 413, description = "the body or a picture is too long", body = ErrorBody),
         (status = 415, description = "the body is no JSON", body = ErrorBody),
+        (status = 422, description = "this key was used for another request", body = ErrorBody),
         (status = 424, description = "the agent is not on this machine, or needs a login", body = ErrorBody),
         (status = 429, description = "too many runs are under way", body = ErrorBody),
         (status = 502, description = "the agent failed", body = ErrorBody),
@@ -123,22 +148,28 @@ async fn make(api: &Arc<Api>, body: RunBody) -> Result<(StatusCode, Json<RunMade
 )]
 pub(crate) async fn make_run(
     State(api): State<Arc<Api>>,
+    IdempotencyKey(key): IdempotencyKey,
     Body(body): Body<RunBody>,
-) -> Result<(StatusCode, Json<RunMade>), ApiError> {
-    make(&api, body).await
+) -> Result<Response, ApiError> {
+    make(&api, body, key).await
 }
 
 /// Prompt a session: a run that goes on where it is
 #[utoipa::path(
     post, path = "/api/sessions/{sessionId}/prompt", tag = "runs",
-    params(("sessionId" = String, Path, example = "s-7f3abcdefghi")),
+    params(
+        ("sessionId" = String, Path, example = "s-7f3abcdefghi"),
+        ("Idempotency-Key" = Option<String>, Header, description = "the same key and body make one run, also if they are sent again; kept for 24 hours", max_length = 255),
+    ),
     request_body = PromptBody,
     responses(
         (status = 202, description = "the run", body = RunMade),
         (status = 400, description = "what was sent does not fit", body = ErrorBody),
         (status = 404, description = "there is no such session", body = ErrorBody),
+        (status = 409, description = "the first request with this key is still opening its session", body = ErrorBody),
         (status = 413, description = "the body or a picture is too long", body = ErrorBody),
         (status = 415, description = "the body is no JSON", body = ErrorBody),
+        (status = 422, description = "this key was used for another request", body = ErrorBody),
         (status = 424, description = "the agent cannot be started", body = ErrorBody),
         (status = 429, description = "too many prompts wait", body = ErrorBody),
         (status = 502, description = "the agent failed", body = ErrorBody),
@@ -148,9 +179,10 @@ pub(crate) async fn make_run(
 pub(crate) async fn prompt_session(
     State(api): State<Arc<Api>>,
     Named(id): Named<String>,
+    IdempotencyKey(key): IdempotencyKey,
     Body(body): Body<PromptBody>,
-) -> Result<(StatusCode, Json<RunMade>), ApiError> {
-    make(&api, body.of_session(id)).await
+) -> Result<Response, ApiError> {
+    make(&api, body.of_session(id), key).await
 }
 
 /// A run.
@@ -316,12 +348,11 @@ pub(crate) async fn run_events(
     Params(query): Params<AfterQuery>,
     last: LastEventId,
 ) -> Result<Response, ApiError> {
-    let after = match last.or(query.after) {
-        None => 0,
-        Some(text) => text.parse().map_err(|_| {
-            ApiError::invalid(format!("`{}` is no number of an event", text.escape_debug()))
-        })?,
+    let parse = |text: &str| {
+        let why = || format!("`{}` is no number of an event", text.escape_debug());
+        text.parse().map_err(|_| ApiError::invalid(why()))
     };
+    let after = last.or(query.after, parse)?.unwrap_or(0);
     let run = find(&api, &id).await?;
     let log = api.hub.log(&run.id.session(), run.before()).await?;
     let (mut writer, chunks) = sse::channel();
@@ -347,21 +378,7 @@ pub(crate) async fn cancel_run(
     if run.is_driven() {
         run.stop.notify_one();
     } else if run.status().is_some_and(|it| Which::Active.is(it)) {
-        end_alone(&api, &run.id, run.waits()).await?;
+        end_run(&api, &run.id, run.waits()).await?;
     }
     Ok(Json(Done { ok: true }))
-}
-
-/// Ends a run that nobody here stays with: one that an earlier daemon left in the queue, or that
-/// somebody has let run since.
-async fn end_alone(api: &Api, id: &RunId, waits: Option<u64>) -> Result<(), ApiError> {
-    let session = id.session();
-    if let Some(prompt) = waits {
-        let params = json!({ "sessionId": session, "prompt": prompt });
-        return api.hub.call("_jackfield/withdraw", &params).await.map(drop).map_err(Into::into);
-    }
-    let mut conn = api.hub.talk().await?;
-    conn.notify("session/cancel", &json!({ "sessionId": session })).await?;
-    // Behind this answer it was heard.
-    conn.call("_jackfield/status", &json!({})).await.map(drop).map_err(Into::into)
 }

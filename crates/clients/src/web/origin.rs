@@ -83,9 +83,11 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
 const ASKED: HeaderValue = HeaderValue::from_static(
-    "accept, authorization, content-type, last-event-id, acp-connection-id, acp-session-id",
+    "accept, authorization, content-type, last-event-id, idempotency-key, acp-connection-id, \
+     acp-session-id",
 );
-const TOLD: HeaderValue = HeaderValue::from_static("acp-connection-id, acp-session-id");
+const TOLD: HeaderValue =
+    HeaderValue::from_static("acp-connection-id, acp-session-id, idempotency-replayed");
 /// Seconds for which a browser need not ask again.
 const REMEMBER: HeaderValue = HeaderValue::from_static("600");
 

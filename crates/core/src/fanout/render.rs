@@ -4,7 +4,7 @@
 
 use crate::{
     Seq, SessionId,
-    log::{Body, Event, key_of},
+    log::{Body, Event, RequestKey},
 };
 use bytes::Bytes;
 use jackfield_wire::Frame;
@@ -87,7 +87,7 @@ fn user_chunks(session: &SessionId, event: &Event, prompt: &Bytes, aware: bool) 
     // Blocks are carried, not rebuilt: a client may know more of them than we do.
     let blocks: Option<Vec<&RawValue>> =
         params.get("prompt").and_then(|it| serde_json::from_str(it.get()).ok());
-    let key = key_of(&frame).ok().flatten();
+    let key = RequestKey::of_frame(&frame).ok().flatten().map(|it| it.key);
     let chunk = |content: &RawValue| {
         let params = format!(
             r#"{{"sessionId":{},"update":{{"sessionUpdate":"user_message_chunk","content":{content}}}}}"#,

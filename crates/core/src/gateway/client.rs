@@ -122,6 +122,7 @@ impl Gateway {
             ("session/list", _) => self.ask_all(conn, frame, What::List),
             ("_jackfield/sessions", _) => self.ask_all(conn, frame, What::Sessions),
             ("_jackfield/asks", _) => self.ask_all(conn, frame, What::Asks),
+            ("_jackfield/find_key", _) => self.ask_all(conn, frame, What::Key),
             ("_jackfield/status", _) => self.ask_all(conn, frame, What::Status),
             // A client of the fleet has no host to stop, and is no gateway.
             ("_jackfield/stop" | "_jackfield/leg", _) => {

@@ -22,13 +22,14 @@ pub struct Deed {
 }
 
 /// What is no deed: to say hello, and to look at lists.
-const LOOKING: [&str; 7] = [
+const LOOKING: [&str; 8] = [
     "initialize",
     "_jackfield/connect",
     "session/list",
     "session/status",
     "_jackfield/sessions",
     "_jackfield/asks",
+    "_jackfield/find_key",
     "_jackfield/status",
 ];
 

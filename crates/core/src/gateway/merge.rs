@@ -26,6 +26,8 @@ pub(super) enum What {
     List,
     Sessions,
     Asks,
+    /// `_jackfield/find_key`: which session knows a key.
+    Key,
     Status,
 }
 
@@ -120,6 +122,10 @@ impl Gateway {
             },
             What::Sessions => sessions(merge),
             What::Asks => asks(merge),
+            What::Key => match key(merge) {
+                Ok(found) => found,
+                Err(fault) => return self.fail(conn, &id, &fault),
+            },
             What::Status => status(merge, self.fellows(conn)),
         };
         self.finish(conn, &Frame::result_for(&id, &result.to_string()), None);
@@ -178,6 +184,26 @@ fn asks(merge: Merge) -> Value {
     let mut missing = merge.missing;
     let rows = rows_of(merge.told, "asks", &mut missing);
     json!({ "asks": rows, "missing": shown(&missing) })
+}
+
+/// The session that knows a key; one with the prompt comes first, if a lost host left an empty one. If no host
+/// knows the key, every host must have said so.
+fn key(merge: Merge) -> Result<Value, Fault> {
+    let mut found = None;
+    for answer in merge.told.into_values().filter(|it| it["sessionId"].is_string()) {
+        if found.is_none() || answer["seq"].is_u64() {
+            found = Some(answer);
+        }
+    }
+    match found {
+        Some(found) => Ok(found),
+        None if merge.missing.is_empty() => Ok(json!({})),
+        None => {
+            let hosts = shown(&merge.missing).join("`, `");
+            let why = format!("host `{hosts}` did not say whether it knows this key; ask again");
+            Err(Fault::HostLost { why })
+        }
+    }
 }
 
 /// What the hosts have together, and each by itself.

@@ -2,7 +2,7 @@
 
 use super::Json;
 use crate::{Seq, SessionId, Time};
-use jackfield_wire::Frame;
+use jackfield_wire::{Frame, redact};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -234,4 +234,14 @@ impl Body {
             | Body::Closed => 0,
         }
     }
+}
+
+/// The first line of a prompt's first text block, cut to the width of a list.
+pub(crate) fn first_line(frame: &Json) -> Option<String> {
+    let frame: serde_json::Value = serde_json::from_slice(frame.bytes()).ok()?;
+    let blocks = frame.get("params")?.get("prompt")?.as_array()?;
+    let text = blocks.iter().find_map(|block| block.get("text")?.as_str())?;
+    // Before it is cut: half a secret is no longer recognized.
+    let line = redact::text(text.trim().lines().next()?);
+    Some(line.chars().take(80).collect())
 }

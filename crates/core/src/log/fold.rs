@@ -1,10 +1,10 @@
 //! One fold from events to what is known of a session. Recovery, listing and the live hub use it
 //! alike, so they cannot disagree.
 
-use super::{Body, Event, Json, Keys, Outcome, Rung};
+use super::{Body, Event, Json, Keys, Outcome, RequestKey, Rung, first_line};
 use crate::{Seq, Time, limits};
 use bytes::Bytes;
-use jackfield_wire::{Frame, redact};
+use jackfield_wire::Frame;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -51,6 +51,9 @@ pub struct State {
     /// The last prompts that had a key.
     #[serde(skip_serializing_if = "Keys::is_empty")]
     pub keys: Keys,
+    /// The key of the request that opened it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opening_key: Option<RequestKey>,
     /// Rules learned in this session, as the policy writes them.
     pub rules: Vec<Json>,
     /// What the agent last did without asking although a rule wants it asked.
@@ -125,6 +128,7 @@ impl Default for State {
             prompts: 0,
             queue: BTreeMap::new(),
             keys: Keys::default(),
+            opening_key: None,
             rules: Vec::new(),
             unasked: None,
             unseeded: false,
@@ -195,6 +199,7 @@ impl State {
                 self.agent = agent.clone();
                 self.argv.clone_from(argv);
                 self.cwd.clone_from(cwd);
+                self.opening_key = RequestKey::of_params(params.as_str());
                 self.params = params.clone();
                 self.agent_session = agent_session.clone();
                 self.setup = setup.clone();
@@ -218,7 +223,7 @@ impl State {
             }
             Body::Queued { prompt, by, frame } => {
                 self.prompts = *prompt;
-                self.keys.queued(frame, *prompt);
+                self.keys.queued((event.seq, event.at), frame, *prompt);
                 let (seq, by, frame) = (event.seq.0, by.clone(), frame.clone());
                 self.queue.insert(*prompt, Queued { seq, at, by, frame });
             }
@@ -227,7 +232,7 @@ impl State {
                 self.queue.remove(prompt);
             }
             Body::Prompted { turn, frame, prompt, .. } => {
-                self.fold_prompt(*turn, frame, *prompt);
+                self.fold_prompt((event.seq, event.at), *turn, frame, *prompt);
                 return if prompt.is_some() { Worth::Now } else { Worth::Nothing };
             }
             Body::Ended { turn, outcome } => {
@@ -260,11 +265,11 @@ impl State {
         Worth::Nothing
     }
 
-    fn fold_prompt(&mut self, turn: u64, frame: &Json, prompt: Option<u64>) {
+    fn fold_prompt(&mut self, when: (Seq, Time), turn: u64, frame: &Json, prompt: Option<u64>) {
         if let Some(prompt) = prompt {
             self.queue.remove(&prompt);
         }
-        self.keys.began(frame, prompt, turn);
+        self.keys.began(when, frame, prompt, turn);
         if self.hint.is_none() {
             self.hint = first_line(frame);
         }
@@ -273,9 +278,15 @@ impl State {
         self.closed = false;
     }
 
+    /// A copy of a session is not what its requests asked for.
+    fn forget_keys(&mut self) {
+        self.keys.clear();
+        self.opening_key = None;
+    }
+
     fn fold_import(&mut self) {
         self.queue.clear();
-        self.keys.clear();
+        self.forget_keys();
         self.closed = false;
     }
 
@@ -289,7 +300,7 @@ impl State {
         let whole = self.open_turn.is_none();
         self.forked = Some(Origin { session: from.clone(), seq: seq.0, whole, agent_session });
         self.queue.clear();
-        self.keys.clear();
+        self.forget_keys();
         self.closed = false;
     }
 
@@ -372,14 +383,4 @@ fn is_short(name: &str) -> bool {
 fn went_well(outcome: &Outcome) -> bool {
     let cancelled = |it: &Json| memmem::find(it.bytes(), br#""cancelled""#).is_some();
     matches!(outcome, Outcome::Stopped(result) if !cancelled(result))
-}
-
-/// The first line of a prompt's first text block, cut to the width of a list.
-pub(crate) fn first_line(frame: &Json) -> Option<String> {
-    let frame: serde_json::Value = serde_json::from_slice(frame.bytes()).ok()?;
-    let blocks = frame.get("params")?.get("prompt")?.as_array()?;
-    let text = blocks.iter().find_map(|block| block.get("text")?.as_str())?;
-    // Before it is cut: half a secret is no longer recognized.
-    let line = redact::text(text.trim().lines().next()?);
-    Some(line.chars().take(80).collect())
 }

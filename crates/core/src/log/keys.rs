@@ -1,11 +1,11 @@
-//! Prompts that carry a key: whoever says one again gets the turn that it began, and not another one.
+//! Prompts that carry a key: a client that sends one again gets the turn that it began, and not another one.
 
-use super::{Json, Outcome};
-use crate::limits;
+use super::{Json, Outcome, RequestKey};
+use crate::{Seq, Time, limits};
 use jackfield_wire::{Fault, Frame};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 /// Why a prompt was withdrawn when its session was cancelled: that is answered as ACP wants it.
 pub(crate) const CANCELLED: &str = "the session was cancelled";
@@ -17,7 +17,13 @@ pub struct Keys(VecDeque<Keyed>);
 /// A prompt with a key, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keyed {
-    pub key: Arc<str>,
+    #[serde(flatten)]
+    pub request: RequestKey,
+    /// The first event of the prompt, and its time. Both are 0 in summaries of earlier versions.
+    #[serde(default)]
+    pub seq: u64,
+    #[serde(default)]
+    pub at: u64,
     /// Its number, if it had to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<u64>,
@@ -36,24 +42,38 @@ impl Keys {
 
     /// The latest prompt with this key.
     pub fn find(&self, key: &str) -> Option<&Keyed> {
-        self.0.iter().rfind(|it| &*it.key == key)
+        self.0.iter().rfind(|it| &*it.request.key == key)
     }
 
-    pub(super) fn queued(&mut self, frame: &Json, prompt: u64) {
-        self.add(frame, Some(prompt), None);
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Keyed> {
+        self.0.iter()
     }
 
-    pub(super) fn began(&mut self, frame: &Json, prompt: Option<u64>, turn: u64) {
+    pub(crate) fn last(&self) -> Option<&Keyed> {
+        self.0.back()
+    }
+
+    pub(super) fn queued(&mut self, (seq, at): (Seq, Time), frame: &Json, prompt: u64) {
+        self.add((seq, at), frame, Some(prompt), None);
+    }
+
+    pub(super) fn began(
+        &mut self,
+        (seq, at): (Seq, Time),
+        frame: &Json,
+        prompt: Option<u64>,
+        turn: u64,
+    ) {
         let waited = self.0.iter_mut().rfind(|it| prompt.is_some() && it.prompt == prompt);
         match waited {
             Some(it) => it.turn = Some(turn),
-            None => self.add(frame, prompt, Some(turn)),
+            None => self.add((seq, at), frame, prompt, Some(turn)),
         }
     }
 
     pub(super) fn ended(&mut self, turn: u64, outcome: &Outcome) {
         if let Some(it) = self.0.iter_mut().rfind(|it| it.turn == Some(turn)) {
-            it.outcome = Some(kept(outcome));
+            it.outcome = Some(kept(outcome, it.outcome_bytes_max()));
         }
     }
 
@@ -72,41 +92,62 @@ impl Keys {
         self.0.clear();
     }
 
-    fn add(&mut self, frame: &Json, prompt: Option<u64>, turn: Option<u64>) {
-        let Some(key) = Frame::parse(frame.bytes().clone()).ok().and_then(|it| key_of(&it).ok()?)
-        else {
-            return;
+    fn add(
+        &mut self,
+        (seq, at): (Seq, Time),
+        frame: &Json,
+        prompt: Option<u64>,
+        turn: Option<u64>,
+    ) {
+        let frame = Frame::parse(frame.bytes().clone()).ok();
+        let Some(request) = frame.and_then(|it| RequestKey::of_frame(&it).ok()?) else { return };
+        self.0.retain(|it| it.outcome.is_none() || !it.is_expired(at));
+        let is_alike =
+            |it: &Keyed| it.request.fingerprint.is_some() == request.fingerprint.is_some();
+        let max = match request.fingerprint {
+            Some(_) => limits::FINGERPRINTED_KEYS_MAX,
+            None => limits::KEYS_MAX,
         };
         // What has no outcome yet is bounded by the queue.
-        if limits::KEYS_MAX <= self.0.len()
-            && let Some(oldest) = self.0.iter().position(|it| it.outcome.is_some())
+        if max <= self.0.iter().filter(|it| is_alike(it)).count()
+            && let Some(oldest) = self.0.iter().position(|it| is_alike(it) && it.outcome.is_some())
         {
             self.0.remove(oldest);
         }
-        self.0.push_back(Keyed { key, prompt, turn, outcome: None });
+        self.0.push_back(Keyed { request, seq: seq.0, at: at.0, prompt, turn, outcome: None });
     }
 }
 
-/// The key of a prompt, `params._meta.jackfield.key`, or what is wrong with it.
-pub(crate) fn key_of(prompt: &Frame) -> Result<Option<Arc<str>>, String> {
-    let meta: Value =
-        prompt.meta().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
-    let Some(key) = meta.pointer("/jackfield/key") else { return Ok(None) };
-    let text = key.as_str().filter(|it| (1..=limits::KEY_BYTES_MAX).contains(&it.len()));
-    let max = limits::KEY_BYTES_MAX;
-    let why = || format!("`_meta.jackfield.key` must be a text of 1 to {max} bytes");
-    text.map(|it| Some(it.into())).ok_or_else(why)
+impl Keyed {
+    /// There may be many with a fingerprint: of their outcomes less is kept.
+    fn outcome_bytes_max(&self) -> usize {
+        match self.request.fingerprint {
+            Some(_) => limits::FINGERPRINTED_OUTCOME_BYTES_MAX,
+            None => limits::KEYED_OUTCOME_BYTES_MAX,
+        }
+    }
+
+    /// Whether the key may be used for another request by now. One without a fingerprint is forgotten only
+    /// when others take its place.
+    pub(crate) fn is_expired(&self, now: Time) -> bool {
+        self.request.fingerprint.is_some() && is_key_expired(Time(self.at), now)
+    }
 }
 
-/// An outcome as it is said again: of one that is too large to be kept, what matters most.
-fn kept(outcome: &Outcome) -> Outcome {
-    if outcome.json().bytes().len() <= limits::KEYED_OUTCOME_BYTES_MAX {
+/// Whether a key that was first used at one time is free again at another.
+pub(crate) fn is_key_expired(used: Time, now: Time) -> bool {
+    limits::KEY_LIFETIME_MS < now.since(used)
+}
+
+/// An outcome as it is sent again: of one that is too large to be kept, what matters most.
+fn kept(outcome: &Outcome, bytes_max: usize) -> Outcome {
+    if outcome.json().bytes().len() <= bytes_max {
         return outcome.clone();
     }
     let value: Value = serde_json::from_str(outcome.json().as_str()).unwrap_or_default();
     let error = || {
         let message = value["message"].as_str().unwrap_or_default().chars();
-        let message: String = message.take(limits::KEYED_OUTCOME_BYTES_MAX / 8).collect();
+        let message: String = message.take(bytes_max / 8).collect();
         Json::trusted(json!({ "code": value["code"].as_i64(), "message": message }).to_string())
     };
     match outcome {
@@ -122,10 +163,8 @@ fn kept(outcome: &Outcome) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Seq, Time,
-        log::{Body, Event, State},
-    };
+    use crate::log::{Body, Event, State};
+    use std::sync::Arc;
 
     fn prompt(key: &str) -> Json {
         let text = format!(
@@ -200,25 +239,46 @@ mod tests {
         let more = "x".repeat(limits::KEYED_OUTCOME_BYTES_MAX);
         let result = json!({ "stopReason": "end_turn", "_meta": more }).to_string();
         let outcome = Outcome::Stopped(Json::trusted(result));
-        assert_eq!(kept(&outcome).json().as_str(), r#"{"stopReason":"end_turn"}"#);
+        assert_eq!(
+            kept(&outcome, limits::KEYED_OUTCOME_BYTES_MAX).json().as_str(),
+            r#"{"stopReason":"end_turn"}"#
+        );
         let error = json!({ "code": -5, "message": "no", "data": more }).to_string();
         let outcome = Outcome::Failed(Json::trusted(error));
-        assert_eq!(kept(&outcome).json().as_str(), r#"{"code":-5,"message":"no"}"#);
+        assert_eq!(
+            kept(&outcome, limits::KEYED_OUTCOME_BYTES_MAX).json().as_str(),
+            r#"{"code":-5,"message":"no"}"#
+        );
+    }
+
+    fn with_fingerprint(turn: u64, key: &str) -> Body {
+        let ours = format!(r#"{{"key":"{key}","fingerprint":"f"}}"#);
+        let text = format!(
+            r#"{{"id":1,"method":"session/prompt","params":{{"sessionId":"s-1","_meta":{{"jackfield":{ours}}},"prompt":[]}}}}"#
+        );
+        Body::Prompted { turn, by: "api".into(), prompt: None, frame: Json::trusted(text) }
     }
 
     #[test]
-    fn a_key_is_a_short_text() {
-        let with = |key: &str| {
-            let meta = format!(r#"{{"jackfield":{{"key":{key}}}}}"#);
-            let text =
-                format!(r#"{{"id":1,"method":"session/prompt","params":{{"_meta":{meta}}}}}"#);
-            key_of(&Frame::parse_str(&text).unwrap())
-        };
-        assert_eq!(with(r#""a""#), Ok(Some("a".into())));
-        for bad in ["1", "\"\"", "null", &format!("\"{}\"", "x".repeat(129))] {
-            assert!(with(bad).unwrap_err().contains("1 to 128 bytes"), "{bad}");
-        }
-        let none = Frame::parse_str(r#"{"id":1,"method":"session/prompt","params":{}}"#).unwrap();
-        assert_eq!(key_of(&none), Ok(None));
+    fn keys_with_a_fingerprint_are_kept_apart_and_more_of_them() {
+        let turns = 1..=limits::KEYS_MAX as u64 + 1;
+        let turns = turns.flat_map(|it| [with_fingerprint(it, &it.to_string()), ended(it)]);
+        let state = state([prompted(0, "a"), ended(0)].into_iter().chain(turns));
+        assert!(state.keys.find("a").is_some() && state.keys.find("1").is_some());
+        let first = state.keys.find("1").unwrap();
+        assert_eq!((first.seq, first.at), (3, 1));
+        assert_eq!(State::from_summary(&state.to_summary()).unwrap(), state);
+    }
+
+    #[test]
+    fn a_key_with_a_fingerprint_expires_and_is_forgotten_by_the_next_one() {
+        let mut state = state([with_fingerprint(1, "a"), ended(1), prompted(2, "b"), ended(2)]);
+        let known = state.keys.find("a").unwrap();
+        let last = Time(1 + limits::KEY_LIFETIME_MS);
+        assert!(!known.is_expired(last) && known.is_expired(Time(last.0 + 1)));
+        assert!(!state.keys.find("b").unwrap().is_expired(Time(last.0 + 1)));
+        let next = with_fingerprint(3, "c");
+        state.fold(&Event { seq: state.upto().next(), at: Time(last.0 + 1), body: next });
+        assert!(state.keys.find("a").is_none() && state.keys.find("b").is_some());
     }
 }

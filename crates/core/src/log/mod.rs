@@ -7,14 +7,16 @@ mod fold;
 mod gate;
 mod json;
 mod keys;
+mod request_key;
 mod texts;
 
 pub use decode::BadLine;
+pub(crate) use event::first_line;
 pub use event::{Body, Event, Outcome, Rung, ServedOutcome};
-pub(crate) use fold::first_line;
 pub use fold::{Origin, Queued, State, Worth};
 pub use gate::{Effect, Gate, Released};
 pub use json::Json;
-pub(crate) use keys::{CANCELLED, key_of};
+pub(crate) use keys::{CANCELLED, is_key_expired};
 pub use keys::{Keyed, Keys};
+pub use request_key::RequestKey;
 pub use texts::Texts;

@@ -43,6 +43,7 @@ impl Hub {
             }
             "_jackfield/answer" => self.on_control_answer(conn, id, frame)?,
             "_jackfield/operator" => self.on_operator(conn, id, frame)?,
+            "_jackfield/find_key" => self.on_find_key(conn, id, frame)?,
             "_jackfield/queue" => self.on_queue(conn, id, frame)?,
             "_jackfield/withdraw" => self.on_withdraw(conn, id, frame)?,
             "_jackfield/release" => self.on_release(conn, id, frame)?,

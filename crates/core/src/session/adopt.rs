@@ -22,6 +22,7 @@ impl Hub {
         let mut session = Session::recovered(state);
         session.count_queue(&self.kept);
         self.sessions.insert(id.clone(), session);
+        self.index_keys(id);
         match &from {
             Some(from) => {
                 let lost = format!("host `{from}` was lost");

@@ -9,7 +9,7 @@ use crate::{
 };
 use bytes::Bytes;
 use jackfield_wire::{Fault, Frame, Kind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// How a client comes to a session.
@@ -19,6 +19,8 @@ pub(crate) enum Attach {
     Load,
     /// ACP's `session/resume`: live from now on.
     Resume,
+    /// ACP's `session/new` under a key that has opened this session: live from now on.
+    Known,
     /// Ours: everything after a seq, then the answer, then live. An observer is asked nothing. With `facts` it
     /// hears events and no ACP; with `skips_damaged` also those behind an event that cannot be read.
     After { seq: Seq, observer: bool, facts: bool, skips_damaged: bool },
@@ -47,6 +49,13 @@ fn is_only_if_unused(close: &Frame) -> bool {
     meta["jackfield"]["ifUnused"] == true
 }
 
+/// What `session/new` is answered with.
+fn with_session_id(setup: &str, session: &SessionId) -> String {
+    let mut result: Map<String, Value> = serde_json::from_str(setup).unwrap_or_default();
+    result.insert("sessionId".to_owned(), Value::from(&**session));
+    Value::Object(result).to_string()
+}
+
 impl Hub {
     pub(crate) fn on_attach(
         &mut self,
@@ -55,9 +64,19 @@ impl Hub {
         frame: &Frame,
         how: Attach,
     ) -> Result<(), Fault> {
-        let session_id = self.session_of(frame)?;
+        let session = self.session_of(frame)?;
+        self.attach(conn, id, &session, how)
+    }
+
+    pub(super) fn attach(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        session_id: &SessionId,
+        how: Attach,
+    ) -> Result<(), Fault> {
         let is_stuck = self.is_storage_stuck();
-        let session = self.sessions.get_mut(&session_id).expect("named by session_of");
+        let session = self.sessions.get_mut(session_id).expect("the caller found this session");
         let durable = session.gate.durable();
         // What waits until somebody helps the storage is not waited for here.
         let head = if is_stuck { durable } else { session.gate.head() };
@@ -68,8 +87,9 @@ impl Hub {
         let (from, result) = match how {
             Attach::Load => (Seq(0), setup),
             Attach::Resume => (durable, setup),
+            Attach::Known => (durable, with_session_id(&setup, session_id)),
             Attach::After { seq, .. } => {
-                (seq.min(durable), attach_notice(&session_id, head.0, unwritten))
+                (seq.min(durable), attach_notice(session_id, head.0, unwritten))
             }
         };
         let answer = Frame::result_for(id, &result);
@@ -83,17 +103,17 @@ impl Hub {
             subscriber.rewind(from);
         } else {
             let subscriber = Subscriber::new(from, Phase::Live);
-            self.subscribe(&session_id, conn, subscriber);
+            self.subscribe(session_id, conn, subscriber);
         }
         self.finish_request(conn, id);
-        let session = self.sessions.get_mut(&session_id).expect("named by session_of");
+        let session = self.sessions.get_mut(session_id).expect("the caller found this session");
         let subscriber = session.subscribers.get_mut(&conn).expect("subscribed above");
         (subscriber.observer, subscriber.facts) = (observer, facts);
         subscriber.skips_damaged = skips_damaged;
         subscriber.defer(head, answer.into_bytes(), charge);
-        self.issue_open_asks(&session_id, conn);
-        self.read_on(&session_id, conn);
-        self.flush_deferred(&session_id, conn);
+        self.issue_open_asks(session_id, conn);
+        self.read_on(session_id, conn);
+        self.flush_deferred(session_id, conn);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::{
     budget::ByteCharge,
     fanout::{Phase, Subscriber},
     limits,
-    log::{Body, Json, State},
+    log::{Body, Json, RequestKey, State},
     peer::{check_setup, error_frame},
     tenant::{named_for, tenant_of},
 };
@@ -21,6 +21,7 @@ pub(crate) struct Opening {
     pub(crate) conn: ConnId,
     pub(crate) request: Box<str>,
     frame: Frame,
+    key: Option<RequestKey>,
     /// The bytes of its frame.
     _charge: ByteCharge,
     cwd: String,
@@ -30,9 +31,21 @@ pub(crate) struct Opening {
     pub(crate) fallen: Vec<Fallen>,
 }
 
+impl Opening {
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.key.as_ref().is_some_and(|it| &*it.key == key)
+    }
+}
+
 impl Hub {
     pub(crate) fn on_new(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         check_setup(frame)?;
+        let key = RequestKey::of_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
+        if let Some(key) = &key
+            && self.open_known(conn, id, key)?
+        {
+            return Ok(());
+        }
         let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
             .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
         let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
@@ -53,6 +66,7 @@ impl Hub {
             conn,
             request: id.into(),
             frame: frame.clone(),
+            key,
             _charge: charge,
             cwd: cwd.to_owned(),
             launch,

@@ -6,7 +6,7 @@
 use super::{Session, Stage, list::rfc3339};
 use crate::{
     ConnId, Hub, SessionId,
-    log::{Body, CANCELLED, Json, Queued, first_line, key_of},
+    log::{Body, CANCELLED, Json, Queued, RequestKey, first_line},
     peer::Route,
 };
 use jackfield_wire::{Fault, Frame};
@@ -64,13 +64,16 @@ impl Session {
 impl Hub {
     pub(crate) fn on_prompt(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let session_id = self.session_of(frame)?;
-        let session = &self.sessions[&session_id];
-        let key = key_of(frame).map_err(|why| Fault::InvalidParams { why })?;
-        if let Some(known) = key.and_then(|it| session.state.keys.find(&it).cloned()) {
+        let key = RequestKey::of_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
+        if let Some(key) = &key {
+            self.check_key(&session_id, key)?;
+        }
+        if let Some(known) = key.and_then(|it| self.known_prompt(&session_id, &it)) {
             self.prompt_known(&session_id, conn, id, &known);
             return Ok(());
         }
         self.require_storage()?;
+        let session = &self.sessions[&session_id];
         if self.config.limits.queue_max <= session.state.queue.len() {
             return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
         }

@@ -19,8 +19,8 @@ const PLACEMENTS: [(&str, &[&str]); 5] = [
 /// `_meta`: ours, and what ACP reserves for the W3C trace context.
 const META: [&str; 4] = ["jackfield", "traceparent", "tracestate", "baggage"];
 /// `_meta.jackfield`: what hub, gateway and API read in requests.
-const OUR_META: [&str; 9] =
-    ["agent", "asks", "ifUnused", "key", "labels", "run", "seq", "start", "steer"];
+const OUR_META: [&str; 10] =
+    ["agent", "asks", "fingerprint", "ifUnused", "key", "labels", "run", "seq", "start", "steer"];
 const SERVER: [&str; 5] = ["_meta", "headers", "name", "type", "url"];
 const HEADER: [&str; 3] = ["_meta", "name", "value"];
 

@@ -2,6 +2,7 @@
 
 mod cut_off;
 mod described;
+mod idempotency;
 pub(crate) mod metrics;
 mod refused;
 mod runs;

@@ -75,3 +75,19 @@ fn a_run_is_its_tenants() {
     assert_eq!(acme.get(&format!("/api/runs/{run}")).status, 404);
     town.finish();
 }
+
+#[test]
+fn a_key_of_another_tenant_is_not_known() {
+    let town = Town::new();
+    let body = json!({ "agentId": "fake", "message": "hello" });
+    let post = |web: &Web| {
+        let made = web.ask("POST", "/api/runs", &["Idempotency-Key: one"], Some(&body));
+        assert_eq!(made.status, 202, "{}", made.text());
+        made.json()["runId"].as_str().unwrap().to_owned()
+    };
+    let tenants = [town.web_of("acme"), town.web_of("other"), town.web.clone()];
+    let runs = tenants.each_ref().map(post);
+    assert!(runs[0].starts_with("r-acme.") && runs[1].starts_with("r-other."), "{runs:?}");
+    assert_eq!(tenants.each_ref().map(post), runs);
+    town.finish();
+}

@@ -98,7 +98,7 @@ async fn a_listed_page_may_ask_beforehand_and_read_the_answer() {
     assert!(heard.ends_with("\r\n\r\n3"), "{heard}");
     for line in [
         "access-control-allow-origin: https://console.example.org\r\n",
-        "access-control-expose-headers: acp-connection-id, acp-session-id\r\n",
+        "access-control-expose-headers: acp-connection-id, acp-session-id, idempotency-replayed\r\n",
         "vary: origin\r\n",
     ] {
         assert!(heard.contains(line), "{heard}");
