@@ -103,10 +103,10 @@ impl LastEventId {
     /// be one of our ids, too.
     pub(crate) fn or<T>(
         self,
-        after: Option<String>,
+        after: Option<&str>,
         parse: impl Fn(&str) -> Result<T, ApiError>,
     ) -> Result<Option<T>, ApiError> {
-        let after = after.as_deref().map(&parse).transpose()?;
+        let after = after.map(&parse).transpose()?;
         let last = self.0.filter(|it| !it.is_empty());
         Ok(last.as_deref().map(&parse).transpose()?.or(after))
     }

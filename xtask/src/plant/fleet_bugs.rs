@@ -147,6 +147,6 @@ pub(super) const FLEET_BUGS: &[Bug] = &[
     Bug {
         name: "remember-no-more-than-one-key",
         breaks: "of two prompts that are said again the older one runs again",
-        edits: &[edit(KEYS, "if limits::KEYS_MAX <= self.0.len()", "if 1 <= self.0.len()")],
+        edits: &[edit(KEYS, "if max <= self.0.iter()", "if 1 <= self.0.iter()")],
     },
 ];

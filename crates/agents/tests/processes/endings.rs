@@ -59,7 +59,7 @@ async fn what_is_cancelled_before_it_begins_does_not_begin() {
     // A guard that takes long to start, as on a busy machine: until nobody holds its agent any more.
     let (go, begun) = (world.dir.path().join("go"), world.dir.path().join("begun"));
     let slow = format!(
-        "#!/bin/sh\nuntil [ -e '{}' ]; do sleep 0.01; done\nexec '{}' \"$@\"\n",
+        "#!/bin/sh\n[ \"$1\" = --ledger ] || until [ -e '{}' ]; do sleep 0.01; done\nexec '{}' \"$@\"\n",
         go.display(),
         world.guard.program.display()
     );

@@ -352,7 +352,7 @@ pub(crate) async fn run_events(
         let why = || format!("`{}` is no number of an event", text.escape_debug());
         text.parse().map_err(|_| ApiError::invalid(why()))
     };
-    let after = last.or(query.after, parse)?.unwrap_or(0);
+    let after = last.or(query.after.as_deref(), parse)?.unwrap_or(0);
     let run = find(&api, &id).await?;
     let log = api.hub.log(&run.id.session(), run.before()).await?;
     let (mut writer, chunks) = sse::channel();

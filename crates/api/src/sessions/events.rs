@@ -121,7 +121,7 @@ pub(crate) async fn session_events(
     Params(query): Params<EventsQuery>,
     last: LastEventId,
 ) -> Result<Response, ApiError> {
-    let place: Place = last.or(query.after, str::parse)?.unwrap_or_default();
+    let place: Place = last.or(query.after.as_deref(), str::parse)?.unwrap_or_default();
     let retold = Retold::new(query.view.unwrap_or_default(), &id);
     let after = if retold.remembers() { 0 } else { place.after() };
     let log = api.hub.log(&id, after).await?;
