@@ -12,6 +12,7 @@ use jackfield_fleet::{Answer, Entry, HostName, Link, LinkError, Question, open_l
 use jackfield_journal::{AdoptError, Owners};
 use jackfield_wire::{Fault, chain};
 use std::{
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -180,31 +181,102 @@ impl Seeker {
     }
 }
 
-/// Pages are read until one is full: most of what there is may be elsewhere.
+/// How far a client has read the list. Summaries stand in the order in which they were written, so one that is
+/// written while the pages are read is behind the end that the first page had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ListCursor {
+    /// That end.
+    end: u64,
+    next: NextPage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum NextPage {
+    /// Summaries before this place.
+    Before(u64),
+    /// Sessions that were used since the first page, behind this name.
+    ChangedAfter(String),
+}
+
+impl ListCursor {
+    fn parse(text: &str) -> Option<ListCursor> {
+        let (end, next) = text.split_once('.')?;
+        let next = match next.strip_prefix('.') {
+            Some(name) => NextPage::ChangedAfter(name.to_owned()),
+            None => NextPage::Before(next.parse().ok()?),
+        };
+        Some(ListCursor { end: end.parse().ok()?, next })
+    }
+}
+
+impl fmt::Display for ListCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.next {
+            NextPage::Before(place) => write!(f, "{}.{place}", self.end),
+            NextPage::ChangedAfter(name) => write!(f, "{}..{name}", self.end),
+        }
+    }
+}
+
+/// Pages are read until one is full: most of what there is may not be wanted. Behind the last one come the sessions
+/// that were used since the first.
 fn page(owners: &Owners, cursor: Option<&str>, wanted: &Wanted) -> Result<Page, Fault> {
     let wrong = || Fault::InvalidParams {
         why: "`cursor` is none of ours: leave it out to start over".into(),
     };
-    let mut before = cursor.map(|it| it.parse().map_err(|_| wrong())).transpose()?;
+    let cursor = cursor.map(|it| ListCursor::parse(it).ok_or_else(wrong)).transpose()?;
     let mut sessions = Vec::new();
+    let (end, mut before) = match cursor {
+        Some(ListCursor { end, next: NextPage::ChangedAfter(name) }) => {
+            let next = add_changed(owners, end, &name, wanted, &mut sessions)?;
+            return Ok(Page { sessions, next });
+        }
+        Some(ListCursor { end, next: NextPage::Before(place) }) => (Some(end), Some(place)),
+        None => (None, None),
+    };
+    let (is_first, mut end) = (end.is_none(), end);
     loop {
         let page = owners.page(before, PAGE).map_err(|error| lost(chain(&error)))?;
-        for (name, summary) in page.streams {
-            if wanted.tenant.is_some() && wanted.tenant.as_deref() != tenant_of(&name) {
-                continue;
-            }
-            let Ok(state) = State::from_summary(&summary) else { continue };
-            if state.importing || wanted.cwd.as_ref().is_some_and(|cwd| *cwd != state.cwd) {
-                continue;
-            }
-            sessions.push(listed(name, &state));
-        }
+        let end = *end.get_or_insert(page.end);
+        let streams = page.streams.into_iter();
+        sessions.extend(streams.filter_map(|(name, summary)| wanted.listed(name, &summary)));
         before = page.before;
-        if before.is_none() || PAGE <= sessions.len() {
-            break;
-        }
+        let next = match before {
+            Some(_) if sessions.len() < PAGE => continue,
+            Some(place) => Some(ListCursor { end, next: NextPage::Before(place) }.to_string()),
+            None if is_first => None,
+            None => add_changed(owners, end, "", wanted, &mut sessions)?,
+        };
+        return Ok(Page { sessions, next });
     }
-    Ok(Page { sessions, next: before.map(|it| it.to_string()) })
+}
+
+/// Adds sessions that were used since the first page, behind a name; returns the cursor of the next page.
+fn add_changed(
+    owners: &Owners,
+    end: u64,
+    after: &str,
+    wanted: &Wanted,
+    sessions: &mut Vec<Listed>,
+) -> Result<Option<String>, Fault> {
+    let changed = owners.since(end).map_err(|error| lost(chain(&error)))?;
+    let behind = changed.into_iter().filter(|(name, _)| after < &**name);
+    let mut listed = behind.filter_map(|(name, summary)| wanted.listed(name, &summary));
+    sessions.extend(listed.by_ref().take(PAGE));
+    let last = listed.next().and(sessions.last()).map(|it| it.session.to_string());
+    Ok(last.map(|name| ListCursor { end, next: NextPage::ChangedAfter(name) }.to_string()))
+}
+
+impl Wanted {
+    /// A session as it is listed, if it is wanted.
+    fn listed(&self, name: Arc<str>, summary: &[u8]) -> Option<Listed> {
+        if self.tenant.is_some() && self.tenant.as_deref() != tenant_of(&name) {
+            return None;
+        }
+        let state = State::from_summary(summary).ok()?;
+        let elsewhere = self.cwd.as_ref().is_some_and(|cwd| *cwd != state.cwd);
+        (!state.importing && !elsewhere).then(|| listed(name, &state))
+    }
 }
 
 fn listed(session: SessionId, state: &State) -> Listed {

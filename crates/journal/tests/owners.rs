@@ -95,17 +95,20 @@ fn pages_have_what_was_written_last_first_and_every_stream_once() {
     let cluster = Cluster::start(1);
     let journal = host(&cluster, "one/1");
     let names: Vec<String> = (0..25).map(|it| format!("p-{it:02}")).collect();
+    let write = |name: &str, round: u64| {
+        let epoch = journal.claim(name).unwrap().epoch;
+        let (stream, first) = (name.into(), round + 1);
+        let summary = Some(format!("{name} {round}").into());
+        let append = Append { stream, epoch, first, count: 1, body: "{}".into(), summary };
+        journal.append(&[append]).remove(0).unwrap();
+    };
     for round in 0..4 {
-        for name in &names {
-            let epoch = journal.claim(name).unwrap().epoch;
-            let (stream, first) = (name.as_str().into(), round + 1);
-            let summary = Some(format!("{name} {round}").into());
-            let append = Append { stream, epoch, first, count: 1, body: "{}".into(), summary };
-            journal.append(&[append]).remove(0).unwrap();
-        }
+        names.iter().for_each(|it| write(it, round));
     }
     journal.delete("p-07").unwrap();
     let owners = journal.owners().unwrap();
+    let end = owners.page(None, 7).unwrap().end;
+    assert!(owners.since(end).unwrap().is_empty());
     let (mut listed, mut before) = (Vec::new(), None);
     loop {
         let page = owners.page(before, 7).unwrap();
@@ -121,4 +124,7 @@ fn pages_have_what_was_written_last_first_and_every_stream_once() {
     }
     let wanted: Vec<String> = names.into_iter().rev().filter(|it| it != "p-07").collect();
     assert_eq!(listed, wanted);
+    write("p-03", 4);
+    let since: Vec<_> = owners.since(end).unwrap().into_iter().collect();
+    assert_eq!(since, [("p-03".into(), "p-03 4".into())], "it was written after the first page");
 }

@@ -10,7 +10,7 @@ use axum::{Json, extract::State, http::StatusCode};
 use jackfield_views::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, fmt, sync::Arc};
 use utoipa::{IntoParams, ToSchema};
 
 /// So many sessions a page has, unless somebody wants fewer or more.
@@ -39,6 +39,9 @@ pub(crate) struct SessionsQuery {
 }
 
 /// All sessions, the latest first
+///
+/// A session that is used while the pages are read comes on the last ones; if it had been listed before, it comes once
+/// more.
 #[utoipa::path(
     get, path = "/api/sessions", tag = "sessions", params(SessionsQuery),
     responses(
@@ -55,19 +58,72 @@ pub(crate) async fn list_sessions(
     if !(1..=PAGE_MAX).contains(&limit) {
         return Err(ApiError::invalid(format!("`limit` must be from 1 to {PAGE_MAX}")));
     }
-    let after = match &query.cursor {
-        None => None,
-        Some(cursor) => Some(cursor.split_once('~').ok_or_else(|| {
-            ApiError::invalid("`cursor` is none of ours: leave it out to start over")
-        })?),
-    };
-    let mut sessions = row::all(&api.hub).await?;
-    sessions.retain(|it| after.is_none_or(|(at, id)| (Reverse(at), id) < it.place()));
+    let wrong = || ApiError::invalid("`cursor` is none of ours: leave it out to start over");
+    let cursor =
+        query.cursor.as_deref().map(|it| Cursor::parse(it).ok_or_else(wrong)).transpose()?;
+    let sessions = row::all(&api.hub).await?;
+    Ok(Json(page(sessions, cursor.as_ref(), limit)))
+}
+
+/// Those that were used since the first page come behind all others, so that none is missed.
+fn page(mut sessions: Vec<Row>, cursor: Option<&Cursor>, limit: usize) -> SessionList {
+    let latest = || sessions.iter().map(|it| &it.updated_at).max().cloned().unwrap_or_default();
+    let listed_at = cursor.map_or_else(latest, |it| it.listed_at.clone());
+    sessions.retain(|it| cursor.is_none_or(|cursor| cursor.after < Place::of(it, &listed_at)));
+    sessions.sort_by_cached_key(|it| Place::of(it, &listed_at));
     let more = limit < sessions.len();
     sessions.truncate(limit);
-    let last = sessions.last().filter(|_| more);
-    let next_cursor = last.map(|it| format!("{}~{}", it.updated_at, it.session_id));
-    Ok(Json(SessionList { sessions, next_cursor }))
+    let last = sessions.last().filter(|_| more).map(|it| Place::of(it, &listed_at));
+    let next_cursor = last.map(|after| Cursor { listed_at, after }.to_string());
+    SessionList { sessions, next_cursor }
+}
+
+/// How far a client has read the list.
+struct Cursor {
+    /// The latest change of any session when the first page was made.
+    listed_at: String,
+    /// The last session of the page before.
+    after: Place,
+}
+
+/// A session's place in the list.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// The latest first, then by name.
+    Unchanged(Reverse<String>, String),
+    /// Used since the first page: by name.
+    Changed(String),
+}
+
+impl Place {
+    fn of(row: &Row, listed_at: &str) -> Place {
+        let id = row.session_id.clone();
+        if listed_at < &*row.updated_at {
+            Place::Changed(id)
+        } else {
+            Place::Unchanged(Reverse(row.updated_at.clone()), id)
+        }
+    }
+}
+
+impl Cursor {
+    fn parse(text: &str) -> Option<Cursor> {
+        let (listed_at, place) = text.split_once('~')?;
+        let after = match place.split_once('~')? {
+            ("", id) => Place::Changed(id.to_owned()),
+            (at, id) => Place::Unchanged(Reverse(at.to_owned()), id.to_owned()),
+        };
+        Some(Cursor { listed_at: listed_at.to_owned(), after })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.after {
+            Place::Unchanged(at, id) => write!(f, "{}~{}~{id}", self.listed_at, at.0),
+            Place::Changed(id) => write!(f, "{}~~{id}", self.listed_at),
+        }
+    }
 }
 
 /// One session, and what its turns have used if that was asked for.
@@ -211,4 +267,31 @@ pub(crate) async fn fork_session(
     let answer = api.hub.talk().await?.call("session/fork", &params).await?;
     let session_id = answer["sessionId"].as_str().unwrap_or_default().to_owned();
     Ok((StatusCode::CREATED, Json(Forked { session_id })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(updated: &[(&str, u32)]) -> Vec<Row> {
+        let row = |(id, at): &(&str, u32)| json!({ "sessionId": id, "updatedAt": format!("{at}") });
+        updated.iter().map(|it| serde_json::from_value(row(it)).unwrap()).collect()
+    }
+
+    fn names(list: &SessionList) -> Vec<&str> {
+        list.sessions.iter().map(|it| &*it.session_id).collect()
+    }
+
+    #[test]
+    fn a_session_that_is_used_between_two_pages_is_listed_behind_the_others() {
+        let first = page(rows(&[("s-1", 1), ("s-2", 2), ("s-3", 3), ("s-4", 4)]), None, 2);
+        assert_eq!(names(&first), ["s-4", "s-3"]);
+        let cursor = Cursor::parse(&first.next_cursor.unwrap()).unwrap();
+        let used = [("s-1", 5), ("s-2", 2), ("s-3", 3), ("s-4", 6), ("s-5", 7)];
+        let second = page(rows(&used), Some(&cursor), 2);
+        assert_eq!(names(&second), ["s-2", "s-1"]);
+        let cursor = Cursor::parse(&second.next_cursor.unwrap()).unwrap();
+        let third = page(rows(&used), Some(&cursor), 2);
+        assert_eq!((names(&third), third.next_cursor), (vec!["s-4", "s-5"], None));
+    }
 }

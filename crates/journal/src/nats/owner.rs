@@ -16,7 +16,7 @@ use crate::{
 };
 use async_nats::HeaderMap;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 const BATCH_BYTES: usize = 1 << 20;
 
@@ -54,6 +54,12 @@ impl Owners {
     pub fn page(&self, before: Option<u64>, count: usize) -> Result<Page, ReadError> {
         let store = self.0.store.clone();
         self.0.wait(async move { store.page(before, count).await })
+    }
+
+    /// Summaries that were written at a place or behind it, by the names of their streams.
+    pub fn since(&self, place: u64) -> Result<BTreeMap<Arc<str>, Bytes>, ReadError> {
+        let store = self.0.store.clone();
+        self.0.wait(async move { store.since(place).await })
     }
 
     /// The summary of a stream; empty if there is none.

@@ -34,6 +34,8 @@ pub struct Page {
     /// Names and summaries.
     pub streams: Vec<(Arc<str>, Bytes)>,
     pub before: Option<u64>,
+    /// Summaries that are written after the first page was read are at this place or behind it.
+    pub end: u64,
 }
 
 /// Which summary is kept.
@@ -150,11 +152,29 @@ impl Store {
         let rest = found.split_off(surplus);
         let before =
             rest.front().map(|it| it.at).filter(|it| 1 < *it && (surplus != 0 || 1 < from));
-        let named = |it: Stored| {
-            let name = self.cell.named_by_summary(&it.subject)?;
-            Some((Arc::from(name), it.body))
-        };
-        Ok(Page { streams: rest.into_iter().rev().filter_map(named).collect(), before })
+        let named = |it: Stored| self.named(it);
+        Ok(Page { streams: rest.into_iter().rev().filter_map(named).collect(), before, end })
+    }
+
+    fn named(&self, summary: Stored) -> Option<(Arc<str>, Bytes)> {
+        let name = self.cell.named_by_summary(&summary.subject)?;
+        Some((Arc::from(name), summary.body))
+    }
+
+    /// Streams whose summaries were written at a place or behind it, by name.
+    pub(super) async fn since(&self, place: u64) -> Result<BTreeMap<Arc<str>, Bytes>, ReadError> {
+        let since = || self.try_since(place);
+        Patience::new().keep_trying(since).await.map_err(not_listed)
+    }
+
+    async fn try_since(&self, mut place: u64) -> Result<BTreeMap<Arc<str>, Bytes>, Trouble> {
+        let mut found = BTreeMap::new();
+        loop {
+            let part = self.summaries_from(place).await?;
+            let Some(last) = part.last() else { return Ok(found) };
+            place = last.at + 1;
+            found.extend(part.into_iter().filter_map(|it| self.named(it)));
+        }
     }
 
     /// Every stream, by name, each with the end of its log.
