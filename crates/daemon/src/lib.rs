@@ -20,6 +20,7 @@ mod copy;
 mod effects;
 pub mod environment;
 mod fleet;
+mod freed_memory;
 mod lock;
 mod log_file;
 mod log_repeats;

@@ -4,6 +4,7 @@ use crate::{
     clock,
     effects::{Effects, FOR_THE_HUB},
     fleet::Call,
+    freed_memory::FreedMemory,
     metrics::{Scrape, Snapshot},
     notify::Notify,
     peers,
@@ -55,6 +56,7 @@ pub(crate) struct MainLoop {
     /// Ends by itself when nothing was alive for this long.
     pub(crate) idle_after: Option<Duration>,
     pub(crate) gauge: Gauge,
+    pub(crate) freed_memory: FreedMemory,
     /// How often it was asked to stop by signal.
     pub(crate) signals: u32,
     pub(crate) patience: Patience,
@@ -246,6 +248,7 @@ impl MainLoop {
             ClientEvent::Gone => {
                 self.effects.conns.remove(&conn);
                 self.feed(Input::ClientGone { conn });
+                self.freed_memory.on_client_gone();
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::{
     config::Settings,
     effects::{Effects, Ground},
     fleet::{self, Call, Fleet, FleetError},
+    freed_memory::FreedMemory,
     lock::DaemonLock,
     main_loop::{Mailboxes, MainLoop},
     metrics::{self, Scrape},
@@ -338,6 +339,7 @@ fn assemble(
         next_conn: 0,
         idle_after: options.idle_after,
         gauge: Gauge::new(),
+        freed_memory: FreedMemory::default(),
         signals: 0,
         patience: Patience::default(),
     };

@@ -1,6 +1,6 @@
 //! A client that does not read while the agent floods: memory stays flat and nothing is lost.
 
-use jackfield_e2e::{Client, Home, procs};
+use jackfield_e2e::{Client, Home, procs, wait_for};
 use serde_json::json;
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -17,6 +17,38 @@ fn updates_wait_in_the_journal_for_a_client_that_does_not_read() {
 #[ignore = "nightly: a minute without reading"]
 fn half_a_million_updates_wait_in_the_journal_for_a_minute() {
     flood_without_reading(500_000, Duration::from_mins(1));
+}
+
+#[test]
+#[ignore = "nightly: 200 readers of a log of 40 MB"]
+fn memory_of_many_readers_that_left_goes_back_to_the_system() {
+    const READERS: usize = 200;
+    const MAX: u64 = 64 << 20;
+    let home = Home::new();
+    let daemon = home.serve(&[]);
+    let mut driver = home.dial();
+    driver.connect(&home.fake_agent(&[]));
+    let id = driver.open(home.path());
+    let prompt = driver.send_prompt(&id, "burst 40000 1000");
+    drain(&mut driver, prompt, 40_000);
+    let before = procs::allocated(daemon.pid());
+    let readers: Vec<UnixStream> = (0..READERS)
+        .map(|_| {
+            let mut stream = UnixStream::connect(home.socket()).unwrap();
+            let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": 1 } });
+            let params = json!({ "sessionId": id, "after": 0 });
+            let attach = json!({ "jsonrpc": "2.0", "id": 2, "method": "_jackfield/attach", "params": params });
+            writeln!(stream, "{hello}\n{attach}").unwrap();
+            stream
+        })
+        .collect();
+    let grown = || procs::allocated(daemon.pid()).saturating_sub(before);
+    wait_for("the readers to be behind", Duration::from_mins(2), || (MAX < grown()).then_some(()));
+    drop(readers);
+    wait_for("the memory to go back", Duration::from_mins(1), || (grown() < MAX).then_some(()));
+    assert_eq!(driver.prompt(&id, "hello"), "end_turn");
+    drop(driver);
+    daemon.stop();
 }
 
 /// `pause` is how long the client does not read, at least: the flood itself takes seconds.

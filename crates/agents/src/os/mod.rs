@@ -3,8 +3,9 @@
 //! Another system needs these things: to tell a process from a later one with the same number
 //! and to signal it ([`Process`]), to list descendants and marked processes ([`Table`]), to hear of
 //! ended children and signals ([`Signals`], [`reap`]), to start an agent that dies with its guard
-//! ([`launch`]), to hand an open file to another process ([`handover`]), and to hold the process at the
-//! other end of a socket ([`PeerPin`]). A group that nobody leaves ([`cgroup`]) is a bonus.
+//! ([`launch`]), to hand an open file to another process ([`handover`]), to hold the process at the
+//! other end of a socket ([`PeerPin`]), and to give memory back ([`release_free_memory`]). A group that
+//! nobody leaves ([`cgroup`]) is a bonus.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the guard knows only Linux so far: `os/` needs a sibling for this system");
@@ -12,6 +13,7 @@ compile_error!("the guard knows only Linux so far: `os/` needs a sibling for thi
 pub(crate) mod cgroup;
 pub(crate) mod handover;
 pub(crate) mod launch;
+mod memory;
 mod peer;
 mod process;
 mod reap;
@@ -19,6 +21,7 @@ mod signals;
 mod table;
 pub(crate) mod ticks;
 
+pub use memory::release_free_memory;
 pub(crate) use peer::PeerPin;
 pub(crate) use process::Process;
 pub(crate) use process::signal_if;
