@@ -53,6 +53,8 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// Why there was no agent at all.
     pub failed_to_start: Option<String>,
+    /// There were no more processes, file descriptors or memory: that says nothing about the agent.
+    pub shortage: bool,
     /// The last lines of stderr, and of stdout that was no protocol; redacted.
     pub stderr_tail: String,
     /// How many lines of stdout were no protocol.

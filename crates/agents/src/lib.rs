@@ -34,6 +34,7 @@ mod outbox;
 mod plain;
 pub mod probe;
 mod pump;
+mod shortage;
 mod spawn;
 mod spec;
 mod stderr;

@@ -8,6 +8,7 @@ use crate::os::cgroup::ControlGroup;
 use crate::os::{MARK_VARIABLE, Process, handover};
 use crate::outbox::Outbox;
 use crate::pump::Pump;
+use crate::shortage::describe_shortage;
 use crate::spec::{GuardCommand, Launch, Limits, Speaks, is_good_mark};
 use crate::stderr::Tail;
 use crate::stop::Control;
@@ -49,6 +50,18 @@ pub enum SpawnError {
         #[source]
         source: io::Error,
     },
+}
+
+impl SpawnError {
+    /// The way out, if there are no more file descriptors, processes or memory: that says nothing about the agent.
+    pub fn shortage(&self) -> Option<&'static str> {
+        match self {
+            SpawnError::NoCommand | SpawnError::BadMark { .. } => None,
+            SpawnError::Ledger { source, .. }
+            | SpawnError::Pipes { source, .. }
+            | SpawnError::Guard { source, .. } => describe_shortage(source),
+        }
+    }
 }
 
 /// Starts an agent under a guard; all that follows arrives as events under `key`.

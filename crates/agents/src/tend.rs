@@ -55,7 +55,7 @@ impl<K: Clone + Send + Sync + 'static> Tend<K> {
         let agent = started.as_ref().ok().copied();
         let exit = match started {
             Ok(_) => self.hear_end(&mut facts, &mut output).await,
-            Err(why) => failed(why),
+            Err(exit) => exit,
         };
         self.outbox.abandon();
         output.finish().await;
@@ -81,11 +81,14 @@ impl<K: Clone + Send + Sync + 'static> Tend<K> {
         let _ = self.events.send((self.key, AgentEvent::Swept { survivors })).await;
     }
 
-    async fn hear_start(&mut self, facts: &mut Facts) -> Result<Process, String> {
+    async fn hear_start(&mut self, facts: &mut Facts) -> Result<Process, Exit> {
         let process = match facts.next().await {
             Some(Fact::Started { process }) => process,
-            Some(Fact::Failed { why }) => return Err(why),
-            _ => return Err("the guard ended before it could start the agent".to_owned()),
+            Some(Fact::Failed { why, shortage }) => return Err(failed(why, shortage)),
+            _ => {
+                let why = "the guard ended before it could start the agent".to_owned();
+                return Err(failed(why, false));
+            }
         };
         self.entry.note(self.guard_process, Some(process));
         self.tell(AgentEvent::Started { pid: process.pid }).await;
@@ -139,8 +142,8 @@ impl<K: Clone + Send + Sync + 'static> Tend<K> {
     }
 }
 
-fn failed(why: String) -> Exit {
-    Exit { failed_to_start: Some(why), ..Exit::default() }
+fn failed(why: String, shortage: bool) -> Exit {
+    Exit { failed_to_start: Some(why), shortage, ..Exit::default() }
 }
 
 /// The two tasks that read what the agent says.

@@ -177,7 +177,13 @@ impl Effects {
     }
 
     fn not_started(&mut self, worker: WorkerId, error: &SpawnError) {
-        let exit = Exit { status: chain(error), stderr: String::new(), started: false };
+        let way_out = error.shortage();
+        let status = match way_out {
+            Some(way_out) => format!("{}; {way_out}", chain(error)),
+            None => chain(error),
+        };
+        let shortage = way_out.is_some();
+        let exit = Exit { status, stderr: String::new(), started: false, shortage };
         self.inputs.push_back(Input::WorkerGone { worker, exit, clean: false });
     }
 

@@ -354,5 +354,5 @@ async fn elapsed(timeout: Option<Duration>) {
 fn in_words(exit: jackfield_agents::Exit) -> Exit {
     let started = exit.failed_to_start.is_none();
     let status = exit.failed_to_start.clone().unwrap_or_else(|| exit.to_string());
-    Exit { status, stderr: exit.stderr_tail, started }
+    Exit { status, stderr: exit.stderr_tail, started, shortage: exit.shortage }
 }

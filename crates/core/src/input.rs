@@ -79,6 +79,9 @@ pub struct Exit {
     pub stderr: String,
     /// Whether the program ran at all.
     pub started: bool,
+    /// It could not be started because there were no more processes, file descriptors or memory. That says nothing
+    /// about the agent.
+    pub shortage: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

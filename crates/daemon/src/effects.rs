@@ -238,7 +238,7 @@ impl Effects {
     fn spawn(&mut self, agent: AgentId, launch: &Launch) {
         let start = match self.roster.start(launch, environment::ours()) {
             Ok(start) => start,
-            Err(why) => return self.not_started(agent, why),
+            Err(why) => return self.not_started(agent, why, false),
         };
         // A process that was started before any session named a directory.
         let nowhere = launch.cwd.as_os_str().is_empty();
@@ -257,13 +257,18 @@ impl Effects {
                 self.meters.on_spawn(agent);
                 self.agents.insert(agent, handle);
             }
-            Err(error) => self.not_started(agent, chain(&error)),
+            Err(error) => match error.shortage() {
+                Some(way_out) => {
+                    self.not_started(agent, format!("{}; {way_out}", chain(&error)), true);
+                }
+                None => self.not_started(agent, chain(&error), false),
+            },
         }
     }
 
-    fn not_started(&mut self, agent: AgentId, status: String) {
+    fn not_started(&mut self, agent: AgentId, status: String, shortage: bool) {
         self.served.on_gone(agent);
-        let exit = Exit { status, stderr: String::new(), started: false };
+        let exit = Exit { status, stderr: String::new(), started: false, shortage };
         self.inputs.push_back(Input::AgentGone { agent, exit });
     }
 

@@ -387,5 +387,6 @@ fn in_words(exit: jackfield_agents::Exit) -> Exit {
         (None, None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None, None) => "its guard was lost".to_owned(),
     };
-    Exit { status, stderr: exit.stderr_tail, started: exit.failed_to_start.is_none() }
+    let started = exit.failed_to_start.is_none();
+    Exit { status, stderr: exit.stderr_tail, started, shortage: exit.shortage }
 }

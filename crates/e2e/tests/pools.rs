@@ -3,6 +3,7 @@
 
 use crate::sleep::{client, home, row};
 use jackfield_e2e::{Client, Home, procs, wait_for};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -139,9 +140,43 @@ fn broken(of_agent: &str) -> Home {
 }
 
 fn open_broken(client: &mut Client, home: &Home) -> Value {
-    let meta = json!({ "jackfield": { "agent": "broken" } });
+    open_with(client, home, "broken")
+}
+
+fn open_with(client: &mut Client, home: &Home, agent: &str) -> Value {
+    let meta = json!({ "jackfield": { "agent": agent } });
     let params = json!({ "cwd": home.path(), "mcpServers": [], "_meta": meta });
     client.ask("session/new", &params)
+}
+
+#[test]
+fn an_agent_is_not_suspended_because_the_daemon_has_no_file_descriptors() {
+    let home = broken("");
+    let daemon = home.serve(&[]);
+    let mut client = home.dial();
+    client.hello_aware();
+    let first = open_with(&mut client, &home, "good");
+    let session = first["result"]["sessionId"].as_str().unwrap().to_owned();
+    let pid = Pid::from_raw(i32::try_from(daemon.pid()).unwrap());
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let limit = |current: Option<u64>| {
+        prlimit(pid, Resource::Nofile, Rlimit { current, maximum }).unwrap().current
+    };
+    // What is open stays open; nothing more can be opened.
+    let before = limit(Some(3));
+    for _ in 0..8 {
+        let answer = open_with(&mut client, &home, "good");
+        let ours = &answer["error"]["data"]["jackfield"];
+        assert_eq!(ours["code"], "agent_not_started", "{answer}");
+        let why = ours["why"].as_str().unwrap();
+        assert!(why.contains("Too many open files") && why.contains("raise the limit"), "{why}");
+    }
+    limit(before);
+    let opened = open_with(&mut client, &home, "good");
+    assert!(opened["result"]["sessionId"].is_string(), "{opened}");
+    assert_eq!(client.prompt(&session, "hello"), "end_turn");
+    drop(client);
+    daemon.stop();
 }
 
 #[test]

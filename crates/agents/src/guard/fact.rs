@@ -17,6 +17,9 @@ pub(crate) enum Fact {
     /// Instead of everything else.
     Failed {
         why: String,
+        /// There were no more processes, file descriptors or memory: that says nothing about the agent.
+        #[serde(default)]
+        shortage: bool,
     },
     /// The agent itself ended; what it left behind is being ended.
     Exited {
@@ -51,7 +54,7 @@ mod tests {
     fn a_fact_survives_the_socket() {
         let facts = [
             Fact::Started { process: Process { pid: 7, start: 99 } },
-            Fact::Failed { why: "no".to_owned() },
+            Fact::Failed { why: "no".to_owned(), shortage: true },
             Fact::Exited { code: None, signal: Some(9) },
             Fact::Swept { survivors: vec![1, 2] },
         ];

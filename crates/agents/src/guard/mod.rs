@@ -17,6 +17,7 @@ use crate::agent_env;
 use crate::ledger_watcher;
 use crate::os::cgroup::ControlGroup;
 use crate::os::{self, Process, Signals};
+use crate::shortage::describe_shortage;
 use args::Args;
 use fact::Fact;
 use std::ffi::OsString;
@@ -39,8 +40,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let socket = rustix::stdio::stdin();
     match run(args, socket) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            if !fact::tell(socket, &Fact::Failed { why: why.clone() }) {
+        Err(Failure { why, shortage }) => {
+            if !fact::tell(socket, &Fact::Failed { why: why.clone(), shortage }) {
                 // No daemon: somebody started a guard by hand.
                 let _ = writeln!(io::stderr(), "guard: {why}");
             }
@@ -49,7 +50,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Result<(), String> {
+/// Why there is no agent.
+struct Failure {
+    why: String,
+    shortage: bool,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Failure {
+        Failure { why, shortage: false }
+    }
+}
+
+fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Result<(), Failure> {
     let Args { cwd, files, control_group, graces, argv } = Args::parse(args)?;
     os::launch::become_guard().map_err(|error| format!("failed to become a guard: {error}"))?;
     files.into_iter().for_each(os::launch::limit_files);
@@ -59,7 +72,7 @@ fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Resu
         .map_err(|error| format!("failed to get the agent's stdin from the daemon: {error}"))?;
     // A command that was cancelled before it began must not begin.
     if fact::is_hung_up(socket) {
-        return Err("nobody wants it any more".to_owned());
+        return Err("nobody wants it any more".to_owned().into());
     }
     let environment = agent_env::restore(std::env::vars_os());
     let start = || os::launch::start_agent(&argv, &cwd, &environment, stdin);
@@ -67,7 +80,13 @@ fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Resu
         Some(directory) => ControlGroup::at(directory).start_inside(start),
         None => start(),
     };
-    let pid = started.map_err(|error| why_not_started(&argv[0], &cwd, &environment, &error))?;
+    let pid = started.map_err(|error| match describe_shortage(&error) {
+        Some(way_out) => {
+            let why = format!("`{}`: {error}; {way_out}", argv[0].to_string_lossy());
+            Failure { why, shortage: true }
+        }
+        None => why_not_started(&argv[0], &cwd, &environment, &error).into(),
+    })?;
     os::launch::let_go_of_output();
     // A child we have not reaped keeps its number, so this row is the agent's even if it ended.
     let start = os::Table::system().row(pid).map_or(0, |row| row.process.start);

@@ -74,16 +74,17 @@ impl Hub {
         self.breakers.remove(&it.launch.name);
     }
 
-    /// A process ended that nobody had asked to. One that had done its work may have been killed; one
-    /// that served nobody but sessions whose processes failed before says nothing new: it may be the
-    /// sessions.
+    /// Counts a process that ended without being asked to. One that had done its work may have been killed. One that
+    /// served only sessions whose processes failed before says nothing new: it may be the sessions. One that could
+    /// not be started for want of file descriptors, processes or memory says nothing about the agent.
     pub(super) fn count_failure(&mut self, dead: &Agent, exit: &Exit) {
         let now = self.now;
         let failed = |it: &&crate::SessionId| {
             self.sessions.get(*it).is_some_and(|it| it.restarts.has_any(now))
         };
         let sessions = &dead.seats.sessions;
-        if dead.stopping
+        if exit.shortage
+            || dead.stopping
             || dead.proved
             || (!sessions.is_empty() && sessions.iter().all(|it| failed(&it)))
         {

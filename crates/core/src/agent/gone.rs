@@ -41,7 +41,7 @@ impl Hub {
             }
         }
         for (conn, request) in &agent.introduces {
-            if agent.stopping {
+            if agent.stopping || exit.shortage {
                 self.answer(*conn, request, Err(&fault));
             } else {
                 self.introduce_elsewhere(*conn, request, &fault);
@@ -67,7 +67,9 @@ impl Hub {
         if let Stage::Opening(opening) = &session.stage {
             let (conn, request) = (opening.conn, opening.request.clone());
             let never_came_up = matches!(end.fault, Fault::AgentNotStarted { .. });
-            if never_came_up && end.cause == Cause::Itself {
+            // Another agent would not be started either.
+            let may_another = never_came_up && !end.exit.shortage;
+            if may_another && end.cause == Cause::Itself {
                 return self.open_elsewhere(id, end.fault);
             }
             self.sessions.remove(id);
@@ -75,7 +77,7 @@ impl Hub {
         }
         session.agent = None;
         session.calls.clear();
-        if end.cause == Cause::Itself {
+        if end.cause == Cause::Itself && !end.exit.shortage {
             session.restarts.ended(now);
         }
         let waking = matches!(session.stage, Stage::Waking(_));
@@ -112,7 +114,8 @@ impl Hub {
 
     /// An agent that cannot be used although it runs.
     pub(crate) fn refuse_agent(&mut self, id: AgentId, why: &str) {
-        let exit = Exit { status: why.to_owned(), stderr: String::new(), started: true };
+        let exit =
+            Exit { status: why.to_owned(), stderr: String::new(), started: true, shortage: false };
         // It is buried like a dead one now; its process is stopped and its end ignored.
         self.outputs.push_back(Output::StopAgent { agent: id, now: false });
         self.on_agent_gone(id, &exit);
@@ -123,7 +126,7 @@ impl Hub {
     pub(crate) fn cut_off(&mut self, agent: AgentId, culprit: &SessionId) {
         self.end_agent(agent);
         let why = format!("it was ended with session `{culprit}`, in which it did not stop");
-        let exit = Exit { status: why, stderr: String::new(), started: true };
+        let exit = Exit { status: why, stderr: String::new(), started: true, shortage: false };
         let Some(fault) = self.agents.get(&agent).map(|it| fault_of(it, &exit)) else { return };
         for session in self.served_by(agent) {
             self.bury_in(
@@ -141,7 +144,7 @@ impl Hub {
         let why = format!("it has not opened the session for {} s", limits::START_MS_MAX / 1000);
         let (name, stderr) = (self.agents[&agent].launch.name.to_string(), String::new());
         let fault = Fault::AgentNotStarted { agent: name, why: why.clone(), stderr };
-        let exit = Exit { status: why, stderr: String::new(), started: true };
+        let exit = Exit { status: why, stderr: String::new(), started: true, shortage: false };
         self.leave(agent, id, &theirs);
         self.bury_in(id, agent, &End { exit: &exit, fault: &fault, cause: Cause::Asked });
     }

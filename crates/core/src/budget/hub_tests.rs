@@ -273,7 +273,12 @@ fn request_that_waits_for_an_agent_is_bounded() {
     let mut scene = Scene::new(limits());
     let session = scene.open(CLIENT);
     scene.ask(CLIENT, "session/close", &json!({ "sessionId": session }));
-    let exit = Exit { status: "exit status 0".into(), stderr: String::new(), started: true };
+    let exit = Exit {
+        status: "exit status 0".into(),
+        stderr: String::new(),
+        started: true,
+        shortage: false,
+    };
     scene.feed(Input::AgentGone { agent: AgentId(1), exit });
     scene.opens = false;
     let large = json!({ "sessionId": session, "modeId": "x".repeat(LARGE) });

@@ -138,7 +138,12 @@ impl World {
     pub(super) fn end_worker(&mut self, worker: WorkerId, clean: bool) {
         let it = self.workers.remove(&worker).expect("picked");
         self.book.forget_worker(worker);
-        let exit = Exit { status: "ended".to_owned(), stderr: String::new(), started: it.started };
+        let exit = Exit {
+            status: "ended".to_owned(),
+            stderr: String::new(),
+            started: it.started,
+            shortage: false,
+        };
         self.feed(Input::WorkerGone { worker, exit, clean });
         let waits = self.book.asked.values().filter(|it| it.worker == Some(worker)).count();
         assert_eq!(waits, 0, "requests to {worker} were not answered with its end");

@@ -466,7 +466,8 @@ impl World {
 }
 
 fn gone(agent: AgentId, status: &str, started: bool) -> Input {
-    let exit = Exit { status: status.to_owned(), stderr: "oh no".to_owned(), started };
+    let exit =
+        Exit { status: status.to_owned(), stderr: "oh no".to_owned(), started, shortage: false };
     Input::AgentGone { agent, exit }
 }
 

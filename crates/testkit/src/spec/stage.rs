@@ -191,7 +191,8 @@ impl Stage {
     fn bury(&mut self, agent: AgentId, status: &str, stderr: &str) {
         self.procs.remove(&agent);
         self.agents.retain(|_, it| *it != agent);
-        let exit = Exit { status: status.into(), stderr: stderr.into(), started: true };
+        let exit =
+            Exit { status: status.into(), stderr: stderr.into(), started: true, shortage: false };
         self.feed(Input::AgentGone { agent, exit });
     }
 

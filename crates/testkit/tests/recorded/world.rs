@@ -99,7 +99,12 @@ impl World {
     /// The agent ends as it should.
     pub(crate) fn agent_ends(&mut self) {
         let Some(agent) = self.agent.take() else { return };
-        let exit = Exit { status: "exit status 0".into(), stderr: String::new(), started: true };
+        let exit = Exit {
+            status: "exit status 0".into(),
+            stderr: String::new(),
+            started: true,
+            shortage: false,
+        };
         self.feed(Input::AgentGone { agent, exit });
     }
 

@@ -88,7 +88,12 @@ impl Scene {
     }
 
     fn end(&mut self, worker: WorkerId, clean: bool) {
-        let exit = Exit { status: "exit status 3".into(), stderr: "why".into(), started: true };
+        let exit = Exit {
+            status: "exit status 3".into(),
+            stderr: "why".into(),
+            started: true,
+            shortage: false,
+        };
         self.feed(Input::WorkerGone { worker, exit, clean });
     }
 
