@@ -72,6 +72,17 @@ pub(crate) fn state(journal: &Journal, stream: &Stream) -> Result<State, String>
     Ok(state)
 }
 
+/// How many records an earlier daemon has acknowledged that the journal does not have.
+pub(crate) fn report_lost_records(journal: &Journal) -> Option<u64> {
+    let records = journal.lost_records()?.count;
+    tracing::error!(
+        records,
+        "the journal lacks its last records, which were acknowledged: its WAL was removed or cut, an older copy was \
+         put in its place, or the power failed"
+    );
+    Some(records)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

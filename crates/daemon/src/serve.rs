@@ -14,7 +14,7 @@ use crate::{
     paths::Paths,
     pressure::Gauge,
     recorder::Recorder,
-    recover::recover,
+    recover::{recover, report_lost_records},
     roster::{self, Roster},
     rulebook::{Rulebook, RulesError},
     served::Served,
@@ -301,12 +301,8 @@ fn assemble(
     let sessions = recovered.len();
     let host = options.fleet.as_ref().map(|it| it.name.as_str().into());
     let keep_asleep = host.is_none();
-    let lost_records = journal.lost_records().map(|it| it.count);
-    if let Some(records) = lost_records {
-        let path = options.paths.journal();
-        tracing::error!(records, journal = %path.display(), "the journal lacks its last records, which were acknowledged: its WAL was removed or cut, an older copy was put in its place, or the power failed");
-    }
-    let config = Config { host, keep_asleep, lost_records, ..hub_config(&options.settings, seed) };
+    let lost_records = report_lost_records(&journal);
+    let config = Config { host, keep_asleep, lost_records, ..options.settings.hub_config(seed) };
     let notify = options.settings.notify.clone();
     let (paths, program) = (options.paths.clone(), options.guard.program.clone());
     let roster = Roster::new(options.settings, paths, program);
@@ -355,17 +351,6 @@ fn assemble(
         fleet: calls.fleet,
     };
     Ok((main_loop, mail, sessions))
-}
-
-/// Everything but the agents and the rules.
-fn hub_config(settings: &Settings, seed: u64) -> Config {
-    Config {
-        default_agent: settings.default_agent.as_deref().map(Into::into),
-        seed,
-        sleep: settings.sleep(),
-        liveness: settings.liveness(),
-        ..Config::default()
-    }
 }
 
 /// Lets clients in until the loop is gone. A client that is refused is its own concern.

@@ -103,7 +103,9 @@ fn pages_have_what_was_written_last_first_and_every_stream_once() {
         journal.append(&[append]).remove(0).unwrap();
     };
     for round in 0..4 {
-        names.iter().for_each(|it| write(it, round));
+        for name in &names {
+            write(name, round);
+        }
     }
     journal.delete("p-07").unwrap();
     let owners = journal.owners().unwrap();

@@ -1,7 +1,7 @@
 //! `[sessions]` and `[liveness]`: when agents sleep, how many live, and how long they may be silent.
 
 use super::{AgentSettings, Settings, Span};
-use jackfield_core::{AgentPool, Liveness, Sleep};
+use jackfield_core::{AgentPool, Config, Liveness, Sleep};
 use serde::Deserialize;
 use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
@@ -30,6 +30,17 @@ pub struct LivenessSettings {
 }
 
 impl Settings {
+    /// What the hub is told of these settings; agents and rules come from elsewhere.
+    pub(crate) fn hub_config(&self, seed: u64) -> Config {
+        Config {
+            default_agent: self.default_agent.as_deref().map(Into::into),
+            seed,
+            sleep: self.sleep(),
+            liveness: self.liveness(),
+            ..Config::default()
+        }
+    }
+
     pub fn sleep(&self) -> Sleep {
         const TEN_MINUTES: Span = Span(Some(600_000));
         let Span(idle_after_ms) = self.sessions.idle_after.unwrap_or(TEN_MINUTES);
