@@ -75,8 +75,8 @@ pub(crate) struct FleetArgs {
 /// Where a fleet is, for who only looks at it.
 #[derive(Debug, Args)]
 pub(crate) struct At {
-    /// The NATS servers of the fleet
-    #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',', required = true)]
+    /// The NATS servers of the fleet; needed here or in the variable
+    #[arg(long, env = env::FLEET, hide_env_values = true, value_name = "NATS_URL", value_delimiter = ',')]
     fleet: Vec<String>,
 
     /// The certificates for these servers: a directory that `jackfield fleet certs` wrote
@@ -94,6 +94,15 @@ impl At {
         &self,
         work: impl AsyncFnOnce(&Link, &Directory) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        if self.fleet.is_empty() {
+            let hint = format!(
+                "pass --fleet NATS_URL, and --fleet-certs DIR for servers on the network; or set {} and {}, as the \
+                 members of the fleet have them",
+                env::FLEET,
+                env::FLEET_CERTS
+            );
+            return Err(Failure::usage("the NATS servers of the fleet are not named", hint));
+        }
         let (urls, certificates) = (self.fleet.clone(), self.fleet_certs.clone());
         let servers = NatsServers::new(urls, certificates, ClientRole::Operator);
         let servers = servers.map_err(refused)?;

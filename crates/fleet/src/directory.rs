@@ -11,7 +11,7 @@ use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use tokio::{sync::watch, task::JoinHandle};
 
@@ -50,6 +50,16 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+impl Link {
+    /// When a host renewed its lease last, or gave its name back. `None` if the list of hosts does not know it any
+    /// more, or cannot be asked.
+    pub async fn last_heard(&self, host: &str) -> Option<SystemTime> {
+        let entries = self.context.get_stream_no_info(self.entries()).await.ok()?;
+        let last = entries.get_last_raw_message_by_subject(&self.entry(host)).await.ok()?;
+        Some(last.time.into())
     }
 }
 

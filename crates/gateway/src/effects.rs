@@ -81,6 +81,9 @@ impl Effects {
             GatewayOutput::List { token, cursor, cwd, tenant } => {
                 self.seeker.list(token, cursor, Wanted { cwd, tenant });
             }
+            GatewayOutput::ReadLog { token, session, after } => {
+                self.seeker.read_log(token, session, after);
+            }
             GatewayOutput::Deed(deed) => self.tell(deed),
             GatewayOutput::Note(note) => tracing::info!("{note}"),
             GatewayOutput::Stopped => self.stopped = true,

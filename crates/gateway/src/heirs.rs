@@ -1,10 +1,10 @@
 //! Which hosts may adopt a session that no host has, in which order, and why none may.
 
 use crate::host_of;
-use jackfield_core::{gateway::Needs, log::State};
+use jackfield_core::{gateway::Needs, log::State, rfc3339};
 use jackfield_fleet::{Entry, HostName};
 use jackfield_journal::Writer;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Hosts of which it is told why they may not.
 const REASONS: usize = 3;
@@ -71,13 +71,24 @@ pub(crate) fn heirs(
     heirs.into_iter().map(|it| it.host.clone()).collect()
 }
 
-/// What to say if there are none.
-pub(crate) fn nowhere(hosts: &[Entry], needs: &Needs) -> String {
+/// The host that had the session last, if it is away.
+pub(crate) fn absent_home<'a>(hosts: &[Entry], needs: &'a Needs) -> Option<&'a str> {
+    let name = needs.was_on.as_deref()?;
+    hosts.iter().all(|it| *it.host.name != *name).then_some(name)
+}
+
+/// Why no host may adopt the session. `heard` is when the host that had it was heard of last.
+pub(crate) fn nowhere(hosts: &[Entry], needs: &Needs, heard: Option<SystemTime>) -> String {
     let was = needs.was_on.as_ref().and_then(|name| {
         match hosts.iter().find(|it| it.host.name == *name) {
             Some(it) if it.draining => Some(format!("`{name}`, where it was, drains")),
             Some(_) => None,
-            None => Some(format!("`{name}`, where it was, is not there")),
+            None => {
+                let since = heard.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+                let since = since.and_then(|it| u64::try_from(it.as_millis()).ok());
+                let since = since.map(|it| format!(" since {}", rfc3339(it))).unwrap_or_default();
+                Some(format!("its host `{name}` is away{since}"))
+            }
         }
     });
     let open = hosts.iter().filter(|it| !it.draining);
@@ -152,16 +163,21 @@ mod tests {
     #[test]
     fn it_is_told_why_nobody_may_have_it() {
         let (state, needs) = session("echo");
-        assert_eq!(nowhere(&[], &needs), "`a`, where it was, is not there");
-        assert_eq!(nowhere(&[], &Needs { was_on: None, ..needs.clone() }), "there is no host");
+        assert_eq!(nowhere(&[], &needs, None), "its host `a` is away");
+        let heard = UNIX_EPOCH + Duration::from_secs(86_400);
+        let since = "its host `a` is away since 1970-01-02T00:00:00.000Z";
+        assert_eq!(nowhere(&[], &needs, Some(heard)), since);
+        let unknown = Needs { was_on: None, ..needs.clone() };
+        assert_eq!(nowhere(&[], &unknown, None), "there is no host");
+        assert_eq!((absent_home(&[], &needs), absent_home(&[], &unknown)), (Some("a"), None));
         let mut hosts = vec![host("b", &["/data"], 0)];
         assert_eq!(names(&hosts, &state, &needs, None), "");
-        let alone = "`a`, where it was, is not there, `b` does not share `/srv/one`";
-        assert_eq!(nowhere(&hosts, &needs), alone);
+        let alone = "its host `a` is away, `b` does not share `/srv/one`";
+        assert_eq!(nowhere(&hosts, &needs, None), alone);
         hosts.push(Entry { draining: true, ..host("a", &["/"], 0) });
         let drains = "`a`, where it was, drains, `b` does not share `/srv/one`";
         assert_eq!(
-            (names(&hosts, &state, &needs, None), nowhere(&hosts, &needs)),
+            (names(&hosts, &state, &needs, None), nowhere(&hosts, &needs, None)),
             (String::new(), drains.to_owned())
         );
     }

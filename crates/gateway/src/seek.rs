@@ -1,11 +1,12 @@
 //! Looking things up for the gateway: who owns a session, who could, which sessions there are; and opening
 //! legs. Each is a task whose outcome is sent to the loop.
 
-use crate::heirs::{RecentAdoptions, heirs, needs_of, nowhere};
+use crate::heirs::{RecentAdoptions, absent_home, heirs, needs_of, nowhere};
 use jackfield_core::{
-    SessionId, Time,
-    gateway::{GatewayInput, HostName as Name, LegId, Listed, Page},
-    log::State,
+    Seq, SessionId, Time,
+    gateway::{GatewayInput, HostName as Name, LegId, Listed, Needs, Page},
+    limits::READ_BYTES_MAX,
+    log::{Event, State},
     tenant_of,
 };
 use jackfield_fleet::{Answer, Entry, HostName, Link, LinkError, Question, open_leg};
@@ -27,6 +28,8 @@ const LEG_TIMEOUT: Duration = Duration::from_secs(5);
 /// For a host that drains to write the last word of a session.
 const LETTING_GO_PAUSE: Duration = Duration::from_millis(100);
 const LETTING_GO_TRIES: usize = 50;
+/// Events of a log that are read at once.
+const EVENTS_MAX: usize = 256;
 /// Sessions on a page.
 const PAGE: usize = 50;
 
@@ -131,30 +134,51 @@ impl Seeker {
             };
         }
         let needs = needs_of(state.as_ref(), &writer);
-        let (heirs, mut why) = {
-            let (hosts, mut recent) = (self.hosts.borrow(), self.recent());
-            recent.remove_old();
-            let heirs = heirs(&hosts, state.as_ref(), &needs, avoid, &recent);
-            if let Some(first) = heirs.first() {
-                recent.add(first);
-            }
-            (heirs, nowhere(&hosts, &needs))
-        };
-        for (number, host) in heirs.into_iter().enumerate() {
+        let mut why = None;
+        for (number, host) in self.choose_heirs(state.as_ref(), &needs, avoid).iter().enumerate() {
             if 0 < number {
-                self.recent().add(&host);
+                self.recent().add(host);
             }
-            let answer = self.adopt(&host, session).await;
-            match answer.and_then(|it| taken(&host, session, it)) {
+            let answer = self.adopt(host, session).await;
+            match answer.and_then(|it| taken(host, session, it)) {
                 Ok(owner) => return Ok(Some(owner)),
                 Err(Fault::NoHost { why: reason } | Fault::HostLost { why: reason }) => {
-                    why = reason;
+                    why = Some(reason);
                 }
                 Err(other) => return Err(other),
             }
-            self.recent().remove(&host);
+            self.recent().remove(host);
         }
+        let why = match why {
+            Some(why) => why,
+            None => self.why_nowhere(&needs).await,
+        };
         Err(Fault::NoHost { why })
+    }
+
+    /// The hosts that may adopt a session, the best first, which counts as having it.
+    fn choose_heirs(
+        &self,
+        state: Option<&State>,
+        needs: &Needs,
+        avoid: Option<&str>,
+    ) -> Vec<HostName> {
+        let (hosts, mut recent) = (self.hosts.borrow(), self.recent());
+        recent.remove_old();
+        let heirs = heirs(&hosts, state, needs, avoid, &recent);
+        if let Some(first) = heirs.first() {
+            recent.add(first);
+        }
+        heirs
+    }
+
+    async fn why_nowhere(&self, needs: &Needs) -> String {
+        let home = absent_home(&self.hosts.borrow(), needs).map(str::to_owned);
+        let heard = match &home {
+            Some(name) => self.link.last_heard(name).await,
+            None => None,
+        };
+        nowhere(&self.hosts.borrow(), needs, heard)
     }
 
     /// Whoever dies meanwhile is not waited for: others may have the session from then on.
@@ -170,6 +194,16 @@ impl Seeker {
         }
     }
 
+    /// Reads a log without taking the session over.
+    pub(crate) fn read_log(&self, token: u64, session: SessionId, after: u64) {
+        let owners = self.owners.clone();
+        self.tell(async move {
+            let read = tokio::task::spawn_blocking(move || events(&owners, &session, after));
+            let events = read.await.unwrap_or_else(|error| Err(lost(error.to_string())));
+            GatewayInput::LogRead { token, events }
+        });
+    }
+
     pub(crate) fn list(&self, token: u64, cursor: Option<String>, wanted: Wanted) {
         let owners = self.owners.clone();
         self.tell(async move {
@@ -179,6 +213,17 @@ impl Seeker {
             GatewayInput::Listed { token, page }
         });
     }
+}
+
+/// The next events of a log.
+fn events(owners: &Owners, session: &SessionId, after: u64) -> Result<Vec<Event>, Fault> {
+    let damaged = |why: String| Fault::Internal { why: format!("session `{session}`: {why}") };
+    let lines = owners.read(session, after, EVENTS_MAX, READ_BYTES_MAX);
+    let lines = lines.map_err(|error| lost(chain(&error)))?;
+    let decode = |it: &jackfield_journal::Event| {
+        Event::decode(Seq(it.seq), &it.line).map_err(|error| damaged(error.why))
+    };
+    lines.iter().map(decode).collect()
 }
 
 /// How far a client has read the list. Summaries stand in the order in which they were written, so one that is

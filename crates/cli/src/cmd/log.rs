@@ -3,7 +3,7 @@
 use crate::{
     app::Desk,
     env,
-    hub::{Conn, Heard, Part, facts_of, find, is_answer, result_of, sessions},
+    hub::{Conn, Heard, Part, facts_of, find, is_answer, result_of, sessions, warn_if_incomplete},
     out::{Format, Out, Retold, Side, Telling, Transcript},
     report::Failure,
 };
@@ -93,7 +93,7 @@ impl Log {
         loop {
             match conn.next(None)? {
                 Heard::Frame(frame) if is_answer(&frame, id) => {
-                    result_of(&frame)?;
+                    warn_if_incomplete(conn, session, &result_of(&frame)?);
                     if !self.follow {
                         self.tell_all(&mut transcript, veil.finish())?;
                         return transcript.finish();

@@ -3,7 +3,7 @@
 use super::{
     Address, Socket,
     sources::{Happening, Sources, Typed},
-    storage_warning,
+    storage::show_storage,
 };
 use crate::{
     out::Out,
@@ -21,6 +21,8 @@ use std::{
 
 /// How long the hub itself may take to answer: it never waits, so this is a hub that hangs.
 const HUB_SECONDS_MAX: u64 = 10;
+/// How long a request about a session may take: a gateway looks for the host of the session for 30 s.
+const OWNER_SECONDS_MAX: u64 = 40;
 /// From when on a wait is worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Nobody reads a question and answers it in less.
@@ -71,6 +73,8 @@ pub(crate) struct Wait<'a> {
 pub(crate) enum Until {
     /// The hub answers by itself.
     Hub,
+    /// The hub answers by itself, in a fleet when the host of the session was found.
+    Owner,
     /// An agent has to answer; the caller may have set a limit.
     Deadline(Option<Deadline>),
     /// An agent has to answer, within the limit for a start.
@@ -201,6 +205,7 @@ impl Conn {
         let began = Instant::now();
         let limit = match wait.until {
             Until::Hub => Some(began + Duration::from_secs(HUB_SECONDS_MAX)),
+            Until::Owner => Some(began + Duration::from_secs(OWNER_SECONDS_MAX)),
             Until::Deadline(deadline) => deadline.map(|it| it.at),
             Until::Started(deadline) => Some(deadline.at),
         };
@@ -258,7 +263,7 @@ impl Conn {
                 Ok(Happening::Frame(frame))
                     if frame.method().as_deref() == Some("_jackfield/storage") =>
                 {
-                    self.show_storage(&frame);
+                    show_storage(&self.out, &frame);
                     continue;
                 }
                 Ok(Happening::Frame(frame)) => {
@@ -273,16 +278,6 @@ impl Conn {
         }
     }
 
-    /// The daemon says that its journal cannot be written, or can be again.
-    fn show_storage(&self, notice: &Frame) {
-        let state: Value =
-            serde_json::from_str(notice.params().unwrap_or_default()).unwrap_or_default();
-        match storage_warning(&state).filter(|_| state["ok"] == false) {
-            Some(warning) => self.warn(&warning),
-            None => self.out.note("the journal can be written again"),
-        }
-    }
-
     fn timed_out(&self, wait: Wait<'_>) -> Failure {
         let waited_for = wait.what.to_owned();
         match wait.until {
@@ -291,6 +286,7 @@ impl Conn {
                 let pid = (self.heard_count == 0).then(|| self.peer_pid()).flatten();
                 Failure::Silent { waited_for, seconds: HUB_SECONDS_MAX, pid }
             }
+            Until::Owner => Failure::Silent { waited_for, seconds: OWNER_SECONDS_MAX, pid: None },
             Until::Deadline(Some(Deadline { seconds, .. })) => {
                 Failure::TimedOut { seconds, waited_for }
             }

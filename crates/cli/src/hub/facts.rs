@@ -48,9 +48,7 @@ pub(crate) fn facts_of(
         };
         if is_answer(&frame, id) {
             let result = result_of(&frame)?;
-            if let Some(unwritten) = result["unwritten"].as_u64() {
-                conn.warn(&format!("the last events of {session} are not written yet and not shown here: {unwritten}"));
-            }
+            warn_if_incomplete(conn, session, &result);
             let head = result["head"].as_u64().unwrap_or(0);
             let next = next.unwrap_or(after.saturating_add(1));
             // What is nested deeper than a message may be is left out by the reader.
@@ -75,6 +73,17 @@ pub(crate) fn facts_of(
         }
         each(&format!("{{{rest}"))?;
         next = Some(seq + 1);
+    }
+}
+
+/// Says what the answer to an attach tells of the log: its last events are not written yet, or it comes from the
+/// journal because no host has the session.
+pub(crate) fn warn_if_incomplete(conn: &Conn, session: &str, answer: &Value) {
+    if let Some(unwritten) = answer["unwritten"].as_u64() {
+        conn.warn(&format!("the last events of {session} are not written yet: {unwritten}"));
+    }
+    if let Some(why) = answer["away"].as_str() {
+        conn.warn(&format!("this is the log of {session} as the journal has it: {why}"));
     }
 }
 

@@ -15,7 +15,7 @@ mod storage;
 pub(crate) use conn::{
     Conn, Deadline, Heard, Until, Wait, answer_of, answer_within, is_answer, result_of,
 };
-pub(crate) use facts::{Part, facts, facts_of};
+pub(crate) use facts::{Part, facts, facts_of, warn_if_incomplete};
 pub(crate) use hearing::Hearing;
 pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};

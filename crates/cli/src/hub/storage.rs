@@ -1,6 +1,7 @@
 //! What the daemon says of its storage, in a sentence for people.
 
-use crate::out::count;
+use crate::out::{Out, count};
+use jackfield_wire::Frame;
 use serde_json::Value;
 
 /// What is wrong with the storage and the way out; `None` if nothing is.
@@ -18,6 +19,16 @@ pub(crate) fn storage_warning(storage: &Value) -> Option<String> {
         ));
     }
     storage["lostRecords"].as_u64().map(lost_records_warning)
+}
+
+/// Prints a `_jackfield/storage` notice: the journal cannot be written, or can be again.
+pub(super) fn show_storage(out: &Out, notice: &Frame) {
+    let state: Value =
+        serde_json::from_str(notice.params().unwrap_or_default()).unwrap_or_default();
+    match storage_warning(&state).filter(|_| state["ok"] == false) {
+        Some(warning) => out.alert(&format!("warning: {warning}")),
+        None => out.note("the journal can be written again"),
+    }
 }
 
 /// What acknowledged records are missing, and why that may be.

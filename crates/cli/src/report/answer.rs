@@ -121,6 +121,11 @@ impl Answer {
             ("prompt_not_waiting", _) => {
                 format!("`jackfield queue {}` lists what waits", self.ours("session"))
             }
+            ("host_lost", _) => {
+                "start a host with that name again (`--host-name`), where its directories are; `jackfield log`, \
+                 `sessions show` and `sessions export` read the session meanwhile"
+                    .into()
+            }
             ("stopping", _) => "try again: the next command starts a new daemon".into(),
             (_, -32000) => "log in with the agent's own command, then try again".into(),
             _ => String::new(),

@@ -38,6 +38,18 @@ fn wrong_usage_is_2() {
 }
 
 #[test]
+fn command_for_a_fleet_that_is_not_named_is_2_and_names_flag_and_variable() {
+    let home = Home::new();
+    failed("fleet_not_named", 2, &home.run(&["fleet", "status"]));
+    for args in [&["fleet", "hosts"][..], &["fleet", "audit"], &["host", "drain", "one"]] {
+        let did = home.run(args);
+        assert_eq!(did.code, 2, "{args:?}");
+        let told = did.told();
+        assert!(told.contains("--fleet") && told.contains("JACKFIELD_FLEET"), "{args:?}: {told}");
+    }
+}
+
+#[test]
 fn a_bad_configuration_is_2_and_says_where() {
     let home = Home::new();
     home.config("idle_after = 5\nagnets = 1\n");

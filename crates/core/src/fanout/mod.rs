@@ -4,5 +4,5 @@ mod deliver;
 mod render;
 mod subscriber;
 
-pub(crate) use render::{attach_notice, cancel_notice, moved_notice};
+pub(crate) use render::{Rendering, attach_notice, cancel_notice, moved_notice};
 pub(crate) use subscriber::{Phase, Subscriber};

@@ -39,6 +39,7 @@ impl Gateway {
                 }
             }
         }
+        self.resume_readings(conn);
         self.pace(conn);
     }
 

@@ -1,7 +1,7 @@
 //! Everything that can happen to the gateway. A closed list.
 
 use super::{Host, HostName, LegId};
-use crate::{ConnId, SessionId, Time};
+use crate::{ConnId, SessionId, Time, log::Event};
 use jackfield_wire::{Fault, Frame};
 use std::sync::Arc;
 
@@ -61,6 +61,11 @@ pub enum GatewayInput {
     Listed {
         token: u64,
         page: Result<Page, Fault>,
+    },
+    /// The next events of a log; asked for by [`super::GatewayOutput::ReadLog`]. None if there are no more.
+    LogRead {
+        token: u64,
+        events: Result<Vec<Event>, Fault>,
     },
     /// The time asked for by [`super::Gateway::poll_timeout`] has come.
     Tick,

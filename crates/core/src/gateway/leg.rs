@@ -278,6 +278,7 @@ impl Gateway {
 
     /// Nobody listens to them any more.
     pub(super) fn drop_legs(&mut self, conn: ConnId) {
+        self.readings.retain(|_, it| it.conn != conn);
         let client = self.clients.get_mut(&conn).expect("the caller found it");
         client.sessions.clear();
         client.asked.clear();

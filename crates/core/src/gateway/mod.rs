@@ -15,6 +15,7 @@
 //! - **Invariant:** a client that is bound to a tenant is told of sessions of that tenant only.
 //! - **Invariant:** nothing grows without bound, and what is over a bound is told.
 
+mod absent;
 mod ask;
 mod client;
 mod config;
@@ -46,6 +47,7 @@ pub use input::{GatewayInput, Listed, Page};
 pub use output::{GatewayNote, GatewayOutput};
 
 use crate::{ConnId, SessionId, Time, timer::Timers};
+use absent::LogReading;
 use client::Client;
 use leg::Leg;
 use merge::Merge;
@@ -80,6 +82,8 @@ pub struct Gateway {
     searches: BTreeMap<SessionId, Search>,
     /// What every host was asked.
     merges: BTreeMap<u64, Merge>,
+    /// Logs that are read from the journal, because no host may have their sessions.
+    readings: BTreeMap<u64, LogReading>,
     timers: Timers<Timer>,
     outputs: VecDeque<GatewayOutput>,
     counters: Counters,
@@ -116,6 +120,7 @@ impl Gateway {
             doubted: BTreeSet::new(),
             searches: BTreeMap::new(),
             merges: BTreeMap::new(),
+            readings: BTreeMap::new(),
             timers: Timers::default(),
             outputs: VecDeque::new(),
             counters: Counters::default(),
@@ -143,6 +148,7 @@ impl Gateway {
             GatewayInput::Hosts(hosts) => self.on_hosts(hosts),
             GatewayInput::Located { session, owner } => self.on_located(&session, owner),
             GatewayInput::Listed { token, page } => self.on_listed(token, page),
+            GatewayInput::LogRead { token, events } => self.on_log_read(token, events),
             GatewayInput::Tick => self.on_tick(),
             GatewayInput::Stop => self.on_stop(),
         }

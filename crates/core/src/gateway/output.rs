@@ -58,6 +58,12 @@ pub enum GatewayOutput {
         /// Of this tenant only.
         tenant: Option<Arc<str>>,
     },
+    /// Read the next events of a log from the journal; answer with [`super::GatewayInput::LogRead`].
+    ReadLog {
+        token: u64,
+        session: SessionId,
+        after: u64,
+    },
     /// Something that somebody may want to know of later.
     Deed(Deed),
     /// Something worth a log line or a counter.

@@ -93,8 +93,12 @@ impl Gateway {
                 }
             }
             Err(fault) => {
-                search.why = Some(fault);
+                search.why = Some(fault.clone());
+                let seekers = search.seekers.clone();
                 self.pause(session);
+                if let Fault::NoHost { why } = fault {
+                    seekers.iter().for_each(|conn| self.on_absent(*conn, session, &why));
+                }
             }
         }
     }
@@ -103,7 +107,10 @@ impl Gateway {
     pub(super) fn lost_fault(&self, session: &SessionId) -> Fault {
         let why = self.searches.get(session).and_then(|it| it.why.as_ref());
         let why = why.map_or_else(|| "none has taken it over yet".to_owned(), Fault::to_string);
-        let why = format!("session `{session}` has no host: {why}; it is kept, ask again");
+        let why = format!(
+            "session `{session}` has no host: {why}; it is kept: ask again when its host is there, or start \
+             one with the name of that host; until then its log can be read"
+        );
         Fault::HostLost { why }
     }
 }

@@ -16,27 +16,27 @@ pub(super) struct Use {
     /// To the owner, if that is known.
     pub(super) leg: Option<LegId>,
     /// In order, and since when.
-    waits: VecDeque<(Time, Wait)>,
+    pub(super) waits: VecDeque<(Time, Wait)>,
     /// How the client listens to it, if it does.
-    attached: Option<Manner>,
+    pub(super) attached: Option<Manner>,
     /// It has a name, and no owner but the host that is being told it: it cannot be looked for.
     pinned: bool,
-    heard: Heard,
+    pub(super) heard: Heard,
     /// Since when no owner has shown that it serves it.
     lost: Option<Time>,
 }
 
 #[derive(Debug)]
-enum Wait {
+pub(super) enum Wait {
     Request(Box<str>),
     Notice(Frame),
 }
 
 /// As the client said it to `_jackfield/attach`.
 #[derive(Debug, Clone, Copy, Default)]
-struct Manner {
-    observe: bool,
-    facts: bool,
+pub(super) struct Manner {
+    pub(super) observe: bool,
+    pub(super) facts: bool,
 }
 
 /// What makes a session heard that exists.
@@ -121,8 +121,17 @@ impl Gateway {
         }
         let leg = self.leg_to(conn, host);
         self.introduce(leg);
+        self.used(conn, session).leg = Some(leg);
+        self.attach_by(conn, session, leg);
+        for (_, what) in std::mem::take(&mut self.used(conn, session).waits) {
+            self.carry(conn, session, leg, what);
+        }
+        self.leave_if_idle(conn, session);
+    }
+
+    /// A session that the client hears is heard on by this leg.
+    pub(super) fn attach_by(&mut self, conn: ConnId, session: &SessionId, leg: LegId) {
         let it = self.used(conn, session);
-        it.leg = Some(leg);
         if let Some(Manner { observe, facts }) = it.attached
             && let Some(after) = it.heard.resume()
             && !self.asks_to_hear(conn, session)
@@ -134,10 +143,6 @@ impl Gateway {
             let text = self.call(leg, Call::Attach(session.clone()), &frame);
             self.tell_leg(leg, text);
         }
-        for (_, what) in std::mem::take(&mut self.used(conn, session).waits) {
-            self.carry(conn, session, leg, what);
-        }
-        self.leave_if_idle(conn, session);
     }
 
     /// What waits has the session told from an earlier place: that is all it needs, and twice is once
@@ -376,7 +381,7 @@ fn rewinds(request: &Frame) -> bool {
     matches!(request.method().as_deref(), Some("session/load" | "_jackfield/attach"))
 }
 
-fn manner(attach: &Frame) -> Manner {
+pub(super) fn manner(attach: &Frame) -> Manner {
     let params: Value =
         attach.params().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
     let flag = |name: &str| params[name].as_bool().unwrap_or(false);

@@ -129,6 +129,16 @@ mod tests {
     }
 
     #[test]
+    fn clock_jumps_run_each_timer_once_and_time_does_not_go_back() {
+        let mut hub = hub();
+        const DAY: u64 = 86_400_000;
+        assert!(tell(&mut hub, 1, durable()).is_empty());
+        assert_eq!(tell(&mut hub, DAY, Input::Tick), ["summarize up to 6"]);
+        assert!(tell(&mut hub, 5, Input::Tick).is_empty());
+        assert_eq!((hub.now, hub.poll_timeout()), (Time(DAY), None));
+    }
+
+    #[test]
     fn at_the_end_nothing_is_left_to_be_summed_up() {
         let mut hub = hub();
         assert!(tell(&mut hub, 1, durable()).is_empty());

@@ -1,6 +1,7 @@
 //! Many daemons as one Jackfield: hosts and gateways on a cluster of three NATS servers.
 
 mod archive;
+mod away;
 mod credentials;
 mod crowd;
 mod deploy;

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::{AppendError, ReadError},
     journal::Claim,
-    record::check_name,
+    record::{Event, check_name},
 };
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -69,6 +69,17 @@ impl Owners {
             let summary = || store.summary(&stream);
             Patience::new().keep_trying(summary).await.map_err(not_listed)
         })
+    }
+
+    /// Events of a stream after this one, so many at most; none if there are no more. The stream stays whose it is.
+    pub fn read(
+        &self,
+        stream: &str,
+        after: u64,
+        events_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<Event>, ReadError> {
+        self.0.read(stream, after, events_max, bytes_max)
     }
 
     /// The streams that an owner has, and perhaps some that it had. Owners may have a family name, as in

@@ -71,6 +71,7 @@ impl World {
                 self.locates.push((session, avoid));
             }
             GatewayOutput::List { token, .. } => self.lists.push(token),
+            GatewayOutput::ReadLog { .. } => unreachable!("no client here only observes"),
             GatewayOutput::Note(_) | GatewayOutput::Deed(_) => {}
             GatewayOutput::Stopped => self.stopped = true,
         }

@@ -165,7 +165,7 @@ pub(super) fn shown_time(desk: &Desk, time: &str) -> String {
 impl Close {
     fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
         let row = find(&sessions(conn)?, &self.session)?;
-        let wait = Wait { what: "the session to close", until: Until::Hub };
+        let wait = Wait { what: "the session to close", until: Until::Owner };
         conn.call("session/close", &json!({ "sessionId": row.session_id }), wait)?;
         desk.out.note(&format!("closed {}", row.session_id));
         Ok(())
@@ -178,7 +178,7 @@ impl Rm {
         if !self.yes {
             confirm(desk, &row)?;
         }
-        let wait = Wait { what: "the session to be removed", until: Until::Hub };
+        let wait = Wait { what: "the session to be removed", until: Until::Owner };
         conn.call("session/delete", &json!({ "sessionId": row.session_id }), wait)?;
         desk.out.note(&format!("removed {}", row.session_id));
         Ok(())

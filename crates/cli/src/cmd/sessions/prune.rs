@@ -66,7 +66,7 @@ impl Prune {
         let still: Vec<&&Row> =
             still.iter().filter(|it| agreed.contains(it.session_id.as_str())).collect();
         for row in &still {
-            let wait = Wait { what: "the session to be removed", until: Until::Hub };
+            let wait = Wait { what: "the session to be removed", until: Until::Owner };
             conn.call("session/delete", &json!({ "sessionId": row.session_id }), wait)?;
         }
         desk.out.note(&format!("removed {}", count(still.len(), "session")));

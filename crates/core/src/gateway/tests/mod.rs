@@ -1,7 +1,8 @@
 //! The gateway as a value, one situation each: where frames go. `loss` has what happens when a host
-//! is lost or lets go, `merge` what every host is asked, `flow` who waits for whom, `tenants` who knows of what,
+//! is lost or lets go, `absent` what is answered while no host may have a session, `merge` what every host is asked, `flow` who waits for whom, `tenants` who knows of what,
 //! `deeds` what is told of clients.
 
+mod absent;
 mod deeds;
 mod flow;
 mod loss;
