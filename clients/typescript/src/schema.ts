@@ -167,7 +167,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All sessions, the latest first */
+        /**
+         * All sessions, the latest first
+         * @description A session that is used while the pages are read comes on the last ones; if it had been listed before, it comes once
+         *     more.
+         */
         get: operations["list_sessions"];
         put?: never;
         post?: never;
