@@ -46,7 +46,9 @@ mod trees;
 pub use event::{AgentEvent, Exit, Noise};
 pub use handle::AgentHandle;
 pub use ledger::{Ledger, Reaped};
-pub use os::{MARK_VARIABLE, release_free_memory, resident_bytes, tree_resident_bytes};
+pub use os::{
+    MARK_VARIABLE, release_free_memory, resident_bytes, take_passed_socket, tree_resident_bytes,
+};
 pub use outbox::Full;
 pub use spawn::{SpawnError, spawn, spawn_with};
 pub use spec::{GuardCommand, Launch, Limits, Speaks};

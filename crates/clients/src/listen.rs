@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::future::pending;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, io, panic};
@@ -53,6 +54,11 @@ pub enum BindError {
     Io {
         path: PathBuf,
         attempted: &'static str,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the socket that was passed to this process cannot be used")]
+    PassedSocket {
         #[source]
         source: io::Error,
     },
@@ -181,6 +187,13 @@ impl Listener {
     pub fn bind_own(path: &Path) -> Result<Listener, BindError> {
         let door = UnixDoor::bind(path, Folder::Private, MissingFolder::Create)?;
         Ok(Listener { door: Door::Unix(door), address: Address::Unix(path.to_owned()) })
+    }
+
+    /// Takes over a unix socket that another process bound and that listens already, such as a service
+    /// manager. Its file belongs to that process.
+    pub fn adopt(socket: OwnedFd) -> Result<Listener, BindError> {
+        let (door, path) = UnixDoor::adopt(socket)?;
+        Ok(Listener { door: Door::Unix(door), address: Address::Unix(path) })
     }
 
     /// [`Listener::bind`] for a program whose clients know no token and choose their own places: on loopback

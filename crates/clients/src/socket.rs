@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixSocket};
 
 /// Clients that may knock while the loop is busy.
-const BACKLOG: u32 = 1024;
+pub(crate) const BACKLOG: i32 = 1024;
 /// What the kernel takes (`sun_path`, less its zero).
 const PATH_BYTES_MAX: usize = 107;
 
@@ -82,7 +82,7 @@ pub(crate) fn bind(
     let file = SocketFile::of(path).map_err(failed("found again"))?;
     // Nobody can connect before `listen`, whatever the folder and the umask allow.
     fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed("made private"))?;
-    let listener = socket.listen(BACKLOG).map_err(failed("listened on"))?;
+    let listener = socket.listen(BACKLOG.unsigned_abs()).map_err(failed("listened on"))?;
     Ok((listener, file))
 }
 

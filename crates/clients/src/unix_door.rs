@@ -3,11 +3,15 @@
 
 use crate::auth::Refusal;
 use crate::listen::{AcceptFailure, BindError};
-use crate::socket::{self, Folder, FolderLock, SocketFile};
+use crate::socket::{self, BACKLOG, Folder, FolderLock, SocketFile};
 use crate::stream::Stream;
 use jackfield_private_files as private_files;
 use jackfield_wire::chain;
-use std::path::Path;
+use rustix::net::{AddressFamily, SocketType, sockopt};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixListener;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -27,8 +31,8 @@ pub(crate) enum MissingFolder {
 #[derive(Debug)]
 pub(crate) struct UnixDoor {
     /// Before the listener: the file is removed first, so that a late client finds no daemon instead of
-    /// one that ends.
-    watch: FileWatch,
+    /// one that ends. Absent if another process created the file.
+    watch: Option<FileWatch>,
     listener: UnixListener,
 }
 
@@ -53,18 +57,39 @@ impl UnixDoor {
         let mut checks = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let watch = FileWatch { file, folder, missing_folder, checks, last_error: None };
-        Ok(UnixDoor { watch, listener })
+        Ok(UnixDoor { watch: Some(watch), listener })
+    }
+
+    /// A socket that listens already. Its file is neither created again nor removed.
+    pub(crate) fn adopt(socket: OwnedFd) -> Result<(UnixDoor, PathBuf), BindError> {
+        let unusable = |source| BindError::PassedSocket { source };
+        let other = |why: &str| unusable(io::Error::other(why.to_owned()));
+        let is_listening = sockopt::socket_acceptconn(&socket).map_err(|it| unusable(it.into()))?;
+        let domain = sockopt::socket_domain(&socket).map_err(|it| unusable(it.into()))?;
+        let kind = sockopt::socket_type(&socket).map_err(|it| unusable(it.into()))?;
+        if !is_listening || (domain, kind) != (AddressFamily::UNIX, SocketType::STREAM) {
+            return Err(other("it is not a unix stream socket that listens"));
+        }
+        // Clients see who called `listen` last: from now on this process.
+        rustix::net::listen(&socket, BACKLOG).map_err(|it| unusable(it.into()))?;
+        let listener = StdUnixListener::from(socket);
+        let address = listener.local_addr().map_err(unusable)?;
+        let path = address.as_pathname().ok_or_else(|| other("it has no path"))?.to_owned();
+        listener.set_nonblocking(true).map_err(unusable)?;
+        let listener = UnixListener::from_std(listener).map_err(unusable)?;
+        Ok((UnixDoor { watch: None, listener }, path))
     }
 
     /// The next client; safe to cancel.
     pub(crate) async fn accept(&mut self) -> Result<Stream, AcceptFailure> {
         loop {
+            let Some(watch) = &mut self.watch else { return accept(&self.listener).await };
             tokio::select! {
                 biased;
                 accepted = accept(&self.listener) => return accepted,
-                _ = self.watch.checks.tick() => {
+                _ = watch.checks.tick() => {
                     // Nobody can connect to a socket without a name: no client waits in the old one.
-                    if let Some(listener) = self.watch.restore() {
+                    if let Some(listener) = watch.restore() {
                         self.listener = listener;
                     }
                 }

@@ -152,6 +152,10 @@ impl Hub {
                 (self.config.agents, self.config.pools) = (agents, pools);
                 self.forget_shapes();
             }
+            Input::SettingsChanged { default_agent, sleep, liveness } => {
+                self.config.default_agent = default_agent;
+                (self.config.sleep, self.config.liveness) = (sleep, liveness);
+            }
             Input::Durable { session, upto } => self.on_durable(&session, upto),
             Input::AppendFailed { session, why } => self.on_append_failed(&session, why),
             Input::Read { conn, session, after, events } => {

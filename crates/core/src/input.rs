@@ -1,7 +1,8 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
 use crate::{
-    AgentId, AgentPool, ConnId, Launch, PeerProcess, Policies, Seq, SessionId, StorageFault, Usage,
+    AgentId, AgentPool, ConnId, Launch, Liveness, PeerProcess, Policies, Seq, SessionId, Sleep,
+    StorageFault, Usage,
     log::{Event, State},
 };
 use jackfield_wire::{Fault, Frame, LineTooLong};
@@ -34,6 +35,8 @@ pub enum Input {
     AgentGone { agent: AgentId, exit: Exit },
     /// Other agents are known by name than before, or are kept otherwise; what runs goes on.
     AgentsChanged { agents: BTreeMap<Arc<str>, Launch>, pools: BTreeMap<Arc<str>, AgentPool> },
+    /// The configuration was read again. Timers that run already keep their time.
+    SettingsChanged { default_agent: Option<Arc<str>>, sleep: Sleep, liveness: Liveness },
     /// The journal has everything of this session up to `upto`.
     Durable { session: SessionId, upto: Seq },
     /// The journal could not append; nothing after the last [`Input::Durable`] is known to be there.

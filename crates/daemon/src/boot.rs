@@ -30,10 +30,12 @@ pub(crate) fn reap(ledger: &Ledger) -> Reaped {
 /// Ends what a daemon that was killed left behind, as the next start would, and removes its socket. Fails
 /// with [`BootError::AlreadyRuns`] if another daemon runs by now.
 pub fn clean_up(paths: &Paths) -> Result<Reaped, BootError> {
-    let _lock = DaemonLock::take(&paths.lock(), &paths.socket())?;
+    let lock = DaemonLock::take(&paths.lock(), &paths.socket())?;
     let ledger = Ledger::open(&paths.ledger())
         .map_err(|source| BootError::System { what: "the ledger", source })?;
     let reaped = reap(&ledger);
+    // A service manager that listens on the socket may start the next daemon now.
+    drop(lock);
     if let Err(error) = remove_stale_socket(&paths.socket()) {
         tracing::warn!(why = chain(&error), "the socket of an earlier daemon could not be removed");
     }

@@ -12,6 +12,8 @@ use crate::{
     recorder::Recorder,
     rulebook::Rulebook,
     served::{self, TerminalId},
+    service_manager::ServiceManager,
+    signals::DaemonSignal,
 };
 use jackfield_agents::{AgentEvent, Stop};
 use jackfield_clients::{ClientEvent, Stream};
@@ -40,7 +42,7 @@ pub(crate) struct Mailboxes {
     pub(crate) terminals: Receiver<(TerminalId, AgentEvent)>,
     pub(crate) accepted: Receiver<Stream>,
     pub(crate) scrapes: Receiver<Scrape>,
-    pub(crate) signals: Receiver<()>,
+    pub(crate) signals: Receiver<DaemonSignal>,
     /// Where this daemon is one of many.
     pub(crate) fleet: Receiver<Call>,
 }
@@ -51,6 +53,7 @@ pub(crate) struct MainLoop {
     pub(crate) rulebook: Rulebook,
     pub(crate) recorder: Recorder,
     pub(crate) notify: Notify,
+    pub(crate) manager: ServiceManager,
     pub(crate) client_events: Sender<(ConnId, ClientEvent)>,
     pub(crate) next_conn: u64,
     /// Ends by itself when nothing was alive for this long.
@@ -71,7 +74,7 @@ enum Woken {
     Terminal(TerminalId, AgentEvent),
     Accepted(Stream),
     Scrape(Scrape),
-    Signal,
+    Signal(DaemonSignal),
     Fleet(Call),
     Tick,
     /// What was gathered may be written.
@@ -130,7 +133,7 @@ impl MainLoop {
             Some((id, event)) = mail.terminals.recv() => Woken::Terminal(id, event),
             Some(accepted) = mail.accepted.recv() => Woken::Accepted(accepted),
             Some(scrape) = mail.scrapes.recv() => Woken::Scrape(scrape),
-            Some(()) = mail.signals.recv() => Woken::Signal,
+            Some(signal) = mail.signals.recv() => Woken::Signal(signal),
             Some(call) = mail.fleet.recv() => Woken::Fleet(call),
             () = elapsed(timeout) => Woken::Tick,
             () = elapsed(rest) => Woken::Rested,
@@ -166,7 +169,8 @@ impl MainLoop {
                 // Whoever asked may have left.
                 let _unheard = scrape.send(snapshot);
             }
-            Woken::Signal => self.on_signal(),
+            Woken::Signal(DaemonSignal::Stop) => self.on_stop_signal(),
+            Woken::Signal(DaemonSignal::Reload) => self.reload(),
             Woken::Fleet(call) => self.on_call(call),
             Woken::Tick => self.feed(Input::Tick),
             Woken::Rested => {}
@@ -183,7 +187,7 @@ impl MainLoop {
     }
 
     /// Once is polite, twice kills the agents, three times does not even wait for the journal.
-    fn on_signal(&mut self) {
+    fn on_stop_signal(&mut self) {
         self.signals += 1;
         self.feed(Input::Stop);
         if 1 < self.signals {
@@ -276,13 +280,7 @@ impl MainLoop {
         let events = self.client_events.clone();
         let handle = jackfield_clients::open(stream, conn, events, frame_bytes_max);
         self.effects.conns.insert(conn, handle);
-        if let Some(agents) = self.effects.roster.refresh() {
-            let pools = self.effects.roster.pools();
-            self.feed(Input::AgentsChanged { agents, pools });
-        }
-        if let Some(policies) = self.rulebook.refresh(std::iter::empty()) {
-            self.feed(Input::PolicyChanged { policies });
-        }
+        self.refresh_files();
         self.feed(Input::ClientOpened { conn, peer });
     }
 
@@ -291,6 +289,9 @@ impl MainLoop {
     }
 
     fn feed_at(&mut self, now: Time, input: Input) {
+        if matches!(input, Input::Stop) {
+            self.manager.send_stopping();
+        }
         self.recorder.record(now, &input);
         self.hub.handle(now, input);
         self.drain();

@@ -6,6 +6,7 @@ use crate::{
     effects::{Effects, Ground},
     fleet::{self, Call, Fleet, FleetError},
     freed_memory::FreedMemory,
+    listeners::open_listeners,
     lock::DaemonLock,
     main_loop::{Mailboxes, MainLoop},
     metrics::{self, Scrape},
@@ -18,20 +19,18 @@ use crate::{
     roster::{self, Roster},
     rulebook::{Rulebook, RulesError},
     served::Served,
+    service_manager::ServiceManager,
+    signals::{DaemonSignal, wait_for_stop, watch_signals},
     tenants::{Tenants, TenantsError, UNCONFINED_AGENTS_WARNING},
     token,
     web::{self, Routes},
 };
-use jackfield_agents::{GuardCommand, Ledger};
-use jackfield_clients::{Address, BindError, Keys, Listener, Stream, TokenError, pair};
+use jackfield_agents::{GuardCommand, Ledger, take_passed_socket};
+use jackfield_clients::{Address, BindError, Keys, Stream, TokenError, pair};
 use jackfield_core::{Config, Hub, Patience};
 use jackfield_journal::{Journal, OpenError, Port, ReadError};
-use jackfield_wire::chain;
 use std::{io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc,
-};
+use tokio::sync::mpsc;
 
 /// What a daemon is started with.
 #[derive(Debug, Clone)]
@@ -94,6 +93,8 @@ pub enum BootError {
         #[source]
         source: BindError,
     },
+    #[error("cannot listen on the socket of the service manager")]
+    PassedSocket(#[source] BindError),
     #[error("cannot use the token file")]
     Token(#[source] TokenError),
     #[error("cannot use the tenants file")]
@@ -116,6 +117,9 @@ fn in_brackets(pid: Option<u32>) -> String {
 
 /// Runs a daemon until it is asked to stop; `on_ready` is called when clients can connect.
 pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), BootError> {
+    let passed = take_passed_socket()
+        .map_err(|source| BootError::PassedSocket(BindError::PassedSocket { source }))?;
+    let manager = ServiceManager::from_env();
     options.guard.open_many_files();
     roster::warm_up();
     boot::directories(&options.paths)?;
@@ -150,30 +154,24 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let hosts = reached.as_ref().and_then(fleet::Reached::hosts);
         let web = web::start(&on_the_web, &options, &keys, tenants.as_ref(), metrics, hosts)?;
         bound.extend(web.iter().flat_map(|it| it.addresses.clone()));
-        for address in addresses {
-            let listener = match &address {
-                Address::Unix(path) if *path == options.paths.socket() => Listener::bind_own(path),
-                _ => Listener::bind(&address, Some(&keys)),
-            };
-            let listener = listener
-                .map_err(|source| BootError::Listen { address: address.clone(), source })?;
-            bound.push(listener.address().clone());
-            tokio::spawn(admit(listener, accepted.clone()));
-        }
+        bound.extend(open_listeners(addresses, &options.paths.socket(), passed, &keys, &accepted)?);
         let mut calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet: nothing() };
         let fleet = match reached {
             Some(reached) => Some(reached.enter(&journal, &options, &mut calls).await?),
             None => None,
         };
         if fleet.as_ref().is_none_or(fleet::Entered::is_host) {
-            let (main_loop, mail, sessions) = assemble(options, journal, ledger, calls)?;
+            let (main_loop, mail, sessions) = assemble(options, journal, ledger, calls, manager)?;
             tracing::info!(sessions, pid = std::process::id(), "daemon started");
             on_ready(&Ready { addresses: bound, sessions });
+            main_loop.manager.send_ready();
             run(main_loop, mail).await;
         } else {
             tracing::info!(pid = std::process::id(), "gateway started");
             on_ready(&Ready { addresses: bound, sessions: 0 });
-            let _asked = calls.signals.recv().await;
+            manager.send_ready();
+            wait_for_stop(&mut calls.signals).await;
+            manager.send_stopping();
         }
         if let Some(fleet) = fleet {
             fleet.finish().await;
@@ -221,7 +219,8 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
                 let (_metrics, scrapes) = metrics::channel();
                 let fleet = nothing();
                 let calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet };
-                let assembled = assemble(options, journal, ledger, calls);
+                let manager = ServiceManager::absent();
+                let assembled = assemble(options, journal, ledger, calls, manager);
                 let (Ok((mut main_loop, mail, _)), Ok((ours, theirs))) = (assembled, pair()) else {
                     return;
                 };
@@ -241,10 +240,10 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
 /// can be used.
 async fn open(
     options: &Options,
-    stop: &mut mpsc::Receiver<()>,
+    signals: &mut mpsc::Receiver<DaemonSignal>,
 ) -> Result<Option<(Journal, Option<fleet::Reached>)>, BootError> {
     let Some(fleet) = &options.fleet else { return Ok(Some((open_local(options)?, None))) };
-    let opened = fleet::open_when_ready(fleet, &fleet.host(), stop).await?;
+    let opened = fleet::open_when_ready(fleet, &fleet.host(), signals).await?;
     Ok(opened.map(|(journal, reached)| (journal, Some(reached))))
 }
 
@@ -276,7 +275,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, BootError> {
 pub(crate) struct Calls {
     pub(crate) accepted: mpsc::Receiver<Stream>,
     pub(crate) scrapes: mpsc::Receiver<Scrape>,
-    signals: mpsc::Receiver<()>,
+    signals: mpsc::Receiver<DaemonSignal>,
     pub(crate) fleet: mpsc::Receiver<Call>,
 }
 
@@ -291,6 +290,7 @@ fn assemble(
     journal: Journal,
     ledger: Ledger,
     calls: Calls,
+    manager: ServiceManager,
 ) -> Result<(MainLoop, Mailboxes, usize), BootError> {
     let seed = seed()?;
     // A host of a fleet has the sessions that it is asked for.
@@ -331,6 +331,7 @@ fn assemble(
         rulebook,
         recorder: Recorder::new(crash_dir),
         notify,
+        manager,
         client_events,
         next_conn: 0,
         idle_after: options.idle_after,
@@ -353,40 +354,9 @@ fn assemble(
     Ok((main_loop, mail, sessions))
 }
 
-/// Lets clients in until the loop is gone. A client that is refused is its own concern.
-async fn admit(mut listener: Listener, accepted: mpsc::Sender<Stream>) {
-    loop {
-        match listener.accept().await {
-            Ok(stream) => {
-                if accepted.send(stream).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => tracing::warn!(why = chain(&error), "no client was let in"),
-        }
-    }
-}
-
 pub(crate) fn seed() -> Result<u64, BootError> {
     getrandom::u64().map_err(|error| BootError::System {
         what: "random numbers",
         source: io::Error::other(error.to_string()),
     })
-}
-
-/// SIGTERM and SIGINT stop the daemon; a second one stops it at once. SIGHUP means nothing to it.
-fn watch_signals(signals: &mpsc::Sender<()>) -> Result<(), BootError> {
-    let failed = |source| BootError::System { what: "signal handling", source };
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut arrivals = signal(kind).map_err(failed)?;
-        let signals = signals.clone();
-        tokio::spawn(async move {
-            while arrivals.recv().await.is_some() {
-                if kind != SignalKind::hangup() && signals.send(()).await.is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    Ok(())
 }

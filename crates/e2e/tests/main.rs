@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod activation;
 mod adapt;
 mod agent;
 mod api;
@@ -40,6 +41,7 @@ mod pools;
 mod queue;
 mod real_model;
 mod recipes;
+mod reload;
 mod resume_http;
 mod runner;
 mod runtime_dir;

@@ -164,7 +164,7 @@ mod tests {
     fn it_is_told_why_nobody_may_have_it() {
         let (state, needs) = session("echo");
         assert_eq!(nowhere(&[], &needs, None), "its host `a` is away");
-        let heard = UNIX_EPOCH + Duration::from_secs(86_400);
+        let heard = UNIX_EPOCH + Duration::from_hours(24);
         let since = "its host `a` is away since 1970-01-02T00:00:00.000Z";
         assert_eq!(nowhere(&[], &needs, Some(heard)), since);
         let unknown = Needs { was_on: None, ..needs.clone() };

@@ -4,8 +4,8 @@
 //! and to signal it ([`Process`]), to list descendants and marked processes ([`Table`]), to hear of
 //! ended children and signals ([`Signals`], [`reap`]), to start an agent that dies with its guard
 //! ([`launch`]), to hand an open file to another process ([`handover`]), to hold the process at the
-//! other end of a socket ([`PeerPin`]), and to give memory back ([`release_free_memory`]). A group that
-//! nobody leaves ([`cgroup`]) is a bonus.
+//! other end of a socket ([`PeerPin`]), to take over a socket that was passed ([`take_passed_socket`]), and to
+//! give memory back ([`release_free_memory`]). A group that nobody leaves ([`cgroup`]) is a bonus.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the guard knows only Linux so far: `os/` needs a sibling for this system");
@@ -14,6 +14,7 @@ pub(crate) mod cgroup;
 pub(crate) mod handover;
 pub(crate) mod launch;
 mod memory;
+mod passed;
 mod peer;
 mod process;
 mod reap;
@@ -22,6 +23,7 @@ mod table;
 pub(crate) mod ticks;
 
 pub use memory::release_free_memory;
+pub use passed::take_passed_socket;
 pub(crate) use peer::PeerPin;
 pub(crate) use process::Process;
 pub(crate) use process::signal_if;

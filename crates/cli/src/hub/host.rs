@@ -52,6 +52,9 @@ pub(crate) fn not_booted(error: BootError, exit: Exit) -> Failure {
             "`jackfield daemon status` shows it, `jackfield daemon stop` ends it"
         }
         BootError::Tenants(_) => "`jackfield tenants check FILE` shows how it is understood",
+        BootError::PassedSocket(_) => {
+            "`jackfield.socket` needs exactly one `ListenStream=` with a path"
+        }
         BootError::Listen { .. } => "choose another address with `--listen`",
         _ => "`jackfield doctor` says what is wrong",
     };

@@ -27,7 +27,7 @@ pub(crate) use storage::{lost_records_warning, storage_warning};
 
 use crate::{out::Out, report::Failure};
 use jackfield_clients::{CONNECT_WITHIN, DialError, dial_blocking};
-use jackfield_daemon::{Paths, token};
+use jackfield_daemon::{LockHolder, Paths, token};
 use serde_json::json;
 use std::{
     thread,
@@ -109,30 +109,45 @@ impl Dial {
 
     /// A connection to the daemon, which is started if there is none and the caller named none.
     pub(crate) fn open(&self) -> Result<Socket, Failure> {
-        let Some(socket) = self.running()? else { return start::start(&self.paths, &self.out) };
-        // One that is about to end still takes connections; one that has a client stays.
-        match answer_of(&socket, "_jackfield/status", &json!({})) {
-            Ok(_) => Ok(socket),
-            Err(failure) if self.named.is_none() && is_the_end(&failure) => {
-                self.wait_until_gone()?;
-                start::start(&self.paths, &self.out)
+        let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
+        loop {
+            let Some(socket) = self.running()? else { return start::start(&self.paths, &self.out) };
+            // One that is about to end still accepts connections; one that has a client stays.
+            match answer_of(&socket, "_jackfield/status", &json!({})) {
+                Ok(_) => return Ok(socket),
+                Err(failure) if self.named.is_some() || !is_the_end(&failure) => {
+                    return Err(failure);
+                }
+                Err(failure) if limit < Instant::now() => return Err(failure),
+                Err(_) => thread::sleep(LOOK_AGAIN),
             }
-            Err(failure) => Err(failure),
         }
     }
 
-    /// Returns when the daemon has ended.
-    pub(crate) fn wait_until_gone(&self) -> Result<(), Failure> {
+    /// Returns when the daemon has ended that had the lock before it was asked to stop; if none had it, when
+    /// nothing listens on the address. Where a service manager listens for the daemon, only the lock shows
+    /// that it has ended.
+    pub(crate) fn wait_until_gone(&self, holder: Option<&LockHolder>) -> Result<(), Failure> {
         let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
-        while self.is_running() {
+        let is_there = || match holder {
+            Some(holder) => Ok(self.find_holder()?.as_ref() == Some(holder)),
+            None => Ok(self.is_running()),
+        };
+        while is_there()? {
             if limit < Instant::now() {
-                let pid = self.find_holder()?.and_then(|it| it.pid?.try_into().ok());
+                let pid = holder.and_then(|it| it.pid?.try_into().ok());
                 let waited_for = "it to stop".to_owned();
                 return Err(Failure::Silent { waited_for, seconds: STOP_SECONDS_MAX, pid });
             }
             thread::sleep(LOOK_AGAIN);
         }
         Ok(())
+    }
+
+    /// The pid of the daemon. A service manager can listen for it, so the lock counts more than the socket.
+    pub(crate) fn pid_of(&self, conn: &Conn) -> Option<i32> {
+        let holder = if self.named.is_some() { None } else { self.find_holder().ok().flatten() };
+        holder.and_then(|it| it.pid?.try_into().ok()).or_else(|| conn.peer_pid())
     }
 
     /// The same, ready to talk about sessions.

@@ -97,6 +97,8 @@ fn spawn(paths: &Paths) -> io::Result<(Child, u64)> {
         .args(["serve", "--detached"])
         // Its log is where everyone looks for it, whatever the caller's variables say.
         .env_remove(env::LOG)
+        // It is not the service that this command may belong to.
+        .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(stderr)

@@ -97,7 +97,9 @@ impl Gateway {
                 let seekers = search.seekers.clone();
                 self.pause(session);
                 if let Fault::NoHost { why } = fault {
-                    seekers.iter().for_each(|conn| self.on_absent(*conn, session, &why));
+                    for conn in seekers {
+                        self.on_absent(conn, session, &why);
+                    }
                 }
             }
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// `[http]`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpSettings {
     /// Beside `localhost` and the addresses of this machine.
@@ -63,7 +63,7 @@ impl HttpSettings {
 }
 
 /// Something that is read from its text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Written<T>(T);
 
 impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// What the file says; everything has a default.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The agent of a session whose client names none.
@@ -30,7 +30,7 @@ pub struct Settings {
 }
 
 /// `[agents.NAME]`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSettings {
     /// The program and its arguments; never a shell string. Without it, an agent of the catalogue is
@@ -139,6 +139,7 @@ impl Settings {
     }
 }
 
+mod changes;
 mod duration;
 mod http;
 mod sessions;

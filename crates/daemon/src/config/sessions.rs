@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 /// `[sessions]`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionSettings {
     /// An agent that was not used for so long is stopped; the next prompt wakes its session.
@@ -17,7 +17,7 @@ pub struct SessionSettings {
 
 /// `[liveness]`: for each phase how long it may be silent before that is said, and for the phases
 /// of a turn (`_max`) before the turn is ended.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LivenessSettings {
     pub starting: Option<Span>,

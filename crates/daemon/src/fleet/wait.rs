@@ -1,7 +1,7 @@
 //! The start of a member while the NATS servers cannot be used: it waits, says for what, and can be stopped.
 
 use super::{Fleet, Reached, reach};
-use crate::serve::BootError;
+use crate::{serve::BootError, signals::DaemonSignal};
 use jackfield_fleet::HostName;
 use jackfield_journal::{Journal, OpenError};
 use jackfield_wire::chain;
@@ -20,7 +20,7 @@ const TELL_EVERY: Duration = Duration::from_secs(30);
 pub(crate) async fn open_when_ready(
     fleet: &Fleet,
     host: &HostName,
-    stop: &mut mpsc::Receiver<()>,
+    stop: &mut mpsc::Receiver<DaemonSignal>,
 ) -> Result<Option<(Journal, Reached)>, BootError> {
     let Some(journal) = retry_until_ready(stop, || open_journal(fleet, host)).await? else {
         return Ok(None);
@@ -47,7 +47,7 @@ async fn open_journal(fleet: &Fleet, host: &HostName) -> Result<Journal, BootErr
 
 /// Tries until it succeeds, fails for a reason that does not pass, or the daemon is stopped.
 async fn retry_until_ready<T, F: Future<Output = Result<T, BootError>>>(
-    stop: &mut mpsc::Receiver<()>,
+    stop: &mut mpsc::Receiver<DaemonSignal>,
     attempt: impl Fn() -> F,
 ) -> Result<Option<T>, BootError> {
     let mut pause = PAUSE_MIN;
@@ -55,7 +55,7 @@ async fn retry_until_ready<T, F: Future<Output = Result<T, BootError>>>(
     loop {
         let tried = tokio::select! {
             tried = attempt() => tried,
-            Some(()) = stop.recv() => return Ok(None),
+            Some(DaemonSignal::Stop) = stop.recv() => return Ok(None),
         };
         let error = match tried {
             Ok(done) => return Ok(Some(done)),
@@ -71,7 +71,7 @@ async fn retry_until_ready<T, F: Future<Output = Result<T, BootError>>>(
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            Some(()) = stop.recv() => return Ok(None),
+            Some(DaemonSignal::Stop) = stop.recv() => return Ok(None),
         }
         pause = PAUSE_MAX.min(2 * pause);
     }

@@ -60,6 +60,11 @@ impl Notify {
         }
     }
 
+    /// From now on messages are told as these settings say; those that wait are told as before.
+    pub(crate) fn change_settings(&mut self, settings: Option<NotifySettings>) {
+        (self.settings, self.queue) = (settings, None);
+    }
+
     /// The daemon ends: who is being told may hear the rest, for a moment.
     pub(crate) async fn finish(self) {
         let Some(Queue { messages, task, .. }) = self.queue else { return };

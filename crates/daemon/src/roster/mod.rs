@@ -83,6 +83,18 @@ impl Roster {
         Roster { settings, paths, program, catalogue, seen }
     }
 
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.paths.config_file()
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn settings_mut(&mut self) -> &mut Settings {
+        &mut self.settings
+    }
+
     pub(crate) fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }

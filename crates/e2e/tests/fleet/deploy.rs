@@ -25,7 +25,7 @@ fn server_does_not_start_without_its_certificates() {
 fn the_units_start_what_there_is() {
     let home = Home::new();
     let mut lines = 0;
-    for unit in ["jackfield-host.service", "jackfield-gateway.service"] {
+    for unit in ["jackfield-host.service", "jackfield-gateway.service", "jackfield.service"] {
         let text = fs::read_to_string(deploy(unit)).unwrap();
         let starts = text.lines().filter_map(|it| {
             let (key, command) = it.split_once('=')?;
@@ -39,7 +39,7 @@ fn the_units_start_what_there_is() {
             lines += 1;
         }
     }
-    assert_eq!(lines, 3);
+    assert_eq!(lines, 4);
 }
 
 /// Every unit has these, also the one whose agents need more than a gateway does.

@@ -112,7 +112,7 @@ impl Restart {
 fn start(desk: &Desk) -> Result<(), Failure> {
     let already = desk.dial.running()?.is_some();
     let conn = desk.dial.talk("daemon")?;
-    let pid = conn.peer_pid().map(|it| format!(", pid {it}")).unwrap_or_default();
+    let pid = desk.dial.pid_of(&conn).map(|it| format!(", pid {it}")).unwrap_or_default();
     let what = if already { "already runs" } else { "started" };
     desk.out.note(&format!("the daemon {what}{pid}"));
     Ok(())
@@ -134,7 +134,7 @@ impl Status {
         let mut status = status(&mut conn)?;
         let address = conn.peer_address().unwrap_or_else(|| desk.dial.address());
         status["address"] = json!(address.to_string());
-        status["pid"] = json!(conn.peer_pid());
+        status["pid"] = json!(desk.dial.pid_of(&conn));
         match self.format {
             Format::Json => return document(&desk.out, &status),
             Format::Quiet => return Ok(()),

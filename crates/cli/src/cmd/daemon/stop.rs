@@ -50,7 +50,8 @@ fn stop_by_request(desk: &Desk, force: bool) -> Result<(), Failure> {
         desk.out.note("no daemon is running");
         return Ok(());
     };
-    let pid = conn.peer_pid();
+    let pid = desk.dial.pid_of(&conn);
+    let holder = if desk.dial.is_named() { None } else { desk.dial.find_holder()? };
     let agents = status(&mut conn)?["agents"].as_u64().and_then(|it| it.try_into().ok());
     let agents = count(agents.unwrap_or(0), "agent");
     let wait = Wait { what: "the daemon to answer", until: Until::Hub };
@@ -73,7 +74,7 @@ fn stop_by_request(desk: &Desk, force: bool) -> Result<(), Failure> {
         }
     }
     // It closes its connections first, then its socket, and releases its lock last.
-    desk.dial.wait_until_gone()?;
+    desk.dial.wait_until_gone(holder.as_ref())?;
     desk.out.note("the daemon stopped");
     Ok(())
 }

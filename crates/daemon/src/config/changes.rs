@@ -1,0 +1,57 @@
+//! What differs between the settings of a running daemon and `config.toml` as it is now.
+
+use super::Settings;
+
+/// Settings by name. What a running daemon cannot change needs a restart.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct SettingsChanges {
+    pub(crate) applied: Vec<&'static str>,
+    pub(crate) need_restart: Vec<&'static str>,
+}
+
+impl Settings {
+    /// Takes over from `new` what a running daemon can change; the rest stays as it was at the start, so that
+    /// the next comparison names it again.
+    pub(crate) fn take_changes(&mut self, new: Settings) -> SettingsChanges {
+        let mut changes = SettingsChanges::default();
+        take(&mut changes, "default_agent", &mut self.default_agent, new.default_agent);
+        take(&mut changes, "agents", &mut self.agents, new.agents);
+        take(&mut changes, "sessions", &mut self.sessions, new.sessions);
+        take(&mut changes, "liveness", &mut self.liveness, new.liveness);
+        take(&mut changes, "notify", &mut self.notify, new.notify);
+        let fixed = [
+            ("durability", self.durability != new.durability),
+            ("idle_after", self.idle_after != new.idle_after),
+            ("http", self.http != new.http),
+        ];
+        let fixed = fixed.into_iter().filter(|(_, differs)| *differs);
+        changes.need_restart.extend(fixed.map(|(name, _)| name));
+        changes
+    }
+}
+
+fn take<T: PartialEq>(changes: &mut SettingsChanges, name: &'static str, old: &mut T, new: T) {
+    if *old != new {
+        *old = new;
+        changes.applied.push(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+
+    #[test]
+    fn changes_that_need_a_restart_are_named_each_time_and_others_once() {
+        let mut settings = parse("idle_after = 5\n").unwrap();
+        let text = "default_agent = \"x\"\ndurability = \"power\"\nidle_after = 6\n\
+                    [sessions]\nmax_live = 3\n[agents.x]\ncommand = [\"x\"]\n";
+        let changes = settings.take_changes(parse(text).unwrap());
+        assert_eq!(changes.applied, ["default_agent", "agents", "sessions"]);
+        assert_eq!(changes.need_restart, ["durability", "idle_after"]);
+        assert_eq!(settings.sessions.max_live, 3);
+        let again = settings.take_changes(parse(text).unwrap());
+        assert!(again.applied.is_empty());
+        assert_eq!(again.need_restart, ["durability", "idle_after"]);
+    }
+}
