@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn clock_jumps_run_each_timer_once_and_time_does_not_go_back() {
-        let mut hub = hub();
         const DAY: u64 = 86_400_000;
+        let mut hub = hub();
         assert!(tell(&mut hub, 1, durable()).is_empty());
         assert_eq!(tell(&mut hub, DAY, Input::Tick), ["summarize up to 6"]);
         assert!(tell(&mut hub, 5, Input::Tick).is_empty());
