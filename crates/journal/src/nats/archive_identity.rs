@@ -40,13 +40,14 @@ impl Store {
     pub(super) async fn check_archive(&self) -> Result<(), Trouble> {
         let archive = self.archive()?;
         for _ in 0..ATTEMPTS_MAX {
-            let found = archive.identity().await?;
             let (at, record) = match self.archive_record().await? {
+                // Only now: the marker is written before the record says so.
                 Some((_, record)) if record.marked => {
-                    return compare(&record.archive, found);
+                    return compare(&record.archive, archive.identity().await?);
                 }
                 Some(known) => known,
                 None => {
+                    let found = archive.identity().await?;
                     let marked = found.is_some();
                     let archive = found.unwrap_or_else(new_identity);
                     self.write_record(0, &ArchiveRecord { archive, marked }).await?;
