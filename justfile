@@ -33,8 +33,8 @@ ci:
     cargo xtask ci
 
 # the checks that take too long for every change: hours
-nightly:
-    cargo xtask nightly
+nightly *arguments:
+    cargo xtask nightly {{ arguments }}
 
 # format the code
 fmt:

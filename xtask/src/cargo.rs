@@ -34,7 +34,10 @@ pub(crate) fn run_end_to_end_test(test: &str, env: &[(&str, String)], build: Bui
         Build::Test => "test",
         Build::Release => "release",
     };
-    cargo(&["build", "--workspace", "--bins", "--profile", profile], env)?;
+    // The tests of both tiers were built with the features of all targets; other targets alone would
+    // compile most crates once more.
+    let targets = if build == Build::Test { "--all-targets" } else { "--bins" };
+    cargo(&["build", "--workspace", targets, "--profile", profile], env)?;
     let run = ["test", "--workspace", "--test", "main", "--profile", profile, "--"];
     let run = [&run[..], &["--exact", "--nocapture", "--include-ignored", test]].concat();
     cargo(&run, env)

@@ -15,11 +15,17 @@ mod tidy;
 mod tools;
 
 use std::{path::Path, process::ExitCode};
+use tidy::ReportFormat;
 
 const USAGE: &str = "usage: cargo xtask <task>
   ci              run every check of a change, print the times, and hold the time limits
-  nightly         run the checks that take too long for every change
+  nightly [--from STEP]
+                  run the checks that take too long for every change, or the rest of an interrupted run
   tidy            check the rules that the compiler cannot check
+  tidy --report [--format json]
+                  print figures about the production code, with the goals
+  tidy --write-baseline
+                  remove fixed violations from xtask/src/tidy/baseline.toml
   typos           check the spelling
   deny [--changed]
                   check bans, licenses and sources of dependencies, or only if a manifest changed
@@ -54,8 +60,12 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["ci"] => report(ci::run_gate()),
-        ["nightly"] => report(ci::run_nightly()),
-        ["tidy"] => tidy::run(),
+        ["nightly"] => report(ci::run_nightly(None)),
+        ["nightly", "--from", step] => report(ci::run_nightly(Some(step))),
+        ["tidy"] => report(tidy::check()),
+        ["tidy", "--report"] => report(tidy::print_report(ReportFormat::Table)),
+        ["tidy", "--report", "--format", "json"] => report(tidy::print_report(ReportFormat::Json)),
+        ["tidy", "--write-baseline"] => report(tidy::write_baseline()),
         ["typos"] => report(tools::check_spelling()),
         ["deny"] => report(deny::run(false)),
         ["deny", "--changed"] => report(deny::run(true)),

@@ -1,112 +1,105 @@
-//! What differs between programs: how a prompt is handed over, and what their lines mean.
+//! The part of an adapter that differs between programs: how a prompt is passed, and what their
+//! lines mean.
 
-use crate::{Prompt, Turn};
-use jackfield_agents::Exit;
+use crate::{ProgramCapabilities, Prompt, Turn};
+use jackfield_agents::AgentExit;
 use serde_json::Value;
 
-/// Whether one program serves the whole session, or each turn has its own.
+/// Whether one process serves the whole session, or each turn has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
-    /// Started with the prompt, ends with the turn; a later turn resumes by argv.
-    Turn,
-    /// Started with the first prompt, spoken to over its stdin until the session is closed.
-    Session,
+pub enum ProgramLifetime {
+    /// Started with the prompt, exits with the turn; a later turn resumes the session by argument.
+    PerTurn,
+    /// Started with the first prompt, receives input on stdin until the session is closed.
+    PerSession,
 }
 
-/// What a program can take or give beyond text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Can {
-    /// Images in prompts.
-    pub images: bool,
-    /// MCP servers of the session.
-    pub mcp: bool,
-}
-
-/// What a program is started with.
+/// The state of the session with which a program is started.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub struct StartContext<'a> {
     pub cwd: &'a str,
-    /// The id under which the program knows the session; none before its first turn.
-    pub native: Option<&'a str>,
-    /// None where the program's own default is wanted.
+    /// The program's own session id; absent before its first turn.
+    pub agent_session_id: Option<&'a str>,
+    /// Absent if the program's own default is wanted.
     pub model: Option<&'a str>,
     pub reasoning: Option<&'a str>,
     pub mode: Option<&'a str>,
-    /// `mcpServers` as the client gave them.
-    pub mcp: &'a [Value],
+    /// `mcpServers` as the client sent them.
+    pub mcp_servers: &'a [Value],
 }
 
-/// A file for one program, which only its user can read and which is removed when the program ends.
+/// A file for one process. Only its user can read it, and it is removed when the process exits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handover {
-    /// What comes before the file's path among the arguments.
+pub struct PrivateFile {
+    /// The option that precedes the file's path in the arguments.
     pub option: &'static str,
     pub text: String,
 }
 
 /// A setting that changes while a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting<'a> {
+pub enum SettingChange<'a> {
     Mode(&'a str),
     Model(&'a str),
     Reasoning(&'a str),
 }
 
-/// What a client said to an ask.
+/// The client's response to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer<'a> {
-    /// The `id` of one of the [`crate::AskOption`]s.
-    Chosen(&'a str),
-    /// The turn was cancelled, or nobody could answer.
+pub enum PermissionAnswer<'a> {
+    /// The `id` of one of the [`crate::PermissionOption`]s.
+    Selected(&'a str),
+    /// The turn was cancelled, or no client could answer.
     Cancelled,
 }
 
-/// One program's way of speaking, for one session. No I/O: everything goes through the [`Turn`].
+/// Translates between one program and ACP, for one session. It does no I/O: all effects go through
+/// the [`Turn`].
 pub trait Dialect: Send {
-    fn life(&self) -> Life;
+    fn lifetime(&self) -> ProgramLifetime;
 
-    fn can(&self) -> Can {
-        Can::default()
+    fn capabilities(&self) -> ProgramCapabilities {
+        ProgramCapabilities::default()
     }
 
-    /// What the program is to be told and no argument should show, such as the keys of MCP servers:
-    /// the arguments of a process can be read by everyone.
-    fn handover(&self, _start: &Start<'_>) -> Option<Handover> {
+    /// Configuration that must not appear in the arguments, such as the keys of MCP servers: every
+    /// user of the machine can read the arguments of a process.
+    fn private_file(&self, _start: &StartContext<'_>) -> Option<PrivateFile> {
         None
     }
 
-    /// A program was just started. Comes before [`Dialect::prompt`], once for each program.
-    fn open(&mut self, _start: &Start<'_>, _turn: &mut Turn) {}
+    /// A process was just started. Called once per process, before [`Dialect::on_prompt`].
+    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut Turn) {}
 
-    /// A turn begins: hand the prompt over. By default the catalogue says how (`prompt = …`), and
-    /// stdin is closed behind it.
-    fn prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {}
+    /// A turn begins: pass the prompt to the program. By default the adapter does so as the catalog
+    /// specifies (`prompt = …`), and then closes stdin.
+    fn on_prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {}
 
-    /// Whether [`Dialect::prompt`] writes the prompt itself.
-    fn writes_prompts(&self) -> bool {
-        self.life() == Life::Session
+    /// Whether [`Dialect::on_prompt`] writes the prompt itself.
+    fn can_write_prompt(&self) -> bool {
+        self.lifetime() == ProgramLifetime::PerSession
     }
 
     /// One line of stdout, without its newline.
-    fn line(&mut self, line: &str, turn: &mut Turn);
+    fn on_line(&mut self, line: &str, turn: &mut Turn);
 
-    /// The client cancels. Returns false if the program must be stopped for it, which is all that can
-    /// be done with a program that has no channel for it.
-    fn cancel(&mut self, _turn: &mut Turn) -> bool {
+    /// The client cancels the turn. Returns false if the process must be stopped for that, which is
+    /// the only way for a program that has no channel for it.
+    fn on_cancel(&mut self, _turn: &mut Turn) -> bool {
         false
     }
 
-    /// The client answered what [`Turn::ask`] asked under this key.
-    fn answer(&mut self, _key: &str, _answer: Answer<'_>, _turn: &mut Turn) {}
+    /// The client answered the request that [`Turn::request_permission`] sent under this key.
+    fn on_answer(&mut self, _key: &str, _answer: PermissionAnswer<'_>, _turn: &mut Turn) {}
 
-    /// A setting changed while the program runs. Returns false if only a new program can have it;
-    /// then this one is replaced before the next turn.
-    fn set(&mut self, _setting: Setting<'_>, _turn: &mut Turn) -> bool {
+    /// A setting changed while the program runs. Returns false if only a new process can apply it;
+    /// the running one is then replaced before the next turn.
+    fn on_setting(&mut self, _setting: SettingChange<'_>, _turn: &mut Turn) -> bool {
         false
     }
 
-    /// The program ended, after everything it said. What is not settled here is settled by the
-    /// adapter: a cancelled turn is cancelled, anything else failed for the reason that exit status,
-    /// stderr and noise tell.
-    fn end(&mut self, _exit: &Exit, _turn: &mut Turn) {}
+    /// The process exited; all its output was delivered before. If the dialect sets no outcome, the
+    /// adapter does: a cancelled turn is cancelled, any other turn failed for the reason that exit
+    /// status, stderr and unparsable lines suggest.
+    fn on_exit(&mut self, _exit: &AgentExit, _turn: &mut Turn) {}
 }

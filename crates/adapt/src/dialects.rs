@@ -2,13 +2,14 @@
 
 use crate::{Dialect, claude, codex, copilot, cursor, gemini, grok, kimi, opencode, pi, plain};
 
-type Make = fn() -> Box<dyn Dialect>;
+/// Creates a dialect for one session.
+pub type DialectFactory = fn() -> Box<dyn Dialect>;
 
-const DIALECTS: &[(&str, Make)] = &[
-    ("amp", claude::amp),
-    ("claude", claude::claude),
-    ("codex", codex::exec),
-    ("codex-app-server", codex::app_server),
+const DIALECTS: &[(&str, DialectFactory)] = &[
+    ("amp", claude::new_amp),
+    ("claude", claude::new_claude),
+    ("codex", codex::new_exec),
+    ("codex-app-server", codex::new_app_server),
     ("copilot", copilot::new),
     ("cursor", cursor::new),
     ("gemini", gemini::new),
@@ -17,17 +18,16 @@ const DIALECTS: &[(&str, Make)] = &[
     ("opencode", opencode::new),
     ("pi", pi::new),
     ("plain", plain::new),
-    ("qwen", claude::qwen),
+    ("qwen", claude::new_qwen),
 ];
 
-/// Every name a catalogue's `dialect = …` may give.
-pub fn names() -> impl Iterator<Item = &'static str> {
+/// Every valid value of a launch variant's `dialect`.
+pub fn dialect_names() -> impl Iterator<Item = &'static str> {
     DIALECTS.iter().map(|(name, _)| *name)
 }
 
-/// What makes a dialect for one session.
-pub fn dialect(name: &str) -> Option<Make> {
-    DIALECTS.iter().find(|(it, _)| *it == name).map(|(_, make)| *make)
+pub fn find_dialect(name: &str) -> Option<DialectFactory> {
+    DIALECTS.iter().find(|(it, _)| *it == name).map(|(_, factory)| *factory)
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_names_these_and_no_others() {
-        assert_eq!(names().collect::<Vec<_>>(), jackfield_catalogue::DIALECTS);
+    fn dialect_names_match_the_catalog() {
+        assert_eq!(dialect_names().collect::<Vec<_>>(), jackfield_catalogue::DIALECTS);
     }
 }

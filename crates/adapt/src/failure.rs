@@ -1,84 +1,85 @@
-//! Why a turn failed: what programs print about it, sorted into causes with a way out.
+//! Classifies the failures of turns by what programs print, with a hint for each cause.
 
-use jackfield_agents::Exit;
+use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
 
-/// What went wrong, as far as people act differently on it.
+/// The cause of a failure, as far as a user reacts differently to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
-    /// No login, or the key was refused.
+pub enum FailureCause {
+    /// The program is not logged in, or its key was refused.
     Auth,
     RateLimited,
     /// The provider is down or overloaded.
     Unavailable,
     /// The connection to the provider broke.
     Connection,
-    /// The conversation does not fit into the model any more.
+    /// The conversation exceeds the model's context window.
     TooLong,
     /// The provider refused the request for another reason.
     Rejected,
-    /// The program does not know the session it was to resume.
+    /// The program cannot find the session to resume.
     NoSession,
     /// The program could not be started, or refused its arguments.
     NotStarted,
-    /// The program ended in the middle of the turn.
+    /// The program exited in the middle of the turn.
     Crashed,
-    /// The program ended well and said nothing.
+    /// The program exited successfully without output.
     Empty,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    pub cause: Cause,
+pub struct TurnFailure {
+    pub cause: FailureCause,
     pub message: String,
     /// The provider's HTTP status.
     pub status: Option<u16>,
 }
 
-impl Failure {
-    pub fn new(cause: Cause, message: impl Into<String>) -> Failure {
-        Failure { cause, message: message.into(), status: None }
+impl TurnFailure {
+    pub fn new(cause: FailureCause, message: impl Into<String>) -> TurnFailure {
+        TurnFailure { cause, message: message.into(), status: None }
     }
 
-    /// Reads what a program or a provider said about it.
-    pub fn read(message: &str, status: Option<u16>) -> Failure {
-        let status = status.or_else(|| status_in(message));
-        let cause = cause_of(message, status).unwrap_or(Cause::Rejected);
-        Failure { cause, message: message.trim().to_owned(), status }
+    /// Classifies an error message of a program or a provider.
+    pub fn classify(message: &str, status: Option<u16>) -> TurnFailure {
+        let status = status.or_else(|| find_status(message));
+        let cause = classify_text(message, status).unwrap_or(FailureCause::Rejected);
+        TurnFailure { cause, message: message.trim().to_owned(), status }
     }
 
-    /// From the end of a program that told of no outcome: stderr and noise are all there is.
-    pub fn from_exit(exit: &Exit, noise: &[String], spoke: bool) -> Failure {
+    /// The failure of a program that exited without reporting an outcome. Only its stderr and its
+    /// unparsable lines can explain it.
+    pub fn from_exit(exit: &AgentExit, noise: &[String], has_output: bool) -> TurnFailure {
         if let Some(why) = &exit.failed_to_start {
-            return Failure::new(Cause::NotStarted, why.clone());
+            return TurnFailure::new(FailureCause::NotStarted, why.clone());
         }
-        let said = format!("{}\n{}", noise.join("\n"), exit.stderr_tail);
-        let telling = telling_line(&said);
-        if let Some(line) = &telling
-            && let Some(cause) = cause_of(line, status_in(line))
+        let output = format!("{}\n{}", noise.join("\n"), exit.stderr_tail);
+        let relevant = find_relevant_line(&output);
+        if let Some(line) = &relevant
+            && let Some(cause) = classify_text(line, find_status(line))
         {
-            return Failure { cause, message: line.clone(), status: status_in(line) };
+            return TurnFailure { cause, message: line.clone(), status: find_status(line) };
         }
-        let ended_well = exit.code == Some(0);
-        let last = said.lines().rev().find(|line| !line.trim().is_empty());
-        let detail = telling.as_deref().or(last).map(str::trim).unwrap_or_default();
-        let (cause, what) = match (ended_well, spoke) {
-            (true, false) => (Cause::Empty, "it ended without saying anything".to_owned()),
-            (true, true) => (Cause::Crashed, "it ended before the turn was over".to_owned()),
-            (false, _) => (Cause::Crashed, format!("it ended with {exit}")),
+        let is_success = exit.code == Some(0);
+        let last = output.lines().rev().find(|line| !line.trim().is_empty());
+        let detail = relevant.as_deref().or(last).map(str::trim).unwrap_or_default();
+        let (cause, summary) = match (is_success, has_output) {
+            (true, false) => (FailureCause::Empty, "it exited without output".to_owned()),
+            (true, true) => (FailureCause::Crashed, "it exited before the turn ended".to_owned()),
+            (false, _) => (FailureCause::Crashed, format!("it exited with {exit}")),
         };
-        let message = if detail.is_empty() { what } else { format!("{what}: {detail}") };
-        Failure::new(cause, message)
+        let message = if detail.is_empty() { summary } else { format!("{summary}: {detail}") };
+        TurnFailure::new(cause, message)
     }
 
-    /// The JSON-RPC error of the prompt.
-    pub(crate) fn to_error(&self, name: &str) -> Value {
+    /// The JSON-RPC error of the prompt request.
+    pub(crate) fn to_json_rpc_error(&self, name: &str) -> Value {
         let code = match self.cause {
-            Cause::Auth => -32000,
-            Cause::NoSession => -32002,
+            FailureCause::Auth => -32000,
+            FailureCause::NoSession => -32002,
             _ => -32603,
         };
-        let mut data = json!({"cause": self.cause.word(), "hint": self.cause.hint(name)});
+        let mut data = json!({"cause": self.cause.as_str(), "hint": self.cause.hint(name)});
         if let Some(status) = self.status {
             data["status"] = json!(status);
         }
@@ -86,49 +87,56 @@ impl Failure {
     }
 }
 
-impl Cause {
-    fn word(self) -> &'static str {
+impl FailureCause {
+    fn as_str(self) -> &'static str {
         match self {
-            Cause::Auth => "auth",
-            Cause::RateLimited => "rate_limited",
-            Cause::Unavailable => "unavailable",
-            Cause::Connection => "connection",
-            Cause::TooLong => "too_long",
-            Cause::Rejected => "rejected",
-            Cause::NoSession => "no_session",
-            Cause::NotStarted => "not_started",
-            Cause::Crashed => "crashed",
-            Cause::Empty => "empty",
+            FailureCause::Auth => "auth",
+            FailureCause::RateLimited => "rate_limited",
+            FailureCause::Unavailable => "unavailable",
+            FailureCause::Connection => "connection",
+            FailureCause::TooLong => "too_long",
+            FailureCause::Rejected => "rejected",
+            FailureCause::NoSession => "no_session",
+            FailureCause::NotStarted => "not_started",
+            FailureCause::Crashed => "crashed",
+            FailureCause::Empty => "empty",
         }
     }
 
     fn hint(self, name: &str) -> String {
         match self {
-            Cause::Auth => format!(
-                "log in with {name} itself, or set the key it reads and restart the session"
-            ),
-            Cause::RateLimited => "wait and prompt again, or choose another model".to_owned(),
-            Cause::Unavailable | Cause::Connection => {
+            FailureCause::Auth => {
+                format!("log in with {name} itself, or set its API key and restart the session")
+            }
+            FailureCause::RateLimited => {
+                "wait and prompt again, or choose another model".to_owned()
+            }
+            FailureCause::Unavailable | FailureCause::Connection => {
                 "prompt again in a moment; the session is kept".to_owned()
             }
-            Cause::TooLong => "start a new session, or let the program compact this one".to_owned(),
-            Cause::Rejected => "the provider's words above say what to change".to_owned(),
-            Cause::NoSession => format!("{name} has lost this session; start a new one"),
-            Cause::NotStarted => {
-                "`jackfield agents show` says what was looked for and how to install it".to_owned()
+            FailureCause::TooLong => {
+                "start a new session, or let the program compact this one".to_owned()
             }
-            Cause::Crashed | Cause::Empty => {
-                "prompt again; `jackfield log` has what it said".to_owned()
+            FailureCause::Rejected => {
+                "change the request as the provider's message says".to_owned()
+            }
+            FailureCause::NoSession => format!("{name} has lost this session; start a new one"),
+            FailureCause::NotStarted => {
+                "run `jackfield agents show` to see the searched programs and how to install them"
+                    .to_owned()
+            }
+            FailureCause::Crashed | FailureCause::Empty => {
+                "prompt again; `jackfield log` shows its output".to_owned()
             }
         }
     }
 }
 
-/// What programs and providers say, in the order in which it is looked for: a message often names
+/// Texts of programs and providers by cause, in the order of precedence: a message often matches
 /// several causes.
-const WORDS: &[(Cause, &[&str])] = &[
+const MESSAGE_PATTERNS: &[(FailureCause, &[&str])] = &[
     (
-        Cause::NoSession,
+        FailureCause::NoSession,
         &[
             "no conversation found",
             "no rollout found",
@@ -142,7 +150,7 @@ const WORDS: &[(Cause, &[&str])] = &[
         ],
     ),
     (
-        Cause::Auth,
+        FailureCause::Auth,
         &[
             "unauthorized",
             "unauthenticated",
@@ -161,7 +169,7 @@ const WORDS: &[(Cause, &[&str])] = &[
         ],
     ),
     (
-        Cause::RateLimited,
+        FailureCause::RateLimited,
         &[
             "rate limit",
             "rate_limit",
@@ -176,7 +184,7 @@ const WORDS: &[(Cause, &[&str])] = &[
         ],
     ),
     (
-        Cause::TooLong,
+        FailureCause::TooLong,
         &[
             "prompt is too long",
             "context length",
@@ -186,7 +194,7 @@ const WORDS: &[(Cause, &[&str])] = &[
         ],
     ),
     (
-        Cause::Unavailable,
+        FailureCause::Unavailable,
         &[
             "overloaded",
             "bad gateway",
@@ -197,7 +205,7 @@ const WORDS: &[(Cause, &[&str])] = &[
         ],
     ),
     (
-        Cause::Connection,
+        FailureCause::Connection,
         &[
             "econnreset",
             "etimedout",
@@ -213,63 +221,65 @@ const WORDS: &[(Cause, &[&str])] = &[
         ],
     ),
     (
-        Cause::NotStarted,
+        FailureCause::NotStarted,
         &["unknown option", "unexpected argument", "unrecognized arguments", "unknown argument"],
     ),
 ];
 
-fn cause_of(text: &str, status: Option<u16>) -> Option<Cause> {
+fn classify_text(text: &str, status: Option<u16>) -> Option<FailureCause> {
     let text = text.to_lowercase();
     let by_status = status.map(|status| match status {
-        401 | 403 => Cause::Auth,
-        429 => Cause::RateLimited,
-        413 => Cause::TooLong,
-        500.. => Cause::Unavailable,
-        _ => Cause::Rejected,
+        401 | 403 => FailureCause::Auth,
+        429 => FailureCause::RateLimited,
+        413 => FailureCause::TooLong,
+        500.. => FailureCause::Unavailable,
+        _ => FailureCause::Rejected,
     });
-    let says = |(_, words): &&(Cause, &[&str])| words.iter().any(|word| text.contains(word));
-    let by_words = WORDS.iter().find(says).map(|(cause, _)| *cause);
-    match (by_words, by_status) {
-        // A status is clear where words are not, but it cannot tell what was too long or not found.
-        (Some(Cause::NoSession | Cause::TooLong), _) | (_, None | Some(Cause::Rejected)) => {
-            by_words.or(by_status)
-        }
+    let matches = |(_, patterns): &&(FailureCause, &[&str])| {
+        patterns.iter().any(|pattern| text.contains(pattern))
+    };
+    let by_text = MESSAGE_PATTERNS.iter().find(matches).map(|(cause, _)| *cause);
+    match (by_text, by_status) {
+        // A status is more reliable than a text, but it does not identify what was too long or not
+        // found.
+        (Some(FailureCause::NoSession | FailureCause::TooLong), _)
+        | (_, None | Some(FailureCause::Rejected)) => by_text.or(by_status),
         _ => by_status,
     }
 }
 
-/// A three-digit HTTP status, only where the words around it make it one.
-fn status_in(text: &str) -> Option<u16> {
+/// Finds a three-digit HTTP status, only if the text before it identifies it as one.
+fn find_status(text: &str) -> Option<u16> {
     let lower = text.to_lowercase();
-    let before = ["status", "http", "code", "error", "api error"];
+    let keywords = ["status", "http", "code", "error", "api error"];
     let bytes = lower.as_bytes();
     (0..bytes.len().saturating_sub(2)).find_map(|at| {
         let digits = lower.get(at..at + 3)?;
-        let alone = |index: Option<usize>| {
+        let is_boundary = |index: Option<usize>| {
             index
                 .and_then(|index| bytes.get(index))
                 .is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'.')
         };
         let status: u16 = digits.parse().ok()?;
-        let fits = (400..600).contains(&status)
-            && alone(at.checked_sub(1))
+        let is_status = (400..600).contains(&status)
+            && is_boundary(at.checked_sub(1))
             && bytes.get(at + 3).is_none_or(|byte| !byte.is_ascii_alphanumeric());
         let context = lower.get(at.saturating_sub(16)..at).unwrap_or_default();
-        (fits && before.iter().any(|word| context.contains(word))).then_some(status)
+        (is_status && keywords.iter().any(|word| context.contains(word))).then_some(status)
     })
 }
 
-/// More of a line than this says nothing new.
-const SHOWN_CHARS_MAX: usize = 400;
+/// The longest line that becomes a failure's message.
+const LINE_CHARS_MAX: usize = 400;
 
-/// The line of a program's last words that says most: one that names a cause, else one that calls
-/// itself an error.
-fn telling_line(said: &str) -> Option<String> {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let caused = lines.iter().find(|line| cause_of(line, status_in(line)).is_some());
+/// The most relevant line of a program's output: the first with a known cause, else the first that
+/// contains `error`.
+fn find_relevant_line(output: &str) -> Option<String> {
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let classified = lines.iter().find(|line| classify_text(line, find_status(line)).is_some());
     let error = || lines.iter().find(|line| line.to_lowercase().contains("error"));
-    let line = caused.or_else(error)?;
-    Some(line.chars().take(SHOWN_CHARS_MAX).collect())
+    let line = classified.or_else(error)?;
+    Some(line.chars().take(LINE_CHARS_MAX).collect())
 }
 
 #[cfg(test)]
@@ -277,40 +287,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_a_status_only_in_its_context() {
-        assert_eq!(status_in("API Error: 429 rate limited"), Some(429));
-        assert_eq!(status_in("HTTP/1.1 500"), None.or(Some(500)));
-        assert_eq!(status_in("compiled 404 files"), None);
-        assert_eq!(status_in("error: port 4290 is taken"), None);
+    fn number_is_a_status_only_in_context() {
+        assert_eq!(find_status("API Error: 429 rate limited"), Some(429));
+        assert_eq!(find_status("HTTP/1.1 500"), None.or(Some(500)));
+        assert_eq!(find_status("compiled 404 files"), None);
+        assert_eq!(find_status("error: port 4290 is taken"), None);
     }
 
     #[test]
-    fn causes_are_told_apart() {
+    fn messages_are_classified_by_cause() {
         let causes = [
-            ("Invalid API key · Please run /login", Cause::Auth),
-            ("unexpected status 401 Unauthorized: bad key", Cause::Auth),
-            ("429 Too Many Requests", Cause::RateLimited),
-            ("API Error: 529 overloaded_error", Cause::Unavailable),
-            ("We're currently experiencing high demand", Cause::Unavailable),
-            ("stream disconnected before completion", Cause::Connection),
-            ("No conversation found with session ID: x", Cause::NoSession),
-            ("Prompt is too long", Cause::TooLong),
+            ("Invalid API key · Please run /login", FailureCause::Auth),
+            ("unexpected status 401 Unauthorized: bad key", FailureCause::Auth),
+            ("429 Too Many Requests", FailureCause::RateLimited),
+            ("API Error: 529 overloaded_error", FailureCause::Unavailable),
+            ("We're currently experiencing high demand", FailureCause::Unavailable),
+            ("stream disconnected before completion", FailureCause::Connection),
+            ("No conversation found with session ID: x", FailureCause::NoSession),
+            ("Prompt is too long", FailureCause::TooLong),
         ];
         for (text, cause) in causes {
-            assert_eq!(Failure::read(text, None).cause, cause, "{text}");
+            assert_eq!(TurnFailure::classify(text, None).cause, cause, "{text}");
         }
     }
 
     #[test]
-    fn a_silent_end_says_so_and_a_loud_one_is_quoted() {
-        let silent = Failure::from_exit(&Exit { code: Some(0), ..Exit::default() }, &[], false);
-        assert_eq!(silent.cause, Cause::Empty);
+    fn exit_without_output_is_reported_and_stderr_is_quoted() {
+        let silent = TurnFailure::from_exit(
+            &AgentExit { code: Some(0), ..AgentExit::default() },
+            &[],
+            false,
+        );
+        assert_eq!(silent.cause, FailureCause::Empty);
         let stderr_tail = "Loading\nError: unexpected argument '-' found\n".to_owned();
-        let loud =
-            Failure::from_exit(&Exit { code: Some(2), stderr_tail, ..Exit::default() }, &[], false);
+        let loud = TurnFailure::from_exit(
+            &AgentExit { code: Some(2), stderr_tail, ..AgentExit::default() },
+            &[],
+            false,
+        );
         assert_eq!(
             (loud.cause, loud.message.contains("unexpected argument")),
-            (Cause::NotStarted, true)
+            (FailureCause::NotStarted, true)
         );
     }
 }

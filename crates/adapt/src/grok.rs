@@ -1,69 +1,69 @@
-//! `grok --output-format streaming-json`: pieces of text and thought, one end, one program for each
-//! turn. Its tools are not told.
+//! `grok --output-format streaming-json`: deltas of text and thoughts, one `end` event, one process
+//! per turn. It does not report tool calls.
 
-use crate::tally::{Tally, usage_of};
-use crate::{Dialect, Life, Start, Stop, Turn, kinds, provider};
-use jackfield_agents::Exit;
+use crate::usage_total::{UsageTotal, read_usage};
+use crate::{Dialect, ProgramLifetime, StartContext, StopReason, Turn, known_tools, provider};
+use jackfield_agents::AgentExit;
 use serde_json::Value;
 
 pub(crate) fn new() -> Box<dyn Dialect> {
-    Box::new(Grok::default())
+    Box::new(GrokDialect::default())
 }
 
 #[derive(Default)]
-struct Grok {
-    /// It may make no more requests in this turn; the end follows.
-    exhausted: bool,
+struct GrokDialect {
+    /// The limit of model requests per turn is reached; the `end` event follows.
+    is_exhausted: bool,
 }
 
-impl Dialect for Grok {
-    fn life(&self) -> Life {
-        Life::Turn
+impl Dialect for GrokDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerTurn
     }
 
-    fn open(&mut self, _start: &Start<'_>, _turn: &mut Turn) {
-        *self = Grok::default();
+    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut Turn) {
+        *self = GrokDialect::default();
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(event) = turn.object(line) else { return };
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let Some(event) = turn.parse_object(line) else { return };
         match (event["type"].as_str(), event["data"].as_str()) {
-            (Some("text"), Some(text)) => turn.text("", text),
-            (Some("thought"), Some(text)) => turn.thought("", text),
-            (Some("end"), _) => self.on_end(&event, turn),
-            (Some("max_turns_reached"), _) => self.exhausted = true,
+            (Some("text"), Some(text)) => turn.send_text("", text),
+            (Some("thought"), Some(text)) => turn.send_thought("", text),
+            (Some("end"), _) => self.on_end_event(&event, turn),
+            (Some("max_turns_reached"), _) => self.is_exhausted = true,
             (Some("error"), _) => {
-                let words = kinds::text_of(&event, &["message", "error", "data"]);
-                turn.fail(provider::failure(words.unwrap_or("an error without words"), None));
+                let message = known_tools::first_text(&event, &["message", "error", "data"]);
+                turn.fail(provider::parse_failure(message.unwrap_or("unknown error"), None));
             }
-            _ => turn.unmapped(&event),
+            _ => turn.report_unmapped(&event),
         }
     }
 
-    fn end(&mut self, exit: &Exit, turn: &mut Turn) {
-        if self.exhausted {
-            return turn.done(Stop::MaxTurnRequests);
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+        if self.is_exhausted {
+            return turn.complete(StopReason::MaxTurnRequests);
         }
-        let failure = provider::failure_of_exit(exit, turn);
+        let failure = provider::failure_from_exit(exit, turn);
         turn.fail(failure);
     }
 }
 
-impl Grok {
-    fn on_end(&mut self, event: &Value, turn: &mut Turn) {
+impl GrokDialect {
+    fn on_end_event(&mut self, event: &Value, turn: &mut Turn) {
         if let Some(id) = event["sessionId"].as_str() {
-            turn.native(id);
+            turn.set_agent_session_id(id);
         }
-        if let Some(usage) = usage_of(&event["usage"]) {
-            Tally::default().add(usage, event["total_cost_usd"].as_f64(), turn);
+        if let Some(usage) = read_usage(&event["usage"]) {
+            UsageTotal::default().add_request(usage, event["total_cost_usd"].as_f64(), turn);
         }
-        turn.done(match event["stopReason"].as_str() {
-            _ if self.exhausted => Stop::MaxTurnRequests,
-            Some("MaxTokens" | "max_tokens") => Stop::MaxTokens,
-            Some("MaxTurnRequests" | "max_turn_requests") => Stop::MaxTurnRequests,
-            Some("Refusal" | "refusal") => Stop::Refusal,
-            Some("Cancelled" | "cancelled") => Stop::Cancelled,
-            _ => Stop::EndTurn,
+        turn.complete(match event["stopReason"].as_str() {
+            _ if self.is_exhausted => StopReason::MaxTurnRequests,
+            Some("MaxTokens" | "max_tokens") => StopReason::MaxTokens,
+            Some("MaxTurnRequests" | "max_turn_requests") => StopReason::MaxTurnRequests,
+            Some("Refusal" | "refusal") => StopReason::Refusal,
+            Some("Cancelled" | "cancelled") => StopReason::Cancelled,
+            _ => StopReason::EndTurn,
         });
     }
 }
@@ -71,28 +71,28 @@ impl Grok {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cause;
-    use crate::outcome::Outcome;
+    use crate::FailureCause;
+    use crate::outcome::TurnOutcome;
 
-    fn outcome(lines: &[&str]) -> Option<Outcome> {
-        let (mut grok, mut turn) = (Grok::default(), Turn::default());
+    fn outcome(lines: &[&str]) -> Option<TurnOutcome> {
+        let (mut grok, mut turn) = (GrokDialect::default(), Turn::default());
         turn.begin();
         for line in lines {
-            grok.line(line, &mut turn);
+            grok.on_line(line, &mut turn);
         }
-        grok.end(&Exit { code: Some(0), ..Exit::default() }, &mut turn);
+        grok.on_exit(&AgentExit { code: Some(0), ..AgentExit::default() }, &mut turn);
         turn.outcome
     }
 
     #[test]
-    fn the_end_says_why_and_an_end_without_one_failed() {
+    fn stop_reason_is_mapped_and_exit_without_end_event_fails() {
         let stop = |why: &str| outcome(&[&format!(r#"{{"type":"end","stopReason":"{why}"}}"#)]);
-        assert_eq!(stop("MaxTokens"), Some(Outcome::Done(Stop::MaxTokens)));
-        assert_eq!(stop("EndTurn"), Some(Outcome::Done(Stop::EndTurn)));
+        assert_eq!(stop("MaxTokens"), Some(TurnOutcome::Completed(StopReason::MaxTokens)));
+        assert_eq!(stop("EndTurn"), Some(TurnOutcome::Completed(StopReason::EndTurn)));
         let text = r#"{"type":"text","data":"Hel"}"#;
-        let Some(Outcome::Failed(cut)) = outcome(&[text]) else { panic!() };
-        assert_eq!(cut.cause, Cause::Crashed);
+        let Some(TurnOutcome::Failed(cut)) = outcome(&[text]) else { panic!() };
+        assert_eq!(cut.cause, FailureCause::Crashed);
         let limit = r#"{"type":"max_turns_reached"}"#;
-        assert_eq!(outcome(&[limit]), Some(Outcome::Done(Stop::MaxTurnRequests)));
+        assert_eq!(outcome(&[limit]), Some(TurnOutcome::Completed(StopReason::MaxTurnRequests)));
     }
 }

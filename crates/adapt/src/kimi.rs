@@ -1,72 +1,75 @@
-//! `kimi -p … --output-format stream-json`: whole messages as role objects, one program for each turn.
+//! `kimi -p … --output-format stream-json`: complete messages as objects with a role, one process
+//! per turn.
 
-use crate::calls::{Calls, End};
-use crate::{Dialect, Failure, Life, Start, Stop, Turn, kinds, provider};
-use jackfield_agents::Exit;
+use crate::tool_calls::{CallResult, ToolCallTracker};
+use crate::{
+    Dialect, ProgramLifetime, StartContext, StopReason, Turn, TurnFailure, known_tools, provider,
+};
+use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
 
 pub(crate) fn new() -> Box<dyn Dialect> {
-    Box::new(Kimi::default())
+    Box::new(KimiDialect::default())
 }
 
 #[derive(Default)]
-struct Kimi {
-    calls: Calls,
-    /// Why the model is being asked again, until it has answered.
-    retrying: Option<Failure>,
+struct KimiDialect {
+    calls: ToolCallTracker,
+    /// The reason for the current retry, until the model has answered.
+    retry_reason: Option<TurnFailure>,
 }
 
-impl Dialect for Kimi {
-    fn life(&self) -> Life {
-        Life::Turn
+impl Dialect for KimiDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerTurn
     }
 
-    fn open(&mut self, start: &Start<'_>, _turn: &mut Turn) {
-        *self = Kimi { calls: Calls::at(start.cwd), ..Kimi::default() };
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+        *self = KimiDialect { calls: ToolCallTracker::new(start.cwd), ..KimiDialect::default() };
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(message) = turn.object(line) else { return };
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let Some(message) = turn.parse_object(line) else { return };
         match (message["role"].as_str(), message["type"].as_str()) {
             (Some("assistant"), _) => self.on_assistant(&message, turn),
             (Some("tool"), _) if message["tool_call_id"].is_string() => {
                 self.on_tool(&message, turn);
             }
             (Some("meta"), Some("session.resume_hint")) if message["session_id"].is_string() => {
-                turn.native(message["session_id"].as_str().unwrap_or_default());
+                turn.set_agent_session_id(message["session_id"].as_str().unwrap_or_default());
             }
             (Some("meta"), Some("turn.step.retrying")) => self.on_retry(&message, turn),
-            _ => turn.unmapped(&message),
+            _ => turn.report_unmapped(&message),
         }
     }
 
-    fn end(&mut self, exit: &Exit, turn: &mut Turn) {
-        if exit.code == Some(0) && turn.has_spoken() {
-            return turn.done(Stop::EndTurn);
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+        if exit.code == Some(0) && turn.has_output() {
+            return turn.complete(StopReason::EndTurn);
         }
-        let failure = self.retrying.take();
-        turn.fail(failure.unwrap_or_else(|| provider::failure_of_exit(exit, turn)));
+        let failure = self.retry_reason.take();
+        turn.fail(failure.unwrap_or_else(|| provider::failure_from_exit(exit, turn)));
     }
 }
 
-impl Kimi {
+impl KimiDialect {
     fn on_assistant(&mut self, message: &Value, turn: &mut Turn) {
-        self.retrying = None;
+        self.retry_reason = None;
         if let Some(thought) = message["reasoning_content"].as_str() {
-            turn.thought("", thought);
+            turn.send_thought("", thought);
         }
         match &message["content"] {
-            Value::String(text) => turn.text("", text),
+            Value::String(text) => turn.send_text("", text),
             Value::Array(parts) => parts.iter().for_each(|part| on_part(part, turn)),
             _ => {}
         }
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             let Some(id) = call["id"].as_str() else {
-                turn.unmapped(call);
+                turn.report_unmapped(call);
                 continue;
             };
             let name = call["function"]["name"].as_str().unwrap_or(id);
-            self.calls.begin(id, name, &arguments(&call["function"]["arguments"]), turn);
+            self.calls.begin_call(id, name, &parse_arguments(&call["function"]["arguments"]), turn);
         }
     }
 
@@ -75,88 +78,92 @@ impl Kimi {
         let text = match &message["content"] {
             Value::String(text) => text.clone(),
             Value::Array(parts) => {
-                parts.iter().filter_map(|part| kinds::text_of(part, &["text"])).collect()
+                parts.iter().filter_map(|part| known_tools::first_text(part, &["text"])).collect()
             }
             _ => String::new(),
         };
-        // There is no field for it; failures have this mark in their words.
+        // No field reports a failure; the text of a failed call starts with this marker.
         let failed = message["is_error"] == true || text.starts_with("<system>ERROR");
-        self.calls.end(id, End { failed, text: &text, output: &Value::Null }, turn);
+        self.calls.end_call(id, CallResult { failed, text: &text, output: &Value::Null }, turn);
     }
 
     fn on_retry(&mut self, message: &Value, turn: &mut Turn) {
-        let words = message["error_message"].as_str().unwrap_or("no reason given");
-        let (next, most) = (&message["next_attempt"], &message["max_attempts"]);
-        turn.notice(&format!("attempt {next} of {most} follows: {words}"));
-        let status = provider::status_of(&message["status_code"]);
-        self.retrying = Some(provider::failure(words, status));
+        let reason = message["error_message"].as_str().unwrap_or("no reason given");
+        let (next, max) = (&message["next_attempt"], &message["max_attempts"]);
+        turn.send_notice(&format!("retrying, attempt {next} of {max}: {reason}"));
+        let status = provider::parse_status(&message["status_code"]);
+        self.retry_reason = Some(provider::parse_failure(reason, status));
     }
 }
 
 fn on_part(part: &Value, turn: &mut Turn) {
     if let Some(text) = part["text"].as_str() {
-        turn.text("", text);
-    } else if let Some(thought) = kinds::text_of(part, &["think", "thinking"]) {
-        turn.thought("", thought);
+        turn.send_text("", text);
+    } else if let Some(thought) = known_tools::first_text(part, &["think", "thinking"]) {
+        turn.send_thought("", thought);
     } else {
-        turn.unmapped(part);
+        turn.report_unmapped(part);
     }
 }
 
-/// Arguments come as JSON in a string, if the model wrote it well.
-fn arguments(told: &Value) -> Value {
-    let Some(text) = told.as_str() else { return told.clone() };
+/// Parses arguments, which are JSON in a string unless the model wrote invalid JSON.
+fn parse_arguments(arguments: &Value) -> Value {
+    let Some(text) = arguments.as_str() else { return arguments.clone() };
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cause;
-    use crate::outcome::Outcome;
-    use crate::turn::Effect;
+    use crate::FailureCause;
+    use crate::outcome::TurnOutcome;
+    use crate::turn::TurnEffect;
 
-    fn play(lines: &[&str], exit: &Exit) -> Turn {
-        let (mut kimi, mut turn) = (Kimi::default(), Turn::default());
+    fn play_lines(lines: &[&str], exit: &AgentExit) -> Turn {
+        let (mut kimi, mut turn) = (KimiDialect::default(), Turn::default());
         turn.begin();
         for line in lines {
-            kimi.line(line, &mut turn);
+            kimi.on_line(line, &mut turn);
         }
-        kimi.end(exit, &mut turn);
+        kimi.on_exit(exit, &mut turn);
         turn
     }
 
     #[test]
-    fn parts_thoughts_and_arguments_that_are_no_json_are_all_told() {
+    fn parts_thoughts_and_invalid_arguments_are_sent() {
         let lines = [
             r#"{"role":"assistant","content":[{"type":"think","think":"hm"},{"type":"text","text":"Hi"}],"tool_calls":[{"id":"c","function":{"name":"SetTodoList","arguments":"{\"todos\":[{\"title\":\"a\",\"status\":\"done\"}]}"}},{"id":"d","function":{"name":"Shell","arguments":"{oops"}}]}"#,
             r#"{"role":"tool","tool_call_id":"d","content":[{"type":"text","text":"<system>ERROR: no</system>"}]}"#,
         ];
-        let turn = play(&lines, &Exit { code: Some(0), ..Exit::default() });
-        let told: Vec<String> = turn
+        let turn = play_lines(&lines, &AgentExit { code: Some(0), ..AgentExit::default() });
+        let updates: Vec<String> = turn
             .effects
             .iter()
             .filter_map(|it| match it {
-                Effect::Update(it) => Some(format!("{} {}", it["sessionUpdate"], it["status"])),
+                TurnEffect::SendUpdate(it) => {
+                    Some(format!("{} {}", it["sessionUpdate"], it["status"]))
+                }
                 _ => None,
             })
             .collect();
-        let wanted = [
+        let expected = [
             "\"agent_thought_chunk\" null",
             "\"agent_message_chunk\" null",
             "\"plan\" null",
             "\"tool_call\" \"in_progress\"",
             "\"tool_call_update\" \"failed\"",
         ];
-        assert_eq!(told, wanted);
-        assert_eq!(turn.outcome, Some(Outcome::Done(Stop::EndTurn)));
+        assert_eq!(updates, expected);
+        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
     }
 
     #[test]
-    fn a_program_that_ends_while_it_retries_failed_for_that_reason() {
+    fn exit_during_a_retry_fails_with_the_reason_of_the_retry() {
         let retry = r#"{"role":"meta","type":"turn.step.retrying","next_attempt":2,"max_attempts":3,"error_message":"500 oh","status_code":500}"#;
-        let exit = Exit { code: Some(143), ..Exit::default() };
-        let Some(Outcome::Failed(failure)) = play(&[retry], &exit).outcome else { panic!() };
-        assert_eq!((failure.cause, failure.status), (Cause::Unavailable, Some(500)));
+        let exit = AgentExit { code: Some(143), ..AgentExit::default() };
+        let Some(TurnOutcome::Failed(failure)) = play_lines(&[retry], &exit).outcome else {
+            panic!()
+        };
+        assert_eq!((failure.cause, failure.status), (FailureCause::Unavailable, Some(500)));
     }
 }

@@ -1,22 +1,21 @@
-//! Foreign CLIs as ACP agents: what they print becomes `session/update`, what a client asks becomes
-//! their argv and stdin.
+//! Adapters that turn foreign agent CLIs into ACP agents. The output of a program becomes
+//! `session/update` notifications; requests of the client become its arguments and its stdin.
 //!
 //! ```text
-//!  client ──frames──► adapter ──argv, stdin──► program          adapter: sessions, turns, settings
-//!         ◄─frames─── adapter ◄──lines, end─── program          dialect: what one program's lines mean
+//!  client ──frames──► adapter ──argv, stdin──► program     adapter: sessions, turns, settings
+//!         ◄─frames─── adapter ◄──lines, exit── program     dialect: the meaning of its lines
 //! ```
 //!
-//! Read in this order: [`Dialect`] is what differs between programs, [`Turn`] what they may say,
-//! [`Adapter`] the agent that a client talks to. All of these are values without I/O; [`host`] runs
-//! one on stdio as `jackfield adapt NAME`.
+//! Read in this order: [`Dialect`] is the part that differs between programs, [`Turn`] is what a
+//! dialect reports to, [`Adapter`] is the agent that a client connects to. All of them are values
+//! without I/O; [`host`] runs an adapter on stdio as `jackfield adapt NAME`.
 //!
-//! **Invariant:** a turn has one outcome, and every tool call that was opened in it is closed.
+//! **Invariant:** a turn has one outcome, and every tool call that was created in it is closed.
 //!
-//! **Invariant:** no text is said twice and none is lost; a valid line that means nothing to us is
-//! kept as `_meta`, never dropped in silence.
+//! **Invariant:** no text is sent twice and none is lost. A valid line that a dialect cannot map is
+//! forwarded as `_meta`, never dropped silently.
 
 mod adapter;
-mod calls;
 mod claude;
 mod codex;
 mod copilot;
@@ -28,24 +27,31 @@ mod gemini;
 mod grok;
 pub mod host;
 mod kimi;
-mod kinds;
+mod known_tools;
+mod mcp;
 mod opencode;
 mod outcome;
 mod pi;
 mod plain;
+mod program_capabilities;
 mod prompt;
 mod provider;
-mod said;
-mod tally;
-mod tool;
+mod streamed_text;
+mod tool_calls;
+mod tool_update;
 mod turn;
+mod usage_total;
 
-pub use adapter::{Adapter, Memory, Note, Output, Program, Settings};
-pub use dialect::{Answer, Can, Dialect, Handover, Life, Setting, Start};
-pub use dialects::{dialect, names};
-pub use failure::{Cause, Failure};
-pub use outcome::{Stop, Usage};
-pub use prompt::{Block, Prompt};
-pub use said::Said;
-pub use tool::{Kind, Status, Tool};
-pub use turn::{AskOption, Entry, Turn};
+pub use adapter::{
+    Adapter, AdapterOutput, AdapterSettings, ProgramId, SessionRecord, SessionStore,
+};
+pub use dialect::ProgramLifetime;
+pub use dialect::{Dialect, PermissionAnswer, PrivateFile, SettingChange, StartContext};
+pub use dialects::{DialectFactory, dialect_names, find_dialect};
+pub use failure::{FailureCause, TurnFailure};
+pub use outcome::{StopReason, TurnUsage};
+pub use program_capabilities::ProgramCapabilities;
+pub use prompt::{Prompt, PromptBlock};
+pub use streamed_text::StreamedText;
+pub use tool_update::{ToolKind, ToolStatus, ToolUpdate};
+pub use turn::{PermissionOption, PlanEntry, Turn};

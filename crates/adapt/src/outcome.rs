@@ -1,18 +1,17 @@
-//! How a turn ended, and what it used.
+//! The outcome of a turn, and the tokens that it used.
 
-use crate::Failure;
+use crate::TurnFailure;
 use serde_json::{Value, json};
 
-/// How the turn ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Outcome {
-    Done(Stop),
-    Failed(Failure),
+pub(crate) enum TurnOutcome {
+    Completed(StopReason),
+    Failed(TurnFailure),
 }
 
-/// Why a turn ended well.
+/// ACP's stop reasons of a completed turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     EndTurn,
     MaxTokens,
     MaxTurnRequests,
@@ -20,22 +19,23 @@ pub enum Stop {
     Cancelled,
 }
 
-impl Stop {
-    pub(crate) fn word(self) -> &'static str {
+impl StopReason {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Stop::EndTurn => "end_turn",
-            Stop::MaxTokens => "max_tokens",
-            Stop::MaxTurnRequests => "max_turn_requests",
-            Stop::Refusal => "refusal",
-            Stop::Cancelled => "cancelled",
+            StopReason::EndTurn => "end_turn",
+            StopReason::MaxTokens => "max_tokens",
+            StopReason::MaxTurnRequests => "max_turn_requests",
+            StopReason::Refusal => "refusal",
+            StopReason::Cancelled => "cancelled",
         }
     }
 }
 
-/// Tokens of the whole turn. Programs that count over the session are corrected by their dialect.
+/// Tokens of the whole turn. The dialect of a program that counts per session subtracts earlier
+/// turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// All tokens that went in, cached ones included.
+pub struct TurnUsage {
+    /// All input tokens, including cached ones.
     pub input: u64,
     pub output: u64,
     pub thought: Option<u64>,
@@ -43,7 +43,22 @@ pub struct Usage {
     pub cached_write: Option<u64>,
 }
 
-impl Usage {
+impl TurnUsage {
+    /// The sum of two usages. A count that both lack stays unknown.
+    pub(crate) fn plus(self, other: TurnUsage) -> TurnUsage {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (None, None) => None,
+            _ => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
+        };
+        TurnUsage {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            thought: sum(self.thought, other.thought),
+            cached_read: sum(self.cached_read, other.cached_read),
+            cached_write: sum(self.cached_write, other.cached_write),
+        }
+    }
+
     pub(crate) fn to_json(self) -> Value {
         let mut usage = json!({
             "totalTokens": self.input.saturating_add(self.output),

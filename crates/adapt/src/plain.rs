@@ -1,82 +1,85 @@
-//! Programs that print text for people: every line is said as it comes.
+//! Programs that print human-readable text: every line is sent as text of the agent.
 
-use crate::{Cause, Dialect, Failure, Life, Start, Stop, Turn, provider};
-use jackfield_agents::Exit;
+use crate::{
+    Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, Turn, TurnFailure, provider,
+};
+use jackfield_agents::AgentExit;
 
 pub(crate) fn new() -> Box<dyn Dialect> {
-    Box::new(Plain::default())
+    Box::new(PlainDialect::default())
 }
 
 #[derive(Default)]
-struct Plain {
-    /// Blank lines that are said only if something follows them.
-    blank: usize,
-    /// The last lines, for the day on which the program fails.
-    last: Vec<String>,
-    lines: usize,
-    drawn: Drawn,
+struct PlainDialect {
+    /// Blank lines that are sent only if text follows them.
+    blank_lines: usize,
+    /// The last lines, which may explain a failure.
+    last_lines: Vec<String>,
+    line_count: usize,
+    paragraphs: TerminalParagraphs,
 }
 
-/// More lines than this are an answer and not a refusal.
-const REFUSAL_LINES_MAX: usize = 12;
+/// An output with more lines than this is an answer and not a login prompt.
+const LOGIN_PROMPT_LINES_MAX: usize = 12;
 
-impl Dialect for Plain {
-    fn life(&self) -> Life {
-        Life::Turn
+impl Dialect for PlainDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerTurn
     }
 
-    fn open(&mut self, _start: &Start<'_>, _turn: &mut Turn) {
-        *self = Plain::default();
+    fn on_start(&mut self, _start: &StartContext<'_>, _turn: &mut Turn) {
+        *self = PlainDialect::default();
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let line = provider::without_colours(line);
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let line = provider::strip_colors(line);
         if line.trim().is_empty() {
-            self.blank += 1;
-            return self.drawn.end();
+            self.blank_lines += 1;
+            return self.paragraphs.end_paragraph();
         }
-        // A warning before the first word is the program's and not the model's.
-        if !turn.has_spoken() && line.starts_with("  ⚠ ") {
-            return turn.notice(line.trim_start_matches([' ', '⚠']));
+        // A warning before the first text comes from the program and not from the model.
+        if !turn.has_output() && line.starts_with("  ⚠ ") {
+            return turn.send_notice(line.trim_start_matches([' ', '⚠']));
         }
-        if self.drawn.repeats(&line) {
+        if self.paragraphs.is_repetition(&line) {
             return;
         }
-        self.keep(line.trim());
-        // The newline before a line belongs to it: nobody knows yet whether another one follows.
-        let newlines = if turn.has_spoken() { self.blank + 1 } else { 0 };
-        self.blank = 0;
-        turn.text("", &format!("{}{}", "\n".repeat(newlines), line.trim_end()));
+        self.remember_line(line.trim());
+        // A newline is sent before a line and not after it, because no other line may follow.
+        let newlines = if turn.has_output() { self.blank_lines + 1 } else { 0 };
+        self.blank_lines = 0;
+        turn.send_text("", &format!("{}{}", "\n".repeat(newlines), line.trim_end()));
     }
 
-    fn end(&mut self, exit: &Exit, turn: &mut Turn) {
-        if exit.code == Some(0) && turn.has_spoken() {
-            return match self.refusal() {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+        if exit.code == Some(0) && turn.has_output() {
+            return match self.login_failure() {
                 Some(failure) => turn.fail(failure),
-                None => turn.done(Stop::EndTurn),
+                None => turn.complete(StopReason::EndTurn),
             };
         }
-        // What it printed last says why, unless stderr does.
-        let mut failure = provider::failure_of_exit(exit, turn);
-        if matches!(failure.cause, Cause::Crashed | Cause::Empty) && turn.has_spoken() {
-            failure = Failure::from_exit(exit, &self.last, true);
+        // If stderr does not explain the failure, the last lines of stdout may.
+        let mut failure = provider::failure_from_exit(exit, turn);
+        if matches!(failure.cause, FailureCause::Crashed | FailureCause::Empty) && turn.has_output()
+        {
+            failure = TurnFailure::from_exit(exit, &self.last_lines, true);
         }
         turn.fail(failure);
     }
 }
 
-impl Plain {
-    fn keep(&mut self, line: &str) {
-        if self.last.len() == REFUSAL_LINES_MAX {
-            self.last.remove(0);
+impl PlainDialect {
+    fn remember_line(&mut self, line: &str) {
+        if self.last_lines.len() == LOGIN_PROMPT_LINES_MAX {
+            self.last_lines.remove(0);
         }
-        self.last.push(line.to_owned());
-        self.lines += 1;
+        self.last_lines.push(line.to_owned());
+        self.line_count += 1;
     }
 
-    /// A few lines that ask for a login are no answer, although the program ended well.
-    fn refusal(&self) -> Option<Failure> {
-        let asks = [
+    /// The failure of a program that exited successfully after it only printed a login prompt.
+    fn login_failure(&self) -> Option<TurnFailure> {
+        let patterns = [
             "not logged in",
             "please log in",
             "please login",
@@ -88,46 +91,50 @@ impl Plain {
             "authorize the application",
             "run /login",
         ];
-        let is_ask = |line: &&String| asks.iter().any(|ask| line.to_lowercase().contains(ask));
-        let line = self.last.iter().find(is_ask).filter(|_| self.lines <= REFUSAL_LINES_MAX)?;
-        Some(Failure::new(Cause::Auth, line.clone()))
+        if LOGIN_PROMPT_LINES_MAX < self.line_count {
+            return None;
+        }
+        let is_login_prompt =
+            |line: &&String| patterns.iter().any(|it| line.to_lowercase().contains(it));
+        let line = self.last_lines.iter().find(is_login_prompt)?;
+        Some(TurnFailure::new(FailureCause::Auth, line.clone()))
     }
 }
 
-/// Paragraphs that were drawn for a terminal, every line filled up with blanks to its width. Programs
-/// that draw say the same once more: drawn again when it is complete, or undrawn behind it.
+/// Paragraphs that a program rendered for a terminal, with every line padded to its width. Such
+/// programs repeat a paragraph: rendered again when it is complete, or as plain text after it.
 #[derive(Default)]
-struct Drawn {
-    now: String,
-    before: Vec<String>,
+struct TerminalParagraphs {
+    current: String,
+    earlier: Vec<String>,
 }
 
-impl Drawn {
-    fn repeats(&mut self, line: &str) -> bool {
-        let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        if !is_drawn(line) {
-            let same = !self.now.is_empty() && self.now == words;
-            self.end();
-            return same;
+impl TerminalParagraphs {
+    fn is_repetition(&mut self, line: &str) -> bool {
+        let text = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !is_padded(line) {
+            let is_same = !self.current.is_empty() && self.current == text;
+            self.end_paragraph();
+            return is_same;
         }
-        if self.now.is_empty() && self.before.contains(&words) {
+        if self.current.is_empty() && self.earlier.contains(&text) {
             return true;
         }
-        if !self.now.is_empty() {
-            self.now.push(' ');
+        if !self.current.is_empty() {
+            self.current.push(' ');
         }
-        self.now.push_str(&words);
+        self.current.push_str(&text);
         false
     }
 
-    fn end(&mut self) {
-        if !self.now.is_empty() {
-            self.before.push(std::mem::take(&mut self.now));
+    fn end_paragraph(&mut self) {
+        if !self.current.is_empty() {
+            self.earlier.push(std::mem::take(&mut self.current));
         }
     }
 }
 
-fn is_drawn(line: &str) -> bool {
+fn is_padded(line: &str) -> bool {
     const WIDTH: usize = 80;
     line.chars().count() == WIDTH
 }
@@ -135,66 +142,73 @@ fn is_drawn(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Outcome;
-    use crate::turn::Effect;
+    use crate::outcome::TurnOutcome;
+    use crate::turn::TurnEffect;
 
-    fn play(lines: &[&str], code: i32, stderr: &str) -> Turn {
-        let (mut plain, mut turn) = (Plain::default(), Turn::default());
+    fn play_lines(lines: &[&str], code: i32, stderr: &str) -> Turn {
+        let (mut plain, mut turn) = (PlainDialect::default(), Turn::default());
         turn.begin();
         for line in lines {
-            plain.line(line, &mut turn);
+            plain.on_line(line, &mut turn);
         }
-        let exit = Exit { code: Some(code), stderr_tail: stderr.to_owned(), ..Exit::default() };
-        plain.end(&exit, &mut turn);
+        let exit =
+            AgentExit { code: Some(code), stderr_tail: stderr.to_owned(), ..AgentExit::default() };
+        plain.on_exit(&exit, &mut turn);
         turn
     }
 
     fn text(turn: &Turn) -> String {
         let chunks = turn.effects.iter().filter_map(|it| match it {
-            Effect::Update(it) => it["content"]["text"].as_str(),
+            TurnEffect::SendUpdate(it) => it["content"]["text"].as_str(),
             _ => None,
         });
         chunks.collect()
     }
 
-    fn cause(turn: &Turn) -> Option<Cause> {
+    fn cause(turn: &Turn) -> Option<FailureCause> {
         match &turn.outcome {
-            Some(Outcome::Failed(failure)) => Some(failure.cause),
+            Some(TurnOutcome::Failed(failure)) => Some(failure.cause),
             _ => None,
         }
     }
 
     #[test]
-    fn blank_lines_are_said_between_lines_and_not_around_them() {
-        let turn = play(&["", "\u{1b}[1ma\u{1b}[0m", "", "", "b", "b", ""], 0, "");
+    fn blank_lines_are_sent_only_between_lines() {
+        let turn = play_lines(&["", "\u{1b}[1ma\u{1b}[0m", "", "", "b", "b", ""], 0, "");
         assert_eq!(text(&turn), "a\n\n\nb\nb");
-        assert_eq!(turn.outcome, Some(Outcome::Done(Stop::EndTurn)));
+        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
     }
 
     #[test]
-    fn a_good_end_with_a_login_prompt_is_no_answer_but_a_long_answer_may_speak_of_it() {
-        let ask = "Please sign in to continue: https://example.org";
-        assert_eq!(cause(&play(&["Welcome", ask], 0, "")), Some(Cause::Auth));
-        let mut long = vec!["line"; REFUSAL_LINES_MAX];
-        long.push(ask);
-        assert_eq!(cause(&play(&long, 0, "")), None);
+    fn short_output_with_a_login_prompt_is_a_failure() {
+        let login_prompt = "Please sign in to continue: https://example.org";
+        assert_eq!(cause(&play_lines(&["Welcome", login_prompt], 0, "")), Some(FailureCause::Auth));
+        let mut long = vec!["line"; LOGIN_PROMPT_LINES_MAX];
+        long.push(login_prompt);
+        assert_eq!(cause(&play_lines(&long, 0, "")), None);
     }
 
     #[test]
-    fn a_bad_end_is_told_by_stderr_or_by_the_last_words() {
+    fn failure_is_classified_by_stderr_or_the_last_lines() {
         let limit = "HTTP 429: slow down";
-        assert_eq!(cause(&play(&[limit], 1, "")), Some(Cause::RateLimited));
-        assert_eq!(cause(&play(&[limit], 1, "Error: not logged in")), Some(Cause::Auth));
-        assert_eq!(cause(&play(&["half an ans"], 1, "")), Some(Cause::Crashed));
-        assert_eq!(cause(&play(&[" "], 0, "")), Some(Cause::Empty));
+        assert_eq!(cause(&play_lines(&[limit], 1, "")), Some(FailureCause::RateLimited));
+        assert_eq!(
+            cause(&play_lines(&[limit], 1, "Error: not logged in")),
+            Some(FailureCause::Auth)
+        );
+        assert_eq!(cause(&play_lines(&["half an ans"], 1, "")), Some(FailureCause::Crashed));
+        assert_eq!(cause(&play_lines(&[" "], 0, "")), Some(FailureCause::Empty));
     }
 
     #[test]
-    fn what_was_drawn_is_said_once() {
-        let draw = |line: &str| format!("{line:<80}");
-        let (one, two) = (draw("A long"), draw("answer."));
-        let turn =
-            play(&[&one, &two, "A long answer.", "", &draw("Next"), "--", &draw("Next")], 0, "");
+    fn rendered_paragraph_is_sent_once() {
+        let pad = |line: &str| format!("{line:<80}");
+        let (one, two) = (pad("A long"), pad("answer."));
+        let turn = play_lines(
+            &[&one, &two, "A long answer.", "", &pad("Next"), "--", &pad("Next")],
+            0,
+            "",
+        );
         assert_eq!(text(&turn), "A long\nanswer.\n\nNext\n--");
     }
 }

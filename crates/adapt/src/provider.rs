@@ -1,71 +1,73 @@
-//! What a provider said, taken out of what programs wrap around it.
+//! Extracts a provider's error message from the text that programs wrap around it.
 
-use crate::{Cause, Failure, Turn};
-use jackfield_agents::Exit;
+use crate::{FailureCause, Turn, TurnFailure};
+use jackfield_agents::AgentExit;
 use serde_json::Value;
 
-/// Reads `[API Error: {"error": {…}}]`, `429: {"message": …}` and the like.
-pub(crate) fn failure(words: &str, status: Option<u16>) -> Failure {
-    // Some quote a text as if it were JSON.
-    let quoted: Option<String> = serde_json::from_str(words).ok();
-    let words = quoted.as_deref().unwrap_or(words).trim();
-    let inside = words.strip_prefix("[API Error: ").and_then(|it| it.strip_suffix(']'));
-    let inside = inside.unwrap_or(words);
-    let (message, told) = spoken(inside).unwrap_or_else(|| (inside.to_owned(), None));
-    let status = status.or(told).or_else(|| leading_status(inside));
-    let mut failure = Failure::read(&message, status);
-    if failure.cause == Cause::Rejected && broke_off(&failure.message) {
-        failure.cause = Cause::Connection;
+/// Parses `[API Error: {"error": {…}}]`, `429: {"message": …}` and similar messages.
+pub(crate) fn parse_failure(text: &str, status: Option<u16>) -> TurnFailure {
+    // Some programs quote the message as a JSON string.
+    let unquoted: Option<String> = serde_json::from_str(text).ok();
+    let text = unquoted.as_deref().unwrap_or(text).trim();
+    let inner = text.strip_prefix("[API Error: ").and_then(|it| it.strip_suffix(']'));
+    let inner = inner.unwrap_or(text);
+    let (message, json_status) =
+        parse_json_error(inner).unwrap_or_else(|| (inner.to_owned(), None));
+    let status = status.or(json_status).or_else(|| leading_status(inner));
+    let mut failure = TurnFailure::classify(&message, status);
+    if failure.cause == FailureCause::Rejected && is_broken_stream(&failure.message) {
+        failure.cause = FailureCause::Connection;
     }
     failure
 }
 
-/// How HTTP clients call a stream that ended too early; Node's says one word.
-fn broke_off(message: &str) -> bool {
+/// Whether an HTTP client reports a stream that ended too early. Node.js reports one word.
+fn is_broken_stream(message: &str) -> bool {
     message == "terminated" || message.contains("unexpected EOF")
 }
 
-/// The message and the status of an error in JSON.
-fn spoken(words: &str) -> Option<(String, Option<u16>)> {
-    let json = words.get(words.find('{')?..=words.rfind('}')?)?;
+/// The message and the HTTP status of an error in JSON.
+fn parse_json_error(text: &str) -> Option<(String, Option<u16>)> {
+    let json = text.get(text.find('{')?..=text.rfind('}')?)?;
     let value: Value = serde_json::from_str(json).ok()?;
     let error = value.get("error").filter(|it| it.is_object()).unwrap_or(&value);
-    let status = ["code", "status", "statusCode"].iter().find_map(|name| status_of(&error[*name]));
+    let status =
+        ["code", "status", "statusCode"].iter().find_map(|name| parse_status(&error[*name]));
     Some((error["message"].as_str()?.to_owned(), status))
 }
 
-/// An HTTP status of an error.
-pub(crate) fn status_of(value: &Value) -> Option<u16> {
+/// Reads an HTTP status of an error.
+pub(crate) fn parse_status(value: &Value) -> Option<u16> {
     let status = value.as_u64().and_then(|status| u16::try_from(status).ok());
     status.filter(|status| (400..600).contains(status))
 }
 
-fn leading_status(words: &str) -> Option<u16> {
-    let digits = words.find(|it: char| !it.is_ascii_digit()).unwrap_or(words.len());
-    let status = words.get(..digits)?.parse().ok()?;
+fn leading_status(text: &str) -> Option<u16> {
+    let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
+    let status = text.get(..end)?.parse().ok()?;
     (400..600).contains(&status).then_some(status)
 }
 
-/// From the end of a program that told of no outcome.
-pub(crate) fn failure_of_exit(exit: &Exit, turn: &Turn) -> Failure {
-    let stderr_tail = without_colours(&exit.stderr_tail);
-    let lost = stderr_tail.lines().find(|line| {
+/// The failure of a program that exited without reporting an outcome.
+pub(crate) fn failure_from_exit(exit: &AgentExit, turn: &Turn) -> TurnFailure {
+    let stderr_tail = strip_colors(&exit.stderr_tail);
+    let missing_session = stderr_tail.lines().find(|line| {
         let line = line.to_lowercase();
         line.contains("session") && (line.contains("not found") || line.contains("does not exist"))
     });
-    if let Some(line) = lost.filter(|_| exit.code != Some(0)) {
-        return Failure::new(Cause::NoSession, line.trim());
+    if let Some(line) = missing_session.filter(|_| exit.code != Some(0)) {
+        return TurnFailure::new(FailureCause::NoSession, line.trim());
     }
-    let exit = Exit { stderr_tail, ..exit.clone() };
-    let mut failure = Failure::from_exit(&exit, &turn.noise, turn.has_spoken());
-    if let Some((message, _)) = spoken(&failure.message) {
+    let exit = AgentExit { stderr_tail, ..exit.clone() };
+    let mut failure = TurnFailure::from_exit(&exit, &turn.noise, turn.has_output());
+    if let Some((message, _)) = parse_json_error(&failure.message) {
         failure.message = message;
     }
     failure
 }
 
-/// Programs colour what they print even where nobody can see it.
-pub(crate) fn without_colours(text: &str) -> String {
+/// Removes escape sequences: some programs color their output even if it is not a terminal.
+pub(crate) fn strip_colors(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\u{1b}[") {
@@ -83,28 +85,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_a_provider_are_found_in_their_wrapping() {
+    fn provider_message_is_extracted_from_its_wrapping() {
         let wrapped = [
-            (r#"[API Error: {"error":{"code":401,"message":"bad key"}}]"#, Cause::Auth, "bad key"),
-            (r#"429: {"message":"slow down","code":"x"}"#, Cause::RateLimited, "slow down"),
-            ("[API Error: terminated]", Cause::Connection, "terminated"),
-            ("503 try later", Cause::Unavailable, "503 try later"),
-            ("{not json}", Cause::Rejected, "{not json}"),
-            (r#""body: unexpected EOF""#, Cause::Connection, "body: unexpected EOF"),
+            (
+                r#"[API Error: {"error":{"code":401,"message":"bad key"}}]"#,
+                FailureCause::Auth,
+                "bad key",
+            ),
+            (r#"429: {"message":"slow down","code":"x"}"#, FailureCause::RateLimited, "slow down"),
+            ("[API Error: terminated]", FailureCause::Connection, "terminated"),
+            ("503 try later", FailureCause::Unavailable, "503 try later"),
+            ("{not json}", FailureCause::Rejected, "{not json}"),
+            (r#""body: unexpected EOF""#, FailureCause::Connection, "body: unexpected EOF"),
         ];
-        for (words, cause, message) in wrapped {
-            let failure = failure(words, None);
-            assert_eq!((failure.cause, failure.message.as_str()), (cause, message), "{words}");
+        for (text, cause, message) in wrapped {
+            let failure = parse_failure(text, None);
+            assert_eq!((failure.cause, failure.message.as_str()), (cause, message), "{text}");
         }
     }
 
     #[test]
-    fn colours_are_taken_away_wherever_they_are() {
+    fn colors_are_stripped_everywhere() {
         let red = "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found";
-        assert_eq!(without_colours(red), "Error: Session not found");
-        assert_eq!(without_colours("ü\u{1b}[3"), "ü");
-        let exit = Exit { code: Some(1), stderr_tail: red.to_owned(), ..Exit::default() };
-        let lost = failure_of_exit(&exit, &Turn::default());
-        assert_eq!((lost.cause, lost.message.contains('\u{1b}')), (Cause::NoSession, false));
+        assert_eq!(strip_colors(red), "Error: Session not found");
+        assert_eq!(strip_colors("ü\u{1b}[3"), "ü");
+        let exit = AgentExit { code: Some(1), stderr_tail: red.to_owned(), ..AgentExit::default() };
+        let failure = failure_from_exit(&exit, &Turn::default());
+        assert_eq!(
+            (failure.cause, failure.message.contains('\u{1b}')),
+            (FailureCause::NoSession, false)
+        );
     }
 }

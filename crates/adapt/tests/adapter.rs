@@ -1,83 +1,61 @@
-//! What a client may ask of an adapter, whatever the program behind it.
+//! Requests of a client that behave the same for every program.
 
-use jackfield_adapt::{Adapter, Memory, Note, Output, Settings, dialect};
-use jackfield_agents::Exit;
-use jackfield_catalogue::Catalogue;
+use crate::support::{MemoryStore, new_adapter};
+use jackfield_adapt::{Adapter, AdapterOutput};
+use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
-#[derive(Default)]
-struct Notes(BTreeMap<String, Note>);
-
-impl Memory for Notes {
-    fn new_id(&mut self) -> String {
-        format!("s{}", self.0.len() + 1)
-    }
-
-    fn remember(&mut self, session: &str, note: &Note) {
-        self.0.insert(session.to_owned(), note.clone());
-    }
-
-    fn recall(&mut self, session: &str) -> Option<Note> {
-        self.0.get(session).cloned()
-    }
-}
-
-struct World {
+struct TestClient {
     adapter: Adapter,
-    notes: Notes,
+    store: MemoryStore,
 }
 
-impl World {
-    fn new(agent: &str, name: &str) -> World {
-        let catalogue = Catalogue::builtin();
-        let spec = catalogue.get(agent).unwrap().clone();
-        let speaks = |it: &&jackfield_catalogue::Variant| it.dialect.as_deref() == Some(name);
-        let variant = spec.launch.iter().find(speaks).unwrap().clone();
-        let (flags, models) = (vec![false; variant.flags.len()], Vec::new());
-        let settings = Settings { spec, variant, flags, models, scratch: "/run/a".to_owned() };
-        let adapter = Adapter::new(settings, dialect(name).unwrap());
-        let mut world = World { adapter, notes: Notes::default() };
-        world.ask("session/new", &json!({ "cwd": "/w", "mcpServers": [] }));
-        world
+impl TestClient {
+    fn new(agent: &str, dialect: &str) -> TestClient {
+        let adapter = new_adapter(agent, dialect);
+        let mut client = TestClient { adapter, store: MemoryStore::default() };
+        client.request("session/new", &json!({ "cwd": "/w", "mcpServers": [] }));
+        client
     }
 
-    fn outputs(&mut self) -> Vec<Output> {
+    fn outputs(&mut self) -> Vec<AdapterOutput> {
         std::iter::from_fn(|| self.adapter.take_output()).collect()
     }
 
-    fn send(&mut self, id: u64, method: &str, params: &Value) -> Vec<Output> {
+    fn send(&mut self, id: u64, method: &str, params: &Value) -> Vec<AdapterOutput> {
         let frame = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.adapter.on_client(&frame, &mut self.notes);
+        self.adapter.on_client_frame(&frame, &mut self.store);
         self.outputs()
     }
 
-    /// What is answered at once.
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    /// Sends a request and returns the immediate response.
+    fn request(&mut self, method: &str, params: &Value) -> Value {
         let outputs = self.send(0, method, params);
-        answers(&outputs, 0).pop().unwrap_or_default()
+        responses(&outputs, 0).pop().unwrap_or_default()
     }
 
-    fn prompt(&mut self, id: u64) -> Vec<Output> {
+    fn prompt(&mut self, id: u64) -> Vec<AdapterOutput> {
         let prompt = json!([{ "type": "text", "text": "hello" }]);
-        self.send(id, "session/prompt", &json!({ "sessionId": "s1", "prompt": prompt }))
+        self.send(id, "session/prompt", &json!({ "sessionId": "session-1", "prompt": prompt }))
     }
 
-    fn line(&mut self, program: u64, line: &str) -> Vec<Output> {
-        self.adapter.on_line(program, line, &mut self.notes);
+    fn line(&mut self, program: u64, line: &str) -> Vec<AdapterOutput> {
+        self.adapter.on_line(program, line, &mut self.store);
         self.outputs()
     }
 
-    fn end(&mut self, program: u64) -> Vec<Output> {
-        let exit = Exit { code: Some(0), ..Exit::default() };
-        self.adapter.on_end(program, &exit, &mut self.notes);
+    fn end(&mut self, program: u64) -> Vec<AdapterOutput> {
+        let exit = AgentExit { code: Some(0), ..AgentExit::default() };
+        self.adapter.on_exit(program, &exit, &mut self.store);
         self.outputs()
     }
 }
 
-fn answers(outputs: &[Output], id: u64) -> Vec<Value> {
+fn responses(outputs: &[AdapterOutput], id: u64) -> Vec<Value> {
     let frames = outputs.iter().filter_map(|it| match it {
-        Output::ToClient(frame) if frame["id"] == id && frame.get("method").is_none() => {
+        AdapterOutput::SendToClient(frame)
+            if frame["id"] == id && frame.get("method").is_none() =>
+        {
             Some(frame)
         }
         _ => None,
@@ -85,118 +63,133 @@ fn answers(outputs: &[Output], id: u64) -> Vec<Value> {
     frames.cloned().collect()
 }
 
-/// A program, its arguments and its files.
-type Started = (u64, Vec<String>, Vec<(String, String)>);
+/// The id, the arguments and the files of a started program.
+type StartedProgram = (u64, Vec<String>, Vec<(String, String)>);
 
-fn started(outputs: &[Output]) -> Option<Started> {
+fn find_started(outputs: &[AdapterOutput]) -> Option<StartedProgram> {
     outputs.iter().find_map(|it| match it {
-        Output::Start { program, argv, files, .. } => Some((*program, argv.clone(), files.clone())),
+        AdapterOutput::StartProgram { program, argv, files, .. } => {
+            Some((*program, argv.clone(), files.clone()))
+        }
         _ => None,
     })
 }
 
-const DONE: &str = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
+const TURN_COMPLETED: &str =
+    r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
 
 #[test]
-fn a_turn_waits_until_the_program_before_it_has_ended() {
-    let mut world = World::new("codex", "codex");
-    let (first, argv, _) = started(&world.prompt(1)).unwrap();
+fn turn_waits_until_the_previous_program_has_exited() {
+    let mut client = TestClient::new("codex", "codex");
+    let (first, argv, _) = find_started(&client.prompt(1)).unwrap();
     assert_eq!(argv[0], "exec");
-    world.line(first, r#"{"type":"thread.started","thread_id":"t-7"}"#);
-    let over = world.line(first, DONE);
-    assert_eq!(answers(&over, 1)[0]["result"]["stopReason"], "end_turn");
-    assert!(over.contains(&Output::Finish { program: first }));
-    assert_eq!(started(&world.prompt(2)), None, "two of them would write the same session");
-    let (second, argv, _) = started(&world.end(first)).unwrap();
+    client.line(first, r#"{"type":"thread.started","thread_id":"t-7"}"#);
+    let outputs = client.line(first, TURN_COMPLETED);
+    assert_eq!(responses(&outputs, 1)[0]["result"]["stopReason"], "end_turn");
+    assert!(outputs.contains(&AdapterOutput::FinishProgram { program: first }));
+    assert_eq!(find_started(&client.prompt(2)), None, "two programs would write the same session");
+    let (second, argv, _) = find_started(&client.end(first)).unwrap();
     assert!(second != first && argv.contains(&"t-7".to_owned()), "{argv:?}");
 }
 
 #[test]
-fn a_prompt_that_still_waits_is_cancelled_without_a_program() {
-    let mut world = World::new("codex", "codex");
-    let (first, _, _) = started(&world.prompt(1)).unwrap();
-    world.line(first, DONE);
-    world.prompt(2);
-    let cancel = json!({ "method": "session/cancel", "params": { "sessionId": "s1" } });
-    world.adapter.on_client(&cancel, &mut world.notes);
-    let outputs = world.outputs();
-    assert_eq!(answers(&outputs, 2)[0]["result"]["stopReason"], "cancelled");
-    assert_eq!(started(&world.end(first)), None);
+fn waiting_prompt_is_cancelled_without_a_program() {
+    let mut client = TestClient::new("codex", "codex");
+    let (first, _, _) = find_started(&client.prompt(1)).unwrap();
+    client.line(first, TURN_COMPLETED);
+    client.prompt(2);
+    let cancel = json!({ "method": "session/cancel", "params": { "sessionId": "session-1" } });
+    client.adapter.on_client_frame(&cancel, &mut client.store);
+    let outputs = client.outputs();
+    assert_eq!(responses(&outputs, 2)[0]["result"]["stopReason"], "cancelled");
+    assert_eq!(find_started(&client.end(first)), None);
 }
 
 #[test]
-fn a_session_that_is_closed_in_mid_turn_answers_and_ends_its_program() {
-    let mut world = World::new("codex", "codex");
-    let (program, _, _) = started(&world.prompt(1)).unwrap();
-    let outputs = world.send(2, "session/close", &json!({ "sessionId": "s1" }));
-    assert_eq!(answers(&outputs, 1)[0]["result"]["stopReason"], "cancelled");
-    assert!(outputs.contains(&Output::Stop { program }));
-    assert!(world.line(program, DONE).is_empty(), "nobody listens any more");
+fn closing_a_session_in_a_turn_responds_and_stops_the_program() {
+    let mut client = TestClient::new("codex", "codex");
+    let (program, _, _) = find_started(&client.prompt(1)).unwrap();
+    let outputs = client.send(2, "session/close", &json!({ "sessionId": "session-1" }));
+    assert_eq!(responses(&outputs, 1)[0]["result"]["stopReason"], "cancelled");
+    assert!(outputs.contains(&AdapterOutput::StopProgram { program }));
+    assert!(client.line(program, TURN_COMPLETED).is_empty(), "the session is closed");
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_a_reason() {
-    let mut world = World::new("codex", "codex");
+fn invalid_requests_are_refused_with_the_reason() {
+    let mut client = TestClient::new("codex", "codex");
     let prompt = |session: &str, block: Value| json!({ "sessionId": session, "prompt": [block] });
     let text = json!({ "type": "text", "text": "x" });
     let image = json!({ "type": "image", "mimeType": "image/png", "data": "AA==" });
     let server = json!({ "name": "a", "command": "/a", "args": [], "env": [] });
     let refused = [
         ("session/prompt", prompt("s9", text), -32002, "no session `s9`"),
-        ("session/prompt", prompt("s1", image), -32602, "no `image`"),
+        ("session/prompt", prompt("session-1", image), -32602, "not support `image`"),
         ("session/resume", json!({ "sessionId": "s9", "cwd": "/w" }), -32002, "no session `s9`"),
-        ("session/set_mode", json!({ "sessionId": "s1", "modeId": "x" }), -32602, "no mode `x`"),
-        ("session/new", json!({ "cwd": "/w", "mcpServers": [server] }), -32602, "no MCP servers"),
+        (
+            "session/set_mode",
+            json!({ "sessionId": "session-1", "modeId": "x" }),
+            -32602,
+            "unknown mode `x`",
+        ),
+        (
+            "session/new",
+            json!({ "cwd": "/w", "mcpServers": [server] }),
+            -32602,
+            "not support MCP servers",
+        ),
         ("session/fork", json!({}), -32601, "`session/fork`"),
         (
             "session/set_config_option",
-            json!({ "sessionId": "s1", "configId": "reasoning", "value": "--x" }),
+            json!({ "sessionId": "session-1", "configId": "reasoning", "value": "--x" }),
             -32602,
             "--x",
         ),
         (
             "session/set_config_option",
-            json!({ "sessionId": "s1", "configId": "model", "value": "-rf" }),
+            json!({ "sessionId": "session-1", "configId": "model", "value": "-rf" }),
             -32602,
             "-rf",
         ),
     ];
     for (method, params, code, why) in refused {
-        let error = world.ask(method, &params)["error"].clone();
+        let error = client.request(method, &params)["error"].clone();
         assert_eq!(error["code"], code, "{method}: {error}");
         assert!(error["message"].as_str().unwrap().contains(why), "{method}: {error}");
     }
-    world.prompt(1);
-    let second = world.prompt(2);
-    assert_eq!(answers(&second, 2)[0]["error"]["code"], -32600, "one turn at a time");
+    client.prompt(1);
+    let second = client.prompt(2);
+    assert_eq!(responses(&second, 2)[0]["error"]["code"], -32600, "one turn at a time");
 }
 
 #[test]
-fn a_later_adapter_resumes_with_the_settings_of_the_session() {
-    let mut world = World::new("codex", "codex");
-    let (program, _, _) = started(&world.prompt(1)).unwrap();
-    world.line(program, r#"{"type":"thread.started","thread_id":"t-7"}"#);
-    world.ask("session/set_mode", &json!({ "sessionId": "s1", "modeId": "read-only" }));
-    let notes = std::mem::take(&mut world.notes);
+fn later_adapter_resumes_with_the_settings_of_the_session() {
+    let mut client = TestClient::new("codex", "codex");
+    let (program, _, _) = find_started(&client.prompt(1)).unwrap();
+    client.line(program, r#"{"type":"thread.started","thread_id":"t-7"}"#);
+    client.request("session/set_mode", &json!({ "sessionId": "session-1", "modeId": "read-only" }));
+    let store = std::mem::take(&mut client.store);
 
-    let mut later = World::new("codex", "codex");
-    later.notes = notes;
-    let resumed = later.ask("session/resume", &json!({ "sessionId": "s1", "cwd": "/w" }));
+    let mut later = TestClient::new("codex", "codex");
+    later.store = store;
+    let resumed =
+        later.request("session/resume", &json!({ "sessionId": "session-1", "cwd": "/w" }));
     assert_eq!(resumed["result"]["modes"]["currentModeId"], "read-only");
-    let (_, argv, _) = started(&later.prompt(1)).unwrap();
+    let (_, argv, _) = find_started(&later.prompt(1)).unwrap();
     assert!(argv.contains(&"t-7".to_owned()), "{argv:?}");
     assert!(argv.contains(&"sandbox_mode=\"read-only\"".to_owned()), "{argv:?}");
 }
 
 #[test]
-fn the_keys_of_mcp_servers_are_in_a_file_and_not_among_the_arguments() {
-    let mut world = World::new("claude", "claude");
+fn mcp_server_keys_are_in_a_file_and_not_in_the_arguments() {
+    let mut client = TestClient::new("claude", "claude");
     let env = json!([{ "name": "KEY", "value": "hunter2" }]);
     let server = json!({ "name": "a", "command": "/a", "args": [], "env": env });
-    world.ask("session/new", &json!({ "cwd": "/w", "mcpServers": [server] }));
+    client.request("session/new", &json!({ "cwd": "/w", "mcpServers": [server] }));
     let prompt = json!([{ "type": "text", "text": "hello" }]);
-    let outputs = world.send(1, "session/prompt", &json!({ "sessionId": "s2", "prompt": prompt }));
-    let (_, argv, files) = started(&outputs).unwrap();
-    assert!(files[0].1.contains("hunter2") && files[0].0.starts_with("/run/a/"), "{files:?}");
+    let outputs =
+        client.send(1, "session/prompt", &json!({ "sessionId": "session-2", "prompt": prompt }));
+    let (_, argv, files) = find_started(&outputs).unwrap();
+    assert!(files[0].1.contains("hunter2") && files[0].0.starts_with("/scratch/"), "{files:?}");
     assert!(argv.contains(&files[0].0) && !argv.iter().any(|it| it.contains("hunter2")));
 }

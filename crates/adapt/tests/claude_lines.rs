@@ -1,15 +1,16 @@
-//! Whatever lines come, in whatever order: no panic, one outcome, no tool call left open.
+//! Arbitrary lines in arbitrary order: the adapter does not panic, a turn has one outcome, and
+//! every tool call is closed.
 
-use jackfield_adapt::{Adapter, Memory, Note, Output, Settings, dialect};
-use jackfield_agents::Exit;
-use jackfield_catalogue::{Catalogue, Variant};
+use crate::support::{EmptyStore, new_adapter};
+use jackfield_adapt::AdapterOutput;
+use jackfield_agents::AgentExit;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Every line of the recordings of these CLIs, once.
+/// The lines of all recordings of these CLIs.
 static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut lines = Vec::new();
     for cli in ["claude/2.1.325", "qwen/0.24.4"] {
@@ -25,36 +26,9 @@ static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
     lines
 });
 
-struct Forgetful;
-
-impl Memory for Forgetful {
-    fn new_id(&mut self) -> String {
-        "s".to_owned()
-    }
-    fn remember(&mut self, _session: &str, _note: &Note) {}
-    fn recall(&mut self, _session: &str) -> Option<Note> {
-        None
-    }
-}
-
-fn adapter(name: &str) -> Adapter {
-    let catalogue = Catalogue::builtin();
-    let speaks = |variant: &&Variant| variant.dialect.as_deref() == Some(name);
-    let spec = catalogue.iter().find(|spec| spec.launch.iter().any(|it| speaks(&it))).unwrap();
-    let variant = spec.launch.iter().find(speaks).unwrap().clone();
-    let settings = Settings {
-        spec: spec.clone(),
-        flags: vec![true; variant.flags.len()],
-        variant,
-        models: Vec::new(),
-        scratch: "/scratch".to_owned(),
-    };
-    Adapter::new(settings, dialect(name).unwrap())
-}
-
-/// Plays the lines into one turn. Returns what the client heard.
-fn play(name: &str, lines: &[String]) -> Vec<Value> {
-    let mut adapter = adapter(name);
+/// Plays the lines in one turn. Returns the frames for the client.
+fn play_lines(name: &str, lines: &[String]) -> Vec<Value> {
+    let mut adapter = new_adapter(name, name);
     let prompt = json!([{"type": "text", "text": "go"}]);
     let requests = [
         ("session/new", json!({"cwd": "/w", "mcpServers": []})),
@@ -62,28 +36,28 @@ fn play(name: &str, lines: &[String]) -> Vec<Value> {
     ];
     for (method, params) in requests {
         let frame = json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params});
-        adapter.on_client(&frame, &mut Forgetful);
+        adapter.on_client_frame(&frame, &mut EmptyStore);
     }
     for line in lines {
-        adapter.on_line(1, line, &mut Forgetful);
+        adapter.on_line(1, line, &mut EmptyStore);
     }
-    adapter.on_end(1, &Exit { code: Some(0), ..Exit::default() }, &mut Forgetful);
-    let mut heard = Vec::new();
+    adapter.on_exit(1, &AgentExit { code: Some(0), ..AgentExit::default() }, &mut EmptyStore);
+    let mut frames = Vec::new();
     while let Some(output) = adapter.take_output() {
-        if let Output::ToClient(frame) = output {
-            heard.push(frame);
+        if let AdapterOutput::SendToClient(frame) = output {
+            frames.push(frame);
         }
     }
-    heard
+    frames
 }
 
-fn hold(heard: &[Value]) {
-    let outcomes = heard.iter().filter(|frame| frame["id"] == "session/prompt").count();
+fn check_frames(frames: &[Value]) {
+    let outcomes = frames.iter().filter(|frame| frame["id"] == "session/prompt").count();
     assert_eq!(outcomes, 1);
     let mut open: BTreeMap<&str, bool> = BTreeMap::new();
-    for frame in heard {
+    for frame in frames {
         if frame["id"] == "session/prompt" {
-            // What is heard behind the turn belongs to no prompt.
+            // Frames after the turn belong to no prompt.
             break;
         }
         let update = &frame["params"]["update"];
@@ -95,22 +69,23 @@ fn hold(heard: &[Value]) {
     assert!(open.values().all(|closed| *closed), "{open:?}");
 }
 
-/// A line as recorded, cut short, with a value replaced, or junk.
-fn line() -> impl Strategy<Value = String> {
+/// A recorded line, a truncated one, one with a value replaced, or arbitrary text.
+fn arbitrary_line() -> impl Strategy<Value = String> {
     let at = any::<prop::sample::Index>();
     let recorded = at.prop_map(|at| at.get(&LINES).clone()).boxed();
-    let cut = (recorded.clone(), any::<prop::sample::Index>())
+    let truncated = (recorded.clone(), any::<prop::sample::Index>())
         .prop_map(|(line, at)| line.chars().take(at.index(line.len().max(1))).collect::<String>());
-    let bent =
-        (recorded.clone(), any::<prop::sample::Index>(), junk()).prop_map(|(line, at, value)| {
-            let mut bent: Value = serde_json::from_str(&line).unwrap();
-            replace(&mut bent, at, value);
-            bent.to_string()
-        });
-    prop_oneof![4 => recorded, 1 => cut, 3 => bent, 1 => ".{0,40}"]
+    let changed = (recorded.clone(), any::<prop::sample::Index>(), arbitrary_value()).prop_map(
+        |(line, at, value)| {
+            let mut changed: Value = serde_json::from_str(&line).unwrap();
+            replace_member(&mut changed, at, value);
+            changed.to_string()
+        },
+    );
+    prop_oneof![4 => recorded, 1 => truncated, 3 => changed, 1 => ".{0,40}"]
 }
 
-fn junk() -> impl Strategy<Value = Value> {
+fn arbitrary_value() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
         Just(json!([])),
@@ -122,18 +97,18 @@ fn junk() -> impl Strategy<Value = Value> {
 }
 
 /// Replaces one member somewhere in the value.
-fn replace(value: &mut Value, at: prop::sample::Index, junk: Value) {
+fn replace_member(value: &mut Value, at: prop::sample::Index, replacement: Value) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             let index = at.index(members.len());
             let member = members.values_mut().nth(index).unwrap();
-            replace(member, at, junk);
+            replace_member(member, at, replacement);
         }
         Value::Array(items) if !items.is_empty() => {
             let index = at.index(items.len());
-            replace(&mut items[index], at, junk);
+            replace_member(&mut items[index], at, replacement);
         }
-        other => *other = junk,
+        other => *other = replacement,
     }
 }
 
@@ -141,9 +116,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn any_lines_give_one_outcome(lines in prop::collection::vec(line(), 0..60)) {
+    fn arbitrary_lines_give_one_outcome(lines in prop::collection::vec(arbitrary_line(), 0..60)) {
         for name in ["claude", "amp", "qwen"] {
-            hold(&play(name, &lines));
+            check_frames(&play_lines(name, &lines));
         }
     }
 }

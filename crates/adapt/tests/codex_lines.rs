@@ -1,28 +1,14 @@
-//! Whatever Codex prints, cut, mixed up or made up: nothing panics, and a prompt is answered once.
+//! Truncated, reordered and invalid output of Codex: the adapter does not panic, and every prompt
+//! has one response.
 
-use jackfield_adapt::{Adapter, Memory, Note, Output, Program, Settings, dialect};
-use jackfield_agents::Exit;
-use jackfield_catalogue::Catalogue;
+use crate::support::{EmptyStore, new_adapter};
+use jackfield_adapt::{Adapter, AdapterOutput, ProgramId};
+use jackfield_agents::AgentExit;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-#[derive(Default)]
-struct Forgetful;
-
-impl Memory for Forgetful {
-    fn new_id(&mut self) -> String {
-        "s".to_owned()
-    }
-
-    fn remember(&mut self, _session: &str, _note: &Note) {}
-
-    fn recall(&mut self, _session: &str) -> Option<Note> {
-        None
-    }
-}
-
-/// Lines that were really printed: by `exec`, and by `app-server` as far as it was recorded.
-fn lines(name: &str) -> Vec<String> {
+/// The recorded lines of `exec` or of `app-server`.
+fn recorded_lines(name: &str) -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/codex/0.166.0");
     let suffix = if name == "codex" { ".stdout" } else { ".jsonl" };
     let mut files: Vec<_> = std::fs::read_dir(folder)
@@ -41,157 +27,151 @@ fn lines(name: &str) -> Vec<String> {
     records.filter(|it| it["dir"] == "agent").map(|it| it["msg"].to_string()).collect()
 }
 
-/// What is done with a line before it is heard.
+/// One step of a test.
 #[derive(Debug, Clone)]
-enum Act {
-    Hear(usize),
-    Cut(usize, usize),
-    Junk(String),
-    /// The same message with one of its members turned into nonsense.
-    Bend(usize, usize),
+enum TestStep {
+    /// Sends a recorded line.
+    Line(usize),
+    /// Sends the beginning of a recorded line.
+    Truncated(usize, usize),
+    Text(String),
+    /// Sends a recorded line with invalid members.
+    Invalid(usize, usize),
     Cancel,
     Prompt,
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
+fn test_steps() -> impl Strategy<Value = Vec<TestStep>> {
     let at = any::<prop::sample::Index>().prop_map(|it| it.index(1 << 20));
-    let act = prop_oneof![
-        8 => at.clone().prop_map(Act::Hear),
-        2 => (at.clone(), 0..400usize).prop_map(|(line, size)| Act::Cut(line, size)),
-        1 => "\\PC{0,40}".prop_map(Act::Junk),
-        2 => (at, 0..4usize).prop_map(|(line, how)| Act::Bend(line, how)),
-        1 => Just(Act::Cancel),
-        1 => Just(Act::Prompt),
+    let step = prop_oneof![
+        8 => at.clone().prop_map(TestStep::Line),
+        2 => (at.clone(), 0..400usize).prop_map(|(line, size)| TestStep::Truncated(line, size)),
+        1 => "\\PC{0,40}".prop_map(TestStep::Text),
+        2 => (at, 0..4usize).prop_map(|(line, variant)| TestStep::Invalid(line, variant)),
+        1 => Just(TestStep::Cancel),
+        1 => Just(TestStep::Prompt),
     ];
-    prop::collection::vec(act, 0..120)
+    prop::collection::vec(step, 0..120)
 }
 
-fn bend(line: &str, how: usize) -> String {
+fn with_invalid_members(line: &str, variant: usize) -> String {
     let mut value: Value = serde_json::from_str(line).unwrap();
-    let nonsense = [json!(null), json!(7), json!([]), json!({"type": 3})];
+    let invalid = [json!(null), json!(7), json!([]), json!({"type": 3})];
     for key in ["item", "params", "result", "type", "thread_id", "usage"] {
         if value.get(key).is_some() {
-            value[key] = nonsense[how].clone();
+            value[key] = invalid[variant].clone();
         }
     }
     value.to_string()
 }
 
-struct Stage {
+struct AdapterTest {
     adapter: Adapter,
-    program: Option<Program>,
-    asked: u32,
+    program: Option<ProgramId>,
+    prompted: u32,
     answered: u32,
 }
 
-impl Stage {
-    fn new(name: &str) -> Stage {
-        let catalogue = Catalogue::builtin();
-        let spec = catalogue.get("codex").unwrap();
-        let mut variants = spec.launch.iter();
-        let variant = variants.find(|it| it.dialect.as_deref() == Some(name)).unwrap().clone();
-        let settings = Settings {
-            spec: spec.clone(),
-            flags: vec![true; variant.flags.len()],
-            variant,
-            models: Vec::new(),
-            scratch: "/scratch".to_owned(),
-        };
-        let adapter = Adapter::new(settings, dialect(name).unwrap());
-        let mut stage = Stage { adapter, program: None, asked: 0, answered: 0 };
-        stage.send(&json!({"id": "new", "method": "session/new", "params": {"cwd": "/w"}}));
-        stage
+impl AdapterTest {
+    fn new(name: &str) -> AdapterTest {
+        let adapter = new_adapter("codex", name);
+        let mut test = AdapterTest { adapter, program: None, prompted: 0, answered: 0 };
+        test.send(&json!({"id": "new", "method": "session/new", "params": {"cwd": "/w"}}));
+        test
     }
 
     fn send(&mut self, frame: &Value) {
-        self.adapter.on_client(frame, &mut Forgetful);
-        self.settle();
+        self.adapter.on_client_frame(frame, &mut EmptyStore);
+        self.apply_outputs();
     }
 
     fn prompt(&mut self) {
-        if self.asked == self.answered {
-            self.asked += 1;
+        if self.prompted == self.answered {
+            self.prompted += 1;
             let prompt = json!([{"type": "text", "text": "hi"}]);
             let params = json!({"sessionId": "s", "prompt": prompt});
             self.send(&json!({"id": "prompt", "method": "session/prompt", "params": params}));
         }
     }
 
-    fn hear(&mut self, line: &str) {
+    fn receive(&mut self, line: &str) {
         if let Some(program) = self.program {
-            self.adapter.on_line(program, line, &mut Forgetful);
-            self.settle();
+            self.adapter.on_line(program, line, &mut EmptyStore);
+            self.apply_outputs();
         }
     }
 
     fn end(&mut self) {
         if let Some(program) = self.program.take() {
-            self.adapter.on_end(
+            self.adapter.on_exit(
                 program,
-                &Exit { code: Some(1), ..Exit::default() },
-                &mut Forgetful,
+                &AgentExit { code: Some(1), ..AgentExit::default() },
+                &mut EmptyStore,
             );
-            self.settle();
+            self.apply_outputs();
         }
     }
 
-    fn settle(&mut self) {
+    fn apply_outputs(&mut self) {
         while let Some(output) = self.adapter.take_output() {
             match output {
-                Output::ToClient(frame) if frame["id"] == "prompt" => {
+                AdapterOutput::SendToClient(frame) if frame["id"] == "prompt" => {
                     self.answered += 1;
-                    assert!(self.answered <= self.asked, "answered twice: {frame}");
+                    assert!(self.answered <= self.prompted, "answered twice: {frame}");
                 }
-                Output::Start { program, .. } => self.program = Some(program),
+                AdapterOutput::StartProgram { program, .. } => self.program = Some(program),
                 _ => {}
             }
         }
     }
 }
 
-/// By then `app-server` has greeted, opened its thread and begun its first turn.
-const LINES_BEFORE_A_TURN: usize = 10;
+/// After these lines, `app-server` is initialized, has opened its thread and started its first
+/// turn.
+const SETUP_LINES: usize = 10;
 
-fn survive(name: &str, acts: &[Act]) {
-    let lines = lines(name);
-    let mut stage = Stage::new(name);
-    stage.prompt();
-    if acts.len().is_multiple_of(2) {
-        // So that what follows is heard in the middle of a turn as well.
-        lines.iter().take(LINES_BEFORE_A_TURN).for_each(|line| stage.hear(line));
+fn run_steps(name: &str, steps: &[TestStep]) {
+    let lines = recorded_lines(name);
+    let mut test = AdapterTest::new(name);
+    test.prompt();
+    if steps.len().is_multiple_of(2) {
+        // The steps then run in the middle of a turn.
+        lines.iter().take(SETUP_LINES).for_each(|line| test.receive(line));
     }
-    for act in acts {
-        match act {
-            Act::Hear(at) => stage.hear(&lines[at % lines.len()]),
-            Act::Cut(at, size) => {
+    for step in steps {
+        match step {
+            TestStep::Line(at) => test.receive(&lines[at % lines.len()]),
+            TestStep::Truncated(at, size) => {
                 let line = &lines[at % lines.len()];
-                stage.hear(&line.chars().take(*size).collect::<String>());
+                test.receive(&line.chars().take(*size).collect::<String>());
             }
-            Act::Junk(text) => stage.hear(text),
-            Act::Bend(at, how) => stage.hear(&bend(&lines[at % lines.len()], *how)),
-            Act::Cancel => {
-                stage.send(&json!({"method": "session/cancel", "params": {"sessionId": "s"}}));
+            TestStep::Text(text) => test.receive(text),
+            TestStep::Invalid(at, variant) => {
+                test.receive(&with_invalid_members(&lines[at % lines.len()], *variant));
             }
-            Act::Prompt => stage.prompt(),
+            TestStep::Cancel => {
+                test.send(&json!({"method": "session/cancel", "params": {"sessionId": "s"}}));
+            }
+            TestStep::Prompt => test.prompt(),
         }
     }
-    // A program that waits for another one to leave is started when that one has ended.
+    // A program that waits for another one to exit is started then.
     for _ in 0..3 {
-        stage.end();
+        test.end();
     }
-    assert_eq!(stage.answered, stage.asked, "every prompt is answered in the end");
+    assert_eq!(test.answered, test.prompted, "every prompt has a response");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn exec_survives_whatever_it_hears(acts in acts()) {
-        survive("codex", &acts);
+    fn exec_dialect_survives_arbitrary_steps(steps in test_steps()) {
+        run_steps("codex", &steps);
     }
 
     #[test]
-    fn app_server_survives_whatever_it_hears(acts in acts()) {
-        survive("codex-app-server", &acts);
+    fn app_server_dialect_survives_arbitrary_steps(steps in test_steps()) {
+        run_steps("codex-app-server", &steps);
     }
 }

@@ -7,4 +7,5 @@ mod claude_lines;
 mod codex_app_server;
 mod codex_lines;
 mod foreign_lines;
+mod support;
 mod transcripts;

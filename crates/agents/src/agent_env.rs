@@ -1,8 +1,8 @@
-//! The environment of an agent on its way through the guard.
+//! Passes the environment of an agent through its guard.
 //!
-//! The guard must not act on it: `LD_PRELOAD` would load the agent's libraries into the guard. The daemon
-//! therefore gives the guard every variable under a longer name, which means nothing to a program, and the
-//! guard gives it to the agent under its own name.
+//! The guard itself must not be affected by it: `LD_PRELOAD` would load the agent's libraries into
+//! the guard. The daemon therefore passes each variable with a prefix, and the guard removes the
+//! prefix when it starts the agent.
 
 use crate::os::MARK_VARIABLE;
 use std::ffi::{OsStr, OsString};
@@ -10,13 +10,13 @@ use std::os::unix::ffi::OsStrExt as _;
 
 const PREFIX: &str = "JACKFIELD_AGENT_ENV_";
 
-/// The name under which the guard carries a variable.
-pub(crate) fn hide(name: &str) -> String {
+/// The name of a variable in the environment of the guard.
+pub(crate) fn add_prefix(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// What the agent gets, from the environment of the guard: its own variables, and the mark of the guard.
-pub(crate) fn restore(
+/// The environment of the agent from that of the guard: its own variables, and the guard's mark.
+pub(crate) fn restore_environment(
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     let (mut restored, mut mark) = (Vec::new(), None);
@@ -27,7 +27,7 @@ pub(crate) fn restore(
             restored.push((OsStr::from_bytes(own).to_owned(), value));
         }
     }
-    // Last, so that no variable of the agent replaces it.
+    // Last, so that no variable of the agent overrides it.
     restored.extend(mark);
     restored
 }
@@ -41,11 +41,11 @@ mod tests {
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let environment = [
             pair(MARK_VARIABLE, "m-1"),
-            pair(&hide("PATH"), "/bin"),
+            pair(&add_prefix("PATH"), "/bin"),
             pair("PATH", "/guard"),
-            pair(&hide(MARK_VARIABLE), "m-2"),
+            pair(&add_prefix(MARK_VARIABLE), "m-2"),
         ];
-        let restored = restore(environment.into_iter());
+        let restored = restore_environment(environment.into_iter());
         let expected =
             [pair("PATH", "/bin"), pair(MARK_VARIABLE, "m-2"), pair(MARK_VARIABLE, "m-1")];
         assert_eq!(restored, expected);

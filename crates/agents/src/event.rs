@@ -1,67 +1,68 @@
-//! What the daemon hears of an agent.
+//! The events of an agent process.
 
 use bytes::Bytes;
 use jackfield_wire::{Frame, LineTooLong};
 use std::fmt;
 
-/// In a life: `Started`, then any of `Frames` or `Lines` or `Output`, `Noise` and `Wrote`, then `Gone`,
-/// then `Swept`.
-/// An agent that could not be started says only `Gone` and `Swept`.
+/// The order of events: `Started`, then any of `Frames` or `Lines` or `Output`, `Noise` and
+/// `Wrote`, then `Gone`, then `Swept`. An agent that could not be started has only `Gone` and
+/// `Swept`.
 #[derive(Debug)]
 pub enum AgentEvent {
     Started {
         pid: u32,
     },
-    /// In the order written, never empty. A frame may share its memory with the others of its
-    /// batch: copy what is kept for long.
+    /// Frames in the order written, never empty. A frame may share its memory with others of its
+    /// batch, so copy it if you keep it for long.
     Frames(Vec<Frame>),
-    /// The same of a program that was started to speak lines.
+    /// The same for a program with [`StdoutFormat::Lines`](crate::StdoutFormat::Lines).
     Lines(Vec<Bytes>),
-    /// The same of a program that was started to print bytes. May share its memory, like a frame.
+    /// The same for a program with [`StdoutFormat::Bytes`](crate::StdoutFormat::Bytes). May share
+    /// its memory, like a frame.
     Output(Bytes),
-    /// Stdout that is no protocol. Counted and kept with the tail of stderr, never answered.
-    Noise(Noise),
+    /// Stdout that is not ACP. It is counted and kept with the tail of stderr, never answered.
+    Noise(StdoutNoise),
     /// A line was longer than a frame may be, and was dropped.
     Oversized(LineTooLong),
-    /// So much of the backlog was taken by the agent after it had to wait.
+    /// The agent has read this many bytes of the backlog after it was blocked.
     Wrote {
         bytes: usize,
     },
-    /// The agent ended and everything it had said was delivered. Comes at once, whatever the agent
-    /// left running.
-    Gone(Exit),
-    /// The last event: the agent's whole tree is gone, save for these pids.
+    /// The agent has exited, and all its output is delivered. Sent at once, even if the agent left
+    /// processes behind.
+    Gone(AgentExit),
+    /// The last event: all processes of the agent's tree have ended except these.
     Swept {
         survivors: Vec<u32>,
     },
 }
 
-/// Some lines of noise.
+/// Lines of stdout that are not ACP.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Noise {
+pub struct StdoutNoise {
     pub lines: u64,
-    /// So many of them were longer than a frame may be, and might have been frames.
+    /// The number of lines that exceeded the frame limit; they might have been frames.
     pub too_long: u64,
     /// The first of them, redacted and shortened.
     pub first: String,
 }
 
-/// How an agent ended. Neither code nor signal: its guard was lost, or it never started.
+/// How an agent ended. If neither code nor signal is set, its guard was killed or it never started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exit {
+pub struct AgentExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    /// Why there was no agent at all.
+    /// Why the agent could not be started.
     pub failed_to_start: Option<String>,
-    /// There were no more processes, file descriptors or memory: that says nothing about the agent.
+    /// The system lacked processes, file descriptors or memory, which is not the agent's fault.
     pub shortage: bool,
-    /// The last lines of stderr, and of stdout that was no protocol; redacted.
+    /// The last lines of stderr and of noise on stdout, redacted.
     pub stderr_tail: String,
-    /// How many lines of stdout were no protocol.
+    /// The number of lines of stdout that were not ACP.
     pub noise: u64,
 }
 
-impl Exit {
+impl AgentExit {
     /// The name of the signal that ended it, as in `SIGTERM`.
     pub fn signal_name(&self) -> Option<String> {
         let signal = self.signal?;
@@ -69,8 +70,8 @@ impl Exit {
     }
 }
 
-/// In a few words, for people: `exit status 1`, `signal 9 (KILL)`.
-impl fmt::Display for Exit {
+/// A short text for users: `exit status 1`, `signal 9 (KILL)`.
+impl fmt::Display for AgentExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.failed_to_start, self.code, self.signal) {
             (Some(why), _, _) => write!(f, "not started: {why}"),
@@ -84,7 +85,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The ones that end programs; their numbers are the same everywhere.
+/// The names of signals that end programs. Their numbers are the same on all systems.
 fn signal_name(signal: i32) -> Option<&'static str> {
     let names = [
         (1, "HUP"),
@@ -107,13 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_reads_like_a_sentence() {
-        let exit = Exit::default();
+    fn exit_is_formatted_for_users() {
+        let exit = AgentExit::default();
         assert_eq!(exit.to_string(), "lost with its guard");
-        assert_eq!(Exit { code: Some(3), ..exit.clone() }.to_string(), "exit status 3");
-        assert_eq!(Exit { signal: Some(9), ..exit.clone() }.to_string(), "signal 9 (KILL)");
-        assert_eq!(Exit { signal: Some(34), ..exit.clone() }.to_string(), "signal 34");
-        let failed = Exit { failed_to_start: Some("no".to_owned()), ..exit };
+        assert_eq!(AgentExit { code: Some(3), ..exit.clone() }.to_string(), "exit status 3");
+        assert_eq!(AgentExit { signal: Some(9), ..exit.clone() }.to_string(), "signal 9 (KILL)");
+        assert_eq!(AgentExit { signal: Some(34), ..exit.clone() }.to_string(), "signal 34");
+        let failed = AgentExit { failed_to_start: Some("no".to_owned()), ..exit };
         assert_eq!(failed.to_string(), "not started: no");
     }
 }

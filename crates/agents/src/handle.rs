@@ -1,48 +1,53 @@
-//! The daemon's hold on one agent.
+//! The daemon's handle to one agent.
 
 use crate::os::ticks;
-use crate::outbox::{Full, Outbox};
-use crate::stop::{Control, Order, Stop};
+use crate::stdin_writer::{BacklogFull, StdinWriter};
+use crate::stop::{GuardConnection, GuardRequest, StopUrgency};
 use bytes::Bytes;
 use jackfield_wire::Valve;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Dropping it hangs up: the guard ends the tree as if the daemon were gone, soon and by itself.
+/// Controls one agent. When it is dropped, the guard ends the process tree as if the daemon had
+/// exited.
 pub struct AgentHandle {
-    outbox: Outbox,
+    stdin: StdinWriter,
     valve: Arc<Valve>,
-    control: Arc<Control>,
+    guard_connection: Arc<GuardConnection>,
 }
 
 impl AgentHandle {
-    pub(crate) fn new(outbox: Outbox, valve: Arc<Valve>, control: Arc<Control>) -> AgentHandle {
-        AgentHandle { outbox, valve, control }
+    pub(crate) fn new(
+        stdin: StdinWriter,
+        valve: Arc<Valve>,
+        guard_connection: Arc<GuardConnection>,
+    ) -> AgentHandle {
+        AgentHandle { stdin, valve, guard_connection }
     }
 
-    /// Queues one frame, without a newline in it or behind it. Nothing is written before [`flush`];
-    /// call that once after a series of sends. To an agent that is being stopped nothing is sent.
+    /// Queues one frame, which contains no newline. Nothing is written before [`flush`]; call it
+    /// once after a series of sends. Frames for an agent that is being stopped are discarded.
     ///
     /// [`flush`]: AgentHandle::flush
-    pub fn send(&mut self, text: Bytes) -> Result<(), Full> {
+    pub fn send(&mut self, text: Bytes) -> Result<(), BacklogFull> {
         debug_assert!(!text.contains(&b'\n'), "a frame is one line");
-        self.outbox.send(text)
+        self.stdin.send(text)
     }
 
-    /// Writes what is queued, all of it with one call if the pipe takes it. Never waits: a task
-    /// writes the rest when the agent reads on, and tells by [`crate::AgentEvent::Wrote`]. Returns
-    /// the bytes that left with this call, newlines included.
+    /// Writes the queued frames, with one system call if the pipe has room. Never waits: a task
+    /// writes the rest when the agent reads, and reports [`crate::AgentEvent::Wrote`]. Returns the
+    /// number of bytes that this call has written, newlines included.
     pub fn flush(&mut self) -> usize {
-        self.outbox.flush()
+        self.stdin.flush()
     }
 
-    /// Bytes queued and not yet written.
+    /// The number of bytes that are queued and not yet written.
     pub fn backlog(&self) -> usize {
-        self.outbox.backlog()
+        self.stdin.backlog()
     }
 
-    /// Stops reading the agent's stdout: when the pipe is full, the agent waits. What was read
-    /// already still arrives. An agent that ends is read to its end all the same.
+    /// Stops reading the agent's stdout, so the agent blocks when the pipe is full. Output that was
+    /// already read is still delivered. After the agent's exit, its output is read to the end.
     pub fn pause(&mut self) {
         self.valve.set_closed(true);
     }
@@ -51,32 +56,33 @@ impl AgentHandle {
         self.valve.set_closed(false);
     }
 
-    /// Closes stdin behind what is queued, and lets the program go on.
+    /// Closes stdin after the queued frames and lets the program continue.
     pub fn close_stdin(&mut self) {
-        self.outbox.close();
+        self.stdin.close();
     }
 
-    /// Ends what the agent started within this time and left running in a process group of its own,
-    /// as tools do; the agent stays. For a turn that was cancelled: many agents forget its tools.
+    /// Ends processes that the agent started within this time and left running in another process
+    /// group, as tools do; the agent keeps running. For a canceled turn, because many agents do not
+    /// end its tools.
     pub fn end_tools(&mut self, age: Duration) {
-        // Both are rounded down, so one tick earlier is not too late.
-        let since = ticks::now().saturating_sub(ticks::of(age) + 1);
-        self.control.order(Order::EndTools(since));
+        // Both values are rounded down, so start one tick earlier.
+        let since = ticks::ticks_since_boot().saturating_sub(ticks::ticks_from_duration(age) + 1);
+        self.guard_connection.send_request(GuardRequest::EndTools(since));
     }
 
-    /// Ends the agent and its tree; [`crate::AgentEvent::Gone`] and `Swept` follow.
-    pub fn stop(&mut self, stop: Stop) {
-        self.control.order(Order::Stop(stop));
+    /// Ends the agent and its process tree; [`crate::AgentEvent::Gone`] and `Swept` follow.
+    pub fn stop(&mut self, stop: StopUrgency) {
+        self.guard_connection.send_request(GuardRequest::Stop(stop));
         match stop {
-            Stop::Polite | Stop::Soon => self.outbox.close(),
-            Stop::Now => self.outbox.abandon(),
+            StopUrgency::Polite | StopUrgency::Soon => self.stdin.close(),
+            StopUrgency::Now => self.stdin.abandon(),
         }
     }
 }
 
 impl Drop for AgentHandle {
     fn drop(&mut self) {
-        self.outbox.abandon();
-        self.control.hang_up();
+        self.stdin.abandon();
+        self.guard_connection.hang_up();
     }
 }

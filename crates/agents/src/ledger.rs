@@ -1,14 +1,16 @@
-//! Who is running, on disk, so that the next daemon can end what this one had to leave behind.
+//! Records the running agents on disk, so that the next daemon can end processes that this one left
+//! behind.
 //!
-//! Guards end their trees by themselves; the ledger is for the day on which guard and daemon are
-//! killed together: the `ledger_watcher` reads it then, and the next daemon. One small file per agent, named by its mark, there as long as its tree is.
+//! Guards normally end their trees. The ledger is for the case that guard and daemon are killed
+//! together: then the `ledger_watcher` reads it, and the next daemon. It has one small file per
+//! agent, named by the agent's mark, which exists as long as the process tree does.
 
+use crate::agent_trees::{AgentTrees, PeerLookup};
+use crate::launch_command::{GuardCommand, is_valid_mark};
 use crate::ledger_watcher::LedgerWatcher;
 use crate::os::cgroup::{self, ControlGroup};
-use crate::os::{self, Process, Signal};
-use crate::spec::{GuardCommand, is_good_mark};
-use crate::sweep::{Sweeper, Target, sweep};
-use crate::trees::{PeerLookup, Trees};
+use crate::os::{self, ProcessIdentity, Signal};
+use crate::sweep::{ProcessSweeper, SweepTarget, sweep_trees};
 use jackfield_private_files as private_files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -19,108 +21,113 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-const PAGE: &str = "json";
-/// A page that is being written.
-const DRAFT: &str = "draft";
+const RECORD_EXTENSION: &str = "json";
+/// The extension of a record that is being written.
+const DRAFT_EXTENSION: &str = "draft";
 const VERSION: u32 = 1;
-/// A guard without a daemon is about to finish: it gets this long.
-const GUARD_PATIENCE: Duration = Duration::from_secs(3);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long a guard without a daemon may take to finish.
+const GUARD_TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// The directory with one record for each running agent.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub struct ProcessLedger {
     dir: PathBuf,
     boot_id: String,
-    daemon: Option<Process>,
-    /// Where control groups may be created.
+    daemon: Option<ProcessIdentity>,
+    /// The directory in which control groups may be created.
     groups: Option<PathBuf>,
-    sweeper: Arc<Sweeper>,
-    trees: Arc<Trees>,
+    sweeper: Arc<ProcessSweeper>,
+    trees: Arc<AgentTrees>,
     /// Started with the first agent.
     watcher: Arc<Mutex<Option<LedgerWatcher>>>,
 }
 
-/// One file. A process of another boot proves nothing; a mark in an environment always does.
+/// The contents of one file. Its processes are valid only for the same boot; the mark in the
+/// environment of a process is always valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Page {
+struct LedgerRecord {
     version: u32,
     boot_id: String,
-    daemon: Option<Process>,
-    guard: Option<Process>,
-    agent: Option<Process>,
+    daemon: Option<ProcessIdentity>,
+    guard: Option<ProcessIdentity>,
+    agent: Option<ProcessIdentity>,
     /// The control group of the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     group: Option<PathBuf>,
 }
 
-/// What [`Ledger::reap`] did.
+/// The result of [`ProcessLedger::reap`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reaped {
-    /// Entries whose trees are gone now; they were removed.
+pub struct ReapReport {
+    /// Marks of trees that have ended; their records were removed.
     pub closed: Vec<String>,
-    /// Entries of a daemon that is alive, or of a newer version; they were left alone.
+    /// Marks of trees of a living daemon or of a newer version; their records were not touched.
     pub held: Vec<String>,
-    /// Processes that were ended.
+    /// Pids of processes that were ended.
     pub ended: Vec<u32>,
-    /// Processes that would not end; their entries are kept.
+    /// Pids of processes that could not be ended; their records are kept.
     pub survivors: Vec<u32>,
 }
 
-impl Ledger {
-    /// Makes the directory if it is not there.
-    pub fn open(dir: &Path) -> io::Result<Ledger> {
+impl ProcessLedger {
+    /// Opens the ledger and creates its directory if necessary.
+    pub fn open(dir: &Path) -> io::Result<ProcessLedger> {
         private_files::create_dir(dir)?;
-        let daemon = Process::find(std::process::id());
+        let daemon = ProcessIdentity::find(std::process::id());
         let (dir, boot_id) = (dir.to_owned(), os::boot_id());
         let groups = cgroup::delegated_directory();
         let (sweeper, trees, watcher) = Default::default();
-        Ok(Ledger { dir, boot_id, daemon, groups, sweeper, trees, watcher })
+        Ok(ProcessLedger { dir, boot_id, daemon, groups, sweeper, trees, watcher })
     }
 
-    /// For a process that itself lives below a guard: whoever keeps that guard's ledger is enough.
-    pub fn nowhere() -> Ledger {
+    /// A ledger without files, for a process that itself runs below a guard, whose ledger suffices.
+    pub fn without_files() -> ProcessLedger {
         let (dir, boot_id) = (PathBuf::new(), String::new());
         let (sweeper, trees, watcher) = Default::default();
-        Ledger { dir, boot_id, daemon: None, groups: None, sweeper, trees, watcher }
+        ProcessLedger { dir, boot_id, daemon: None, groups: None, sweeper, trees, watcher }
     }
 
-    /// Ends what earlier daemons left running, and only what is proved to be theirs: a process with
-    /// the recorded number and start time since the same boot, or one that carries the mark, and
-    /// what is below those. Blocks, for a few seconds at worst: call it before the first agent.
-    pub fn reap(&self) -> Reaped {
-        let mut reaped = Reaped::default();
+    /// Ends processes that earlier daemons left running, and only those that are proved to be
+    /// theirs: processes with the recorded pid and start time since the same boot, processes with
+    /// the mark, and descendants of these. Blocks for up to a few seconds, so call it before the
+    /// first agent is started.
+    pub fn reap(&self) -> ReapReport {
+        let mut reaped = ReapReport::default();
         let mut open = Vec::new();
-        for (mark, page) in self.pages() {
-            if self.is_held(page.as_ref()) {
+        for (mark, record) in self.records() {
+            if self.is_held(record.as_ref()) {
                 reaped.held.push(mark);
             } else {
-                open.push((mark, page));
+                open.push((mark, record));
             }
         }
         if open.is_empty() {
             return reaped;
         }
-        let same_boot = |page: &&Page| page.boot_id == self.boot_id && !page.boot_id.is_empty();
-        let proved = |page: &Option<Page>| page.as_ref().filter(same_boot).cloned();
-        let open = open.into_iter().map(|(mark, page)| (mark, proved(&page)));
-        let open: Vec<(String, Option<Page>)> = open.collect();
-        let guards = open.iter().filter_map(|(_, page)| page.as_ref()?.guard);
+        let same_boot =
+            |record: &&LedgerRecord| record.boot_id == self.boot_id && !record.boot_id.is_empty();
+        let proved = |record: &Option<LedgerRecord>| record.as_ref().filter(same_boot).cloned();
+        let open = open.into_iter().map(|(mark, record)| (mark, proved(&record)));
+        let open: Vec<(String, Option<LedgerRecord>)> = open.collect();
+        let guards = open.iter().filter_map(|(_, record)| record.as_ref()?.guard);
         reaped.ended = finish_guards(&guards.collect::<Vec<_>>());
 
-        let target = |(mark, page): (String, Option<Page>)| {
-            let group = page.as_ref().and_then(|it| it.group.as_deref());
-            let group = group.and_then(|it| ControlGroup::recorded(it, &mark));
-            let known = page.map(|page| [page.guard, page.agent]).into_iter().flatten().flatten();
-            Target { mark, known: known.collect(), group }
+        let target = |(mark, record): (String, Option<LedgerRecord>)| {
+            let group = record.as_ref().and_then(|it| it.group.as_deref());
+            let group = group.and_then(|it| ControlGroup::from_record(it, &mark));
+            let known =
+                record.map(|record| [record.guard, record.agent]).into_iter().flatten().flatten();
+            SweepTarget { mark, known: known.collect(), group }
         };
-        let targets: Vec<Target> = open.into_iter().map(target).collect();
-        let swept = sweep(&targets);
+        let targets: Vec<SweepTarget> = open.into_iter().map(target).collect();
+        let swept = sweep_trees(&targets);
         reaped.ended.extend(swept.ended);
         for (target, survivors) in targets.into_iter().zip(swept.survivors) {
             if survivors.is_empty() {
-                // Already gone is as good as removed.
-                let _ = fs::remove_file(self.path(&target.mark, DRAFT));
-                let _ = fs::remove_file(self.path(&target.mark, PAGE));
+                // The file may already be gone.
+                let _ = fs::remove_file(self.path(&target.mark, DRAFT_EXTENSION));
+                let _ = fs::remove_file(self.path(&target.mark, RECORD_EXTENSION));
                 reaped.closed.push(target.mark);
             }
             reaped.survivors.extend(survivors);
@@ -128,37 +135,37 @@ impl Ledger {
         reaped
     }
 
-    /// Whether a guard is still at work whose daemon is gone.
-    pub(crate) fn has_orphaned_guards(&self) -> bool {
-        let orphaned = self.pages().into_iter().filter_map(|(_, page)| page);
-        let mut orphaned = orphaned.filter(|it| !self.is_held(Some(it)));
-        orphaned.any(|it| it.guard.is_some_and(Process::lives))
+    /// The guards whose daemon has exited.
+    pub(crate) fn orphaned_guards(&self) -> Vec<ProcessIdentity> {
+        let records = self.records().into_iter().filter_map(|(_, record)| record);
+        records.filter(|it| !self.is_held(Some(it))).filter_map(|it| it.guard).collect()
     }
 
-    /// Looks at the process that connected to a unix socket, and whether it is in a tree that was
-    /// started with this ledger. `pid` is what the kernel says of the peer of that socket.
+    /// Determines whether the process that connected to a unix socket is in a tree that was started
+    /// with this ledger. `pid` is the kernel's value for the peer of that socket.
     pub fn look_up_peer(&self, socket: impl AsFd, pid: u32) -> PeerLookup {
         self.trees.look_up(socket.as_fd(), pid)
     }
 
-    pub(crate) fn sweeper(&self) -> Arc<Sweeper> {
+    pub(crate) fn sweeper(&self) -> Arc<ProcessSweeper> {
         Arc::clone(&self.sweeper)
     }
 
-    /// Starts the process that ends what is left if the daemon and its guards are killed together. Without it the
-    /// next daemon does that.
+    /// Starts the process that ends remaining processes if the daemon and its guards are killed
+    /// together. Without it, the next daemon ends them.
     pub(crate) fn ensure_watcher(&self, guard: &GuardCommand) {
         if self.dir.as_os_str().is_empty() {
             return;
         }
-        let mut watcher = self.watcher.lock().expect("no thread panics with it");
+        let mut watcher = self.watcher.lock().expect("no thread panics while it holds the lock");
         if !watcher.as_mut().is_some_and(LedgerWatcher::is_alive) {
             *watcher = LedgerWatcher::start(guard, &self.dir).ok();
         }
     }
 
-    pub(crate) fn enter(&self, mark: &str) -> io::Result<Entry> {
-        let page = Page {
+    /// Creates the record of an agent that is about to be started.
+    pub(crate) fn add_entry(&self, mark: &str) -> io::Result<LedgerEntry> {
+        let record = LedgerRecord {
             version: VERSION,
             boot_id: self.boot_id.clone(),
             daemon: self.daemon,
@@ -169,9 +176,10 @@ impl Ledger {
                 .as_ref()
                 .map(|it| ControlGroup::new(it, mark).directory().to_owned()),
         };
-        let kept = !self.dir.as_os_str().is_empty();
-        let path = kept.then(|| self.path(mark, PAGE));
-        let entry = Entry { path, page, mark: mark.to_owned(), trees: Arc::clone(&self.trees) };
+        let has_files = !self.dir.as_os_str().is_empty();
+        let path = has_files.then(|| self.path(mark, RECORD_EXTENSION));
+        let entry =
+            LedgerEntry { path, record, mark: mark.to_owned(), trees: Arc::clone(&self.trees) };
         entry.write()?;
         Ok(entry)
     }
@@ -180,68 +188,85 @@ impl Ledger {
         self.dir.join(mark).with_extension(extension)
     }
 
-    /// A page that cannot be read still has its name, and the name is the mark.
-    fn pages(&self) -> Vec<(String, Option<Page>)> {
+    /// All records by mark. A record that cannot be read still has its file name, which is the
+    /// mark.
+    fn records(&self) -> Vec<(String, Option<LedgerRecord>)> {
         let files = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let marks: BTreeSet<String> = files
             .filter_map(|file| {
                 let name = file.file_name();
                 let (mark, extension) = name.to_str()?.rsplit_once('.')?;
-                let ours = [PAGE, DRAFT].contains(&extension) && is_good_mark(mark);
-                ours.then(|| mark.to_owned())
+                let is_extension = [RECORD_EXTENSION, DRAFT_EXTENSION].contains(&extension);
+                (is_extension && is_valid_mark(mark)).then(|| mark.to_owned())
             })
             .collect();
-        let read = |mark: &str| serde_json::from_slice(&fs::read(self.path(mark, PAGE)).ok()?).ok();
+        let read = |mark: &str| {
+            let bytes = fs::read(self.path(mark, RECORD_EXTENSION)).ok()?;
+            serde_json::from_slice(&bytes).ok()
+        };
         marks.into_iter().map(|mark| (mark.clone(), read(&mark))).collect()
     }
 
-    fn is_held(&self, page: Option<&Page>) -> bool {
-        page.is_some_and(|page| {
-            VERSION < page.version
-                || (page.boot_id == self.boot_id && page.daemon.is_some_and(Process::lives))
+    fn is_held(&self, record: Option<&LedgerRecord>) -> bool {
+        record.is_some_and(|record| {
+            VERSION < record.version
+                || (record.boot_id == self.boot_id
+                    && record.daemon.is_some_and(ProcessIdentity::is_alive))
         })
     }
 }
 
-/// A guard that lost its daemon knows its tree better than we do: hurry it, then do without it.
-fn finish_guards(guards: &[Process]) -> Vec<u32> {
-    let alive: Vec<Process> = guards.iter().copied().filter(|guard| guard.lives()).collect();
+/// Lets guards that lost their daemon end their own trees first, because they know them best.
+/// Returns the guards that have exited.
+fn finish_guards(guards: &[ProcessIdentity]) -> Vec<u32> {
+    let alive: Vec<ProcessIdentity> =
+        guards.iter().copied().filter(|guard| guard.is_alive()).collect();
     for guard in &alive {
         guard.signal(Signal::TERM);
         guard.signal(Signal::CONT);
     }
-    let deadline = Instant::now() + GUARD_PATIENCE;
-    while alive.iter().any(|guard| guard.lives()) && Instant::now() < deadline {
-        std::thread::sleep(LOOK_AGAIN);
+    wait_for_exit(&alive, GUARD_TIMEOUT);
+    alive.into_iter().filter(|guard| !guard.is_alive()).map(|guard| guard.pid).collect()
+}
+
+/// Returns when all of these processes have exited, or after the timeout.
+pub(crate) fn wait_for_exit(processes: &[ProcessIdentity], timeout: Duration) {
+    let deadline = Instant::now() + timeout;
+    while processes.iter().any(|it| it.is_alive()) && Instant::now() < deadline {
+        std::thread::sleep(POLL_INTERVAL);
     }
-    alive.into_iter().filter(|guard| !guard.lives()).map(|guard| guard.pid).collect()
 }
 
-/// The ledger's knowledge of one agent that runs.
+/// The ledger's entry of one running agent.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    /// None where nothing is kept.
+pub(crate) struct LedgerEntry {
+    /// `None` in a ledger without files.
     path: Option<PathBuf>,
-    page: Page,
+    record: LedgerRecord,
     mark: String,
-    trees: Arc<Trees>,
+    trees: Arc<AgentTrees>,
 }
 
-impl Entry {
-    /// From now on what is below this guard is known to be inside a tree of ours.
-    pub(crate) fn add_guard(&self, guard: Process) {
+impl LedgerEntry {
+    /// Registers the guard, so that processes below it are recognized as part of the tree.
+    pub(crate) fn add_guard(&self, guard: ProcessIdentity) {
         self.trees.add(&self.mark, guard);
     }
 
-    /// Where the guard shall start the agent, if the system has groups for us.
+    /// The control group in which the guard starts the agent, if the system supports it.
     pub(crate) fn group(&self) -> Option<ControlGroup> {
-        self.page.group.clone().map(ControlGroup::at)
+        self.record.group.clone().map(ControlGroup::at)
     }
 
-    pub(crate) fn note(&mut self, guard: Option<Process>, agent: Option<Process>) {
-        self.page.guard = guard;
-        self.page.agent = agent;
-        // The mark in the file's name still finds everything.
+    /// Records the guard and the agent.
+    pub(crate) fn set_processes(
+        &mut self,
+        guard: Option<ProcessIdentity>,
+        agent: Option<ProcessIdentity>,
+    ) {
+        self.record.guard = guard;
+        self.record.agent = agent;
+        // If the write fails, the mark in the file name still identifies all processes.
         let _ = self.write();
     }
 
@@ -252,11 +277,11 @@ impl Entry {
         }
     }
 
-    /// Whole or not at all: a reader never sees half a page.
+    /// Writes the record atomically, so that a reader never sees a partial one.
     fn write(&self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let draft = path.with_extension(DRAFT);
-        private_files::write_file(&draft, &serde_json::to_vec(&self.page)?)?;
+        let draft = path.with_extension(DRAFT_EXTENSION);
+        private_files::write_file(&draft, &serde_json::to_vec(&self.record)?)?;
         fs::rename(draft, path)
     }
 }
@@ -266,9 +291,9 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    fn sleeper() -> (Child, Process) {
+    fn sleeper() -> (Child, ProcessIdentity) {
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
-        let process = Process::find(child.id()).unwrap();
+        let process = ProcessIdentity::find(child.id()).unwrap();
         (child, process)
     }
 
@@ -278,32 +303,32 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_only_has_the_same_number_is_left_alone() {
+    fn process_with_only_the_same_pid_is_not_signaled() {
         let dir = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::open(dir.path()).unwrap();
+        let mut ledger = ProcessLedger::open(dir.path()).unwrap();
         ledger.daemon = None;
         let (child, process) = sleeper();
-        let other = Process { start: process.start + 1, ..process };
-        ledger.enter("other-start").unwrap().note(Some(other), Some(other));
+        let other = ProcessIdentity { start: process.start + 1, ..process };
+        ledger.add_entry("other-start").unwrap().set_processes(Some(other), Some(other));
         ledger.boot_id = "another boot".into();
-        ledger.enter("other-boot").unwrap().note(Some(process), Some(process));
-        let mut reaped = Ledger::open(dir.path()).unwrap().reap();
-        assert!(process.lives());
+        ledger.add_entry("other-boot").unwrap().set_processes(Some(process), Some(process));
+        let mut reaped = ProcessLedger::open(dir.path()).unwrap().reap();
+        assert!(process.is_alive());
         reaped.closed.sort();
         let closed = vec!["other-boot".to_owned(), "other-start".to_owned()];
-        assert_eq!(reaped, Reaped { closed, ..Reaped::default() });
+        assert_eq!(reaped, ReapReport { closed, ..ReapReport::default() });
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         end(child);
     }
 
     #[test]
-    fn a_torn_page_proves_by_its_name_and_a_newer_one_is_left_alone() {
+    fn torn_record_is_identified_by_its_name_and_newer_one_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("torn.json"), "{\"version\":1,").unwrap();
         fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
-        let ledger = Ledger::open(dir.path()).unwrap();
-        let mut entry = ledger.enter("newer").unwrap();
-        entry.page.version = VERSION + 1;
+        let ledger = ProcessLedger::open(dir.path()).unwrap();
+        let mut entry = ledger.add_entry("newer").unwrap();
+        entry.record.version = VERSION + 1;
         entry.write().unwrap();
         let reaped = ledger.reap();
         assert_eq!(
@@ -314,19 +339,19 @@ mod tests {
     }
 
     #[test]
-    fn the_entries_of_a_daemon_that_lives_are_left_alone() {
+    fn entries_of_a_living_daemon_are_not_touched() {
         let dir = tempfile::tempdir().unwrap();
-        let mut theirs = Ledger::open(dir.path()).unwrap();
+        let mut other = ProcessLedger::open(dir.path()).unwrap();
         let (daemon, process) = sleeper();
         let (agent, agent_process) = sleeper();
-        theirs.daemon = Some(process);
-        theirs.enter("theirs").unwrap().note(None, Some(agent_process));
-        let ours = Ledger::open(dir.path()).unwrap();
-        assert_eq!(ours.reap().held, ["theirs"]);
-        assert!(agent_process.lives());
+        other.daemon = Some(process);
+        other.add_entry("other").unwrap().set_processes(None, Some(agent_process));
+        let ledger = ProcessLedger::open(dir.path()).unwrap();
+        assert_eq!(ledger.reap().held, ["other"]);
+        assert!(agent_process.is_alive());
         end(daemon);
-        assert_eq!(ours.reap().ended, [agent_process.pid]);
-        assert!(!agent_process.lives());
+        assert_eq!(ledger.reap().ended, [agent_process.pid]);
+        assert!(!agent_process.is_alive());
         end(agent);
     }
 }

@@ -1,14 +1,15 @@
-//! The process that ends what is left when the daemon and guards are killed together.
+//! The process that ends remaining processes when the daemon and its guards are killed together.
 //!
-//! A guard ends its tree when the daemon is gone. Where the guard was killed as well, nothing would happen until the
-//! next daemon starts. So beside each daemon that has started an agent there is one more process, the ledger watcher.
-//! It sleeps until the daemon is gone, gives the guards time to finish, and ends what the ledger still has.
-//! It has a name of its own, so that a kill by the name of the daemon or of the guards does not end it.
+//! A guard ends its tree when the daemon exits. If the guard was killed as well, nothing would
+//! happen until the next daemon starts. Each daemon that has started an agent therefore has one
+//! more process, the ledger watcher. It sleeps until the daemon exits, gives the guards time to
+//! finish, and ends the processes that the ledger still lists. Its process name differs from those
+//! of the daemon and the guards, so that a kill by name does not end it.
 
 use crate::{
-    ledger::Ledger,
-    os::{self, Process},
-    spec::GuardCommand,
+    launch_command::GuardCommand,
+    ledger::{ProcessLedger, wait_for_exit},
+    os::{self, ProcessIdentity},
 };
 use std::{
     ffi::OsStr,
@@ -16,24 +17,22 @@ use std::{
     os::unix::process::parent_id,
     path::Path,
     process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-/// The option of the guard's command line that makes it the watcher of a ledger.
+/// The guard's command-line option that starts the watcher of a ledger instead.
 pub(crate) const OPTION: &str = "--ledger";
 
-/// How long the daemon may take to end after it has closed its files.
-const DAEMON_PATIENCE: Duration = Duration::from_secs(10);
-/// How long guards without a daemon may take: more than all their steps.
-const GUARD_PATIENCE: Duration = Duration::from_secs(30);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How long the daemon may take to exit after it has closed its files.
+const DAEMON_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long guards without a daemon may take: longer than all their grace periods.
+const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The watcher as the daemon has it.
+/// The daemon's handle to the watcher.
 #[derive(Debug)]
 pub(crate) struct LedgerWatcher {
     child: Child,
-    /// The kernel closes it with the daemon, and so tells the watcher.
+    /// The kernel closes it when the daemon exits, which wakes the watcher.
     _open: PipeWriter,
 }
 
@@ -41,7 +40,7 @@ impl LedgerWatcher {
     pub(crate) fn start(guard: &GuardCommand, ledger: &Path) -> io::Result<LedgerWatcher> {
         let (reader, writer) = io::pipe()?;
         let child = Command::new(&guard.program)
-            // What makes the program a guard; its options are for agents.
+            // The subcommand that starts a guard, without the options for agents.
             .args(guard.args.first())
             .args([OPTION, "."])
             .current_dir(ledger)
@@ -58,22 +57,16 @@ impl LedgerWatcher {
     }
 }
 
-/// The whole life of the watcher: standard input ends with the daemon.
-pub(crate) fn run(ledger: &OsStr) -> io::Result<()> {
-    let daemon = Process::find(parent_id());
+/// Runs the watcher. Its stdin ends when the daemon exits.
+pub(crate) fn run_watcher(ledger: &OsStr) -> io::Result<()> {
+    let daemon = ProcessIdentity::find(parent_id());
     os::launch::become_watcher()?;
     let mut rest = Vec::new();
     io::stdin().lock().read_to_end(&mut rest)?;
-    let deadline = Instant::now() + DAEMON_PATIENCE;
-    while daemon.is_some_and(Process::lives) && Instant::now() < deadline {
-        thread::sleep(LOOK_AGAIN);
-    }
-    let ledger = Ledger::open(Path::new(ledger))?;
-    // They end their trees step by step, and know them better. The last step is a kill.
-    let deadline = Instant::now() + GUARD_PATIENCE;
-    while ledger.has_orphaned_guards() && Instant::now() < deadline {
-        thread::sleep(LOOK_AGAIN);
-    }
+    wait_for_exit(daemon.as_slice(), DAEMON_TIMEOUT);
+    let ledger = ProcessLedger::open(Path::new(ledger))?;
+    // Guards end their trees gracefully and know them best. Their last phase is a kill.
+    wait_for_exit(&ledger.orphaned_guards(), GUARD_TIMEOUT);
     ledger.reap();
     Ok(())
 }

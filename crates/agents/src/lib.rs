@@ -1,56 +1,59 @@
-//! The left edge: agents as processes. Knows frames, never sessions.
+//! Runs agents as processes. This crate knows frames, but not sessions.
 //!
-//! Read in this order: [`Launch`] says what to start, [`spawn`] starts it under a guard, `tend`
-//! follows its life, `pump` turns its stdout into frames, `outbox` writes its stdin, [`guard`] is the
-//! other process and ends the tree, [`Ledger`] remembers what runs, for the next daemon and for the
-//! `ledger_watcher`, and `trees` which processes are below a guard. `os` is all that differs between systems. Before any of that: [`find`]
-//! looks for an agent's program and [`probe`] asks it what it is.
+//! Read in this order: [`LaunchCommand`] describes what to start, [`spawn_agent`] starts it under a
+//! guard, `supervisor` follows the process, `stdout_reader` turns its stdout into frames,
+//! `stdin_writer` writes its stdin, [`guard`] is the process that ends the agent's process tree,
+//! [`ProcessLedger`] records the running processes for the next daemon and for the
+//! `ledger_watcher`, and `agent_trees` knows which processes are below a guard. `os` contains all
+//! that differs between operating systems. Before an agent is started, [`find`] searches its
+//! program and [`probe`] queries the program's version, login and models.
 //!
 //! ```text
 //!  daemon ──── socket: stop! / started, exited, swept ──── guard (subreaper)
 //!    │                                                       │ parent
-//!    └── stdin, stdout, stderr: straight, no hop ─────────── agent ── its tools, wherever they went
+//!    └── stdin, stdout, stderr: directly, no relay ───────── agent ── its tools
 //! ```
 //!
-//! **Invariant:** a tree ends with its agent, with a stop, and with the daemon, however that died.
-//! Nobody is signalled who is not proved to be ours at that moment.
+//! **Invariant:** a process tree ends with its agent, with a stop request, and with the daemon,
+//! even if the daemon is killed. A process is signaled only if it is proved at that moment to
+//! belong to one of our trees.
 //!
-//! **Invariant:** the end of an agent is told at once, after everything it said; nothing that it left
-//! behind can delay the news.
+//! **Invariant:** the exit of an agent is reported at once, after all its output. Processes that it
+//! left behind cannot delay the report.
 //!
 //! **Invariant:** nothing grows without limit: a full channel stops the reading, a full backlog
-//! refuses, long lines are dropped and counted.
+//! refuses frames, and long lines are dropped and counted.
 
 mod agent_env;
-mod chunk;
+mod agent_trees;
 mod event;
 pub mod find;
 pub mod guard;
 mod handle;
+mod launch_command;
 mod ledger;
 mod ledger_watcher;
 mod os;
-mod outbox;
-mod plain;
+mod output_tail;
+mod pipe_reader;
 pub mod probe;
-mod pump;
 mod shortage;
 mod spawn;
-mod spec;
-mod stderr;
+mod stdin_writer;
+mod stdout_reader;
 mod stop;
+mod supervisor;
 mod sweep;
-mod tend;
-mod trees;
+mod terminal_escapes;
 
-pub use event::{AgentEvent, Exit, Noise};
+pub use agent_trees::{PeerLookup, ProcessPlace};
+pub use event::{AgentEvent, AgentExit, StdoutNoise};
 pub use handle::AgentHandle;
-pub use ledger::{Ledger, Reaped};
+pub use launch_command::{GuardCommand, LaunchCommand, ProcessLimits, StdoutFormat};
+pub use ledger::{ProcessLedger, ReapReport};
 pub use os::{
     MARK_VARIABLE, release_free_memory, resident_bytes, take_passed_socket, tree_resident_bytes,
 };
-pub use outbox::Full;
-pub use spawn::{SpawnError, spawn, spawn_with};
-pub use spec::{GuardCommand, Launch, Limits, Speaks};
-pub use stop::{Graces, Stop};
-pub use trees::{PeerLookup, ProcessPlace};
+pub use spawn::{SpawnError, spawn_agent, spawn_agent_with_limits};
+pub use stdin_writer::BacklogFull;
+pub use stop::{GracePeriods, StopUrgency};

@@ -1,18 +1,20 @@
-//! Starting an agent: pipes, a guard, and the tasks that follow its life.
+//! Starts an agent: creates its pipes, its guard and the tasks that supervise it.
 
 use crate::agent_env;
 use crate::event::AgentEvent;
 use crate::handle::AgentHandle;
-use crate::ledger::Ledger;
+use crate::launch_command::{
+    GuardCommand, LaunchCommand, ProcessLimits, StdoutFormat, is_valid_mark,
+};
+use crate::ledger::ProcessLedger;
 use crate::os::cgroup::ControlGroup;
-use crate::os::{MARK_VARIABLE, Process, handover};
-use crate::outbox::Outbox;
-use crate::pump::Pump;
+use crate::os::{MARK_VARIABLE, ProcessIdentity, fd_passing};
+use crate::output_tail::OutputTail;
 use crate::shortage::describe_shortage;
-use crate::spec::{GuardCommand, Launch, Limits, Speaks, is_good_mark};
-use crate::stderr::Tail;
-use crate::stop::Control;
-use crate::tend::Tend;
+use crate::stdin_writer::StdinWriter;
+use crate::stdout_reader::StdoutReader;
+use crate::stop::GuardConnection;
+use crate::supervisor::AgentSupervisor;
 use jackfield_wire::redact::Redactor;
 use jackfield_wire::{LineSplitter, Valve};
 use std::io::{self, PipeReader, PipeWriter};
@@ -24,20 +26,20 @@ use std::sync::Arc;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
 
-/// Why there is not even a guard. An agent that its guard could not start is an event instead.
+/// Why a guard could not be started. If a guard fails to start its agent, an event reports it.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    #[error("the command of the agent is empty")]
+    #[error("the agent's command is empty")]
     NoCommand,
-    #[error("`{mark}` is no good mark: 1 to 64 letters, digits, `-` and `_`")]
+    #[error("invalid mark `{mark}`; a mark has 1 to 64 letters, digits, `-` and `_`")]
     BadMark { mark: String },
-    #[error("failed to note agent `{mark}` in the ledger")]
+    #[error("failed to record agent `{mark}` in the ledger")]
     Ledger {
         mark: String,
         #[source]
         source: io::Error,
     },
-    #[error("failed to make the pipes of agent `{mark}`")]
+    #[error("failed to create the pipes of agent `{mark}`")]
     Pipes {
         mark: String,
         #[source]
@@ -53,7 +55,8 @@ pub enum SpawnError {
 }
 
 impl SpawnError {
-    /// The way out, if there are no more file descriptors, processes or memory: that says nothing about the agent.
+    /// How to resolve the error if the system lacks file descriptors, processes or memory. Such an
+    /// error is not the agent's fault.
     pub fn shortage(&self) -> Option<&'static str> {
         match self {
             SpawnError::NoCommand | SpawnError::BadMark { .. } => None,
@@ -64,45 +67,45 @@ impl SpawnError {
     }
 }
 
-/// Starts an agent under a guard; all that follows arrives as events under `key`.
+/// Starts an agent under a guard. Everything that follows arrives as events with `key`.
 ///
-/// `mark` must be unique for every start: it is how processes of this agent are recognized. Blocks
-/// only for the start of the guard (well under a millisecond). Must be called inside a tokio runtime.
-pub fn spawn<K: Clone + Send + Sync + 'static>(
+/// `mark` must be unique for each start, because it identifies the processes of this agent. Blocks
+/// only while the guard starts (well under a millisecond). Must be called inside a tokio runtime.
+pub fn spawn_agent<K: Clone + Send + Sync + 'static>(
     guard: &GuardCommand,
-    launch: &Launch,
+    launch: &LaunchCommand,
     mark: &str,
-    ledger: &Ledger,
+    ledger: &ProcessLedger,
     events: mpsc::Sender<(K, AgentEvent)>,
     key: K,
 ) -> Result<AgentHandle, SpawnError> {
-    spawn_with(Limits::default(), guard, launch, mark, ledger, events, key)
+    spawn_agent_with_limits(ProcessLimits::default(), guard, launch, mark, ledger, events, key)
 }
 
-/// [`spawn`] with limits of your own.
-pub fn spawn_with<K: Clone + Send + Sync + 'static>(
-    limits: Limits,
+/// [`spawn_agent`] with other limits.
+pub fn spawn_agent_with_limits<K: Clone + Send + Sync + 'static>(
+    limits: ProcessLimits,
     guard: &GuardCommand,
-    launch: &Launch,
+    launch: &LaunchCommand,
     mark: &str,
-    ledger: &Ledger,
+    ledger: &ProcessLedger,
     events: mpsc::Sender<(K, AgentEvent)>,
     key: K,
 ) -> Result<AgentHandle, SpawnError> {
     if launch.argv.is_empty() {
         return Err(SpawnError::NoCommand);
     }
-    if !is_good_mark(mark) {
+    if !is_valid_mark(mark) {
         return Err(SpawnError::BadMark { mark: mark.to_owned() });
     }
-    let bad_pipes = |source| SpawnError::Pipes { mark: mark.to_owned(), source };
-    let (ours, theirs) = make_pipes().map_err(bad_pipes)?;
-    // Before the guard: if we die in between, the mark is known.
+    let pipe_error = |source| SpawnError::Pipes { mark: mark.to_owned(), source };
+    let (daemon_pipes, agent_pipes) = create_pipes().map_err(pipe_error)?;
+    // Recorded before the guard starts, so that the mark is known if the daemon dies in between.
     let entry = ledger
-        .enter(mark)
+        .add_entry(mark)
         .map_err(|source| SpawnError::Ledger { mark: mark.to_owned(), source })?;
     ledger.ensure_watcher(guard);
-    let guard_child = match start_guard(guard, launch, mark, entry.group(), theirs) {
+    let guard_child = match start_guard(guard, launch, mark, entry.group(), agent_pipes) {
         Ok(child) => child,
         Err(source) => {
             entry.close();
@@ -111,88 +114,93 @@ pub fn spawn_with<K: Clone + Send + Sync + 'static>(
         }
     };
 
-    let guard_process = Process::find(guard_child.id());
+    let guard_process = ProcessIdentity::find(guard_child.id());
     if let Some(guard) = guard_process {
         entry.add_guard(guard);
     }
-    let control = Arc::new(Control { socket: ours.socket });
-    let outbox = Outbox::new(ours.stdin, limits.backlog_bytes_max);
+    let guard_connection = Arc::new(GuardConnection { socket: daemon_pipes.socket });
+    let stdin = StdinWriter::new(daemon_pipes.stdin, limits.backlog_bytes_max);
     let valve = Arc::new(Valve::default());
-    let tail = Tail::new(Redactor::new(&launch.env), limits.stderr_bytes_max);
-    let pump = Pump {
+    let tail = OutputTail::new(Redactor::new(&launch.env), limits.stderr_bytes_max);
+    let stdout_reader = StdoutReader {
         key: key.clone(),
-        pipe: ours.stdout,
-        splitter: match launch.speaks {
-            Speaks::Frames | Speaks::Bytes => LineSplitter::new(limits.frame_bytes_max),
-            Speaks::Lines => LineSplitter::new(limits.frame_bytes_max).with_blank_lines(),
+        pipe: daemon_pipes.stdout,
+        splitter: match launch.stdout_format {
+            StdoutFormat::Frames | StdoutFormat::Bytes => LineSplitter::new(limits.frame_bytes_max),
+            StdoutFormat::Lines => LineSplitter::new(limits.frame_bytes_max).with_blank_lines(),
         },
-        speaks: launch.speaks,
+        stdout_format: launch.stdout_format,
         events: events.clone(),
         tail: tail.clone(),
         valve: Arc::clone(&valve),
     };
-    let tend = Tend {
+    let supervisor = AgentSupervisor {
         key,
         events,
-        control: Arc::clone(&control),
-        outbox: outbox.clone(),
+        guard_connection: Arc::clone(&guard_connection),
+        stdin: stdin.clone(),
         guard_process,
         guard: guard_child,
         entry,
         mark: mark.to_owned(),
         sweeper: ledger.sweeper(),
         tail,
-        needs_stdout: launch.speaks != Speaks::Bytes,
+        needs_stdout: launch.stdout_format != StdoutFormat::Bytes,
     };
-    tokio::spawn(tend.run(pump, ours.stderr));
-    Ok(AgentHandle::new(outbox, valve, control))
+    tokio::spawn(supervisor.run(stdout_reader, daemon_pipes.stderr));
+    Ok(AgentHandle::new(stdin, valve, guard_connection))
 }
 
-/// The daemon's ends.
-struct Ours {
+/// The daemon's ends of the pipes.
+struct DaemonPipes {
     socket: tokio::net::UnixStream,
     stdin: Sender,
     stdout: Receiver,
     stderr: Receiver,
 }
 
-/// The guard's and the agent's ends. Every descriptor closes on exec; the guard gets copies.
-struct Theirs {
+/// The guard's and the agent's ends of the pipes. Every descriptor closes on exec; the guard gets
+/// copies.
+struct AgentPipes {
     socket: UnixStream,
     stdout: PipeWriter,
     stderr: PipeWriter,
 }
 
-fn make_pipes() -> io::Result<(Ours, Theirs)> {
-    let (our_socket, their_socket) = UnixStream::pair()?;
+fn create_pipes() -> io::Result<(DaemonPipes, AgentPipes)> {
+    let (daemon_socket, guard_socket) = UnixStream::pair()?;
     let (agent_stdin, stdin) = io::pipe()?;
     let (stdout, agent_stdout) = io::pipe()?;
     let (stderr, agent_stderr) = io::pipe()?;
-    handover::send(&our_socket, &agent_stdin)?;
-    our_socket.set_nonblocking(true)?;
+    fd_passing::send_file(&daemon_socket, &agent_stdin)?;
+    daemon_socket.set_nonblocking(true)?;
     let receiver = |pipe: PipeReader| Receiver::from_owned_fd(OwnedFd::from(pipe));
-    let ours = Ours {
-        socket: tokio::net::UnixStream::from_std(our_socket)?,
+    let daemon_pipes = DaemonPipes {
+        socket: tokio::net::UnixStream::from_std(daemon_socket)?,
         stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
         stdout: receiver(stdout)?,
         stderr: receiver(stderr)?,
     };
-    Ok((ours, Theirs { socket: their_socket, stdout: agent_stdout, stderr: agent_stderr }))
+    Ok((
+        daemon_pipes,
+        AgentPipes { socket: guard_socket, stdout: agent_stdout, stderr: agent_stderr },
+    ))
 }
 
-/// Nothing is run between fork and exec, so the system can start it without copying the daemon.
+/// Runs no code between fork and exec, so the system can start the guard without copying the
+/// daemon.
 fn start_guard(
     guard: &GuardCommand,
-    launch: &Launch,
+    launch: &LaunchCommand,
     mark: &str,
     group: Option<ControlGroup>,
-    theirs: Theirs,
+    agent_pipes: AgentPipes,
 ) -> io::Result<Child> {
     let cwd = std::path::absolute(&launch.cwd)?;
-    let stderr = match launch.speaks {
-        // One pipe for both keeps their order.
-        Speaks::Bytes => theirs.stdout.try_clone()?,
-        Speaks::Frames | Speaks::Lines => theirs.stderr,
+    let stderr = match launch.stdout_format {
+        // One pipe for both preserves their order.
+        StdoutFormat::Bytes => agent_pipes.stdout.try_clone()?,
+        StdoutFormat::Frames | StdoutFormat::Lines => agent_pipes.stderr,
     };
     let mut command = Command::new(&guard.program);
     command.args(&guard.args);
@@ -205,10 +213,10 @@ fn start_guard(
         .arg("--")
         .args(&launch.argv)
         .env_clear()
-        .envs(launch.env.iter().map(|(name, value)| (agent_env::hide(name), value)))
+        .envs(launch.env.iter().map(|(name, value)| (agent_env::add_prefix(name), value)))
         .env(MARK_VARIABLE, mark)
-        .stdin(Stdio::from(OwnedFd::from(theirs.socket)))
-        .stdout(theirs.stdout)
+        .stdin(Stdio::from(OwnedFd::from(agent_pipes.socket)))
+        .stdout(agent_pipes.stdout)
         .stderr(stderr)
         .spawn()
 }

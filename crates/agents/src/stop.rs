@@ -1,54 +1,57 @@
-//! Stopping an agent: how urgently, with what patience, and how the guard is told.
+//! Stops an agent: how urgently, with which grace periods, and how the guard is notified.
 
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::time::Duration;
 use tokio::net::UnixStream;
 
+/// How urgently an agent is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// Close stdin, wait, ask the tree to end, wait, kill it.
+pub enum StopUrgency {
+    /// Close stdin, wait, send TERM to the tree, wait, send KILL.
     Polite,
-    /// Close stdin, ask the tree to end, wait, kill it.
+    /// Close stdin, send TERM to the tree, wait, send KILL.
     Soon,
-    /// Kill the tree.
+    /// Send KILL to the tree.
     Now,
 }
 
-impl Stop {
-    fn to_order(self) -> u8 {
+impl StopUrgency {
+    fn to_byte(self) -> u8 {
         match self {
-            Stop::Polite => b'p',
-            Stop::Soon => b's',
-            Stop::Now => b'n',
+            StopUrgency::Polite => b'p',
+            StopUrgency::Soon => b's',
+            StopUrgency::Now => b'n',
         }
     }
 
-    fn from_order(byte: u8) -> Option<Stop> {
-        [Stop::Polite, Stop::Soon, Stop::Now].into_iter().find(|stop| stop.to_order() == byte)
+    fn from_byte(byte: u8) -> Option<StopUrgency> {
+        [StopUrgency::Polite, StopUrgency::Soon, StopUrgency::Now]
+            .into_iter()
+            .find(|stop| stop.to_byte() == byte)
     }
 }
 
-/// How long the guard waits on each rung before it takes the next one.
+/// How long the guard waits in each phase of a stop before the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Graces {
-    /// After stdin was closed, before TERM. Some agents need two seconds to end by themselves.
+pub struct GracePeriods {
+    /// After stdin was closed, before TERM. Some agents need two seconds to exit.
     pub eof: Duration,
     /// After TERM, before KILL.
     pub term: Duration,
-    /// After the agent ended: between TERM and KILL for what it left behind.
+    /// After the agent has exited: between TERM and KILL for processes that it left behind.
     pub left: Duration,
-    /// Like `eof`, when the daemon is gone. Together with `orphan_term` it must stay well below the
-    /// five seconds within which no process of a killed daemon may be left.
+    /// Like `eof`, when the daemon has exited. Together with `orphan_term` it must be well below
+    /// the five seconds after which no process of a killed daemon may be left.
     pub orphan_eof: Duration,
-    /// Like `term`, when the daemon is gone.
+    /// Like `term`, when the daemon has exited.
     pub orphan_term: Duration,
-    /// How long killing is repeated before the survivors are reported.
+    /// How long KILL is repeated before the survivors are reported.
     pub kill: Duration,
 }
 
-impl Default for Graces {
-    fn default() -> Graces {
-        Graces {
+impl Default for GracePeriods {
+    fn default() -> GracePeriods {
+        GracePeriods {
             eof: Duration::from_secs(3),
             term: Duration::from_secs(2),
             left: Duration::from_millis(500),
@@ -59,16 +62,16 @@ impl Default for Graces {
     }
 }
 
-impl Graces {
-    /// As options of the guard, for [`crate::GuardCommand::args`].
+impl GracePeriods {
+    /// The options of the guard, for [`crate::GuardCommand::args`].
     pub fn to_args(mut self) -> Vec<String> {
-        self.named()
+        self.by_option()
             .into_iter()
             .flat_map(|(name, grace)| [name.to_owned(), grace.as_millis().to_string()])
             .collect()
     }
 
-    pub(crate) fn named(&mut self) -> [(&'static str, &mut Duration); 6] {
+    pub(crate) fn by_option(&mut self) -> [(&'static str, &mut Duration); 6] {
         [
             ("--eof-ms", &mut self.eof),
             ("--term-ms", &mut self.term),
@@ -80,39 +83,40 @@ impl Graces {
     }
 }
 
-/// What the daemon can tell a guard.
+/// A request of the daemon to a guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    Stop(Stop),
-    /// End what the agent started since this tick and left running; the agent stays. A moment, not
-    /// an age: an order takes its time to arrive, and a tool may be the first thing of its turn.
+pub(crate) enum GuardRequest {
+    Stop(StopUrgency),
+    /// End processes that the agent started since this tick and left running; the agent keeps
+    /// running. A point in time and not an age, because the request takes time to arrive and a tool
+    /// may have been started at the very beginning of the turn.
     EndTools(u64),
 }
 
-/// Before the tick, in eight bytes.
+/// The byte before the tick, which has eight bytes.
 const END_TOOLS: u8 = b't';
 
-impl Order {
+impl GuardRequest {
     fn to_bytes(self) -> Vec<u8> {
         match self {
-            Order::Stop(stop) => vec![stop.to_order()],
-            Order::EndTools(since) => [&[END_TOOLS][..], &since.to_le_bytes()].concat(),
+            GuardRequest::Stop(stop) => vec![stop.to_byte()],
+            GuardRequest::EndTools(since) => [&[END_TOOLS][..], &since.to_le_bytes()].concat(),
         }
     }
 
-    /// Takes the first order out of what has come so far; nothing until it is there as a whole.
-    pub(crate) fn take(bytes: &mut Vec<u8>) -> Option<Order> {
+    /// Removes the first request from the received bytes; `None` until it is complete.
+    pub(crate) fn take_from(bytes: &mut Vec<u8>) -> Option<GuardRequest> {
         loop {
             let first = *bytes.first()?;
             if first == END_TOOLS {
                 let since = bytes.get(1..9)?.try_into().expect("eight bytes");
                 bytes.drain(..9);
-                return Some(Order::EndTools(u64::from_le_bytes(since)));
+                return Some(GuardRequest::EndTools(u64::from_le_bytes(since)));
             }
             bytes.remove(0);
-            // A byte that means nothing is of a newer daemon, and no reason to end anything.
-            if let Some(stop) = Stop::from_order(first) {
-                return Some(Order::Stop(stop));
+            // An unknown byte comes from a newer daemon and is ignored.
+            if let Some(stop) = StopUrgency::from_byte(first) {
+                return Some(GuardRequest::Stop(stop));
             }
         }
     }
@@ -120,18 +124,19 @@ impl Order {
 
 /// The daemon's end of the socket to a guard.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct GuardConnection {
     pub(crate) socket: UnixStream,
 }
 
-impl Control {
-    /// A few bytes in a life: they always fit into the socket, and a guard that is gone needs none.
-    pub(crate) fn order(&self, order: Order) {
+impl GuardConnection {
+    /// Sends a request. The few bytes always fit into the socket, and a guard that has exited needs
+    /// none.
+    pub(crate) fn send_request(&self, request: GuardRequest) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        let _ = send(&self.socket, &order.to_bytes(), flags);
+        let _ = send(&self.socket, &request.to_bytes(), flags);
     }
 
-    /// The guard takes this for the end of the daemon.
+    /// Closes the sending side. The guard treats this as the exit of the daemon.
     pub(crate) fn hang_up(&self) {
         let _ = shutdown(&self.socket, Shutdown::Write);
     }
@@ -142,19 +147,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_come_out_as_they_went_in_however_they_are_cut() {
-        let orders = [
-            Order::Stop(Stop::Polite),
-            Order::EndTools(70),
-            Order::Stop(Stop::Soon),
-            Order::Stop(Stop::Now),
+    fn requests_are_decoded_from_any_split_of_the_bytes() {
+        let requests = [
+            GuardRequest::Stop(StopUrgency::Polite),
+            GuardRequest::EndTools(70),
+            GuardRequest::Stop(StopUrgency::Soon),
+            GuardRequest::Stop(StopUrgency::Now),
         ];
-        let sent: Vec<u8> = orders.iter().flat_map(|it| it.to_bytes()).collect();
-        let (mut heard, mut taken) = (Vec::new(), Vec::new());
+        let sent: Vec<u8> = requests.iter().flat_map(|it| it.to_bytes()).collect();
+        let (mut received, mut taken) = (Vec::new(), Vec::new());
         for byte in [&b"?"[..], &sent].concat() {
-            heard.push(byte);
-            taken.extend(Order::take(&mut heard));
+            received.push(byte);
+            taken.extend(GuardRequest::take_from(&mut received));
         }
-        assert_eq!((taken.as_slice(), heard.len()), (&orders[..], 0));
+        assert_eq!((taken.as_slice(), received.len()), (&requests[..], 0));
     }
 }

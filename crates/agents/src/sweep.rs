@@ -1,56 +1,59 @@
-//! Killing from outside a tree what is proved to belong to it: when the guard cannot do it any more,
-//! and as the last resort for what was started by a tree but not below it.
+//! Kills processes that are proved to belong to an agent's tree, from outside of the tree: if the
+//! guard can no longer do it, and for processes that were started by the tree but are not below it.
 
 use crate::os::cgroup::ControlGroup;
-use crate::os::{Process, Signal, Table, signal_if};
+use crate::os::{ProcessIdentity, ProcessTable, Signal, signal_if};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How long killing is repeated before the survivors are reported.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Killed processes need a moment to vanish.
+/// How long KILL is repeated before the survivors are reported.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+/// The pause between rounds, in which killed processes exit.
 const ROUND_PAUSE: Duration = Duration::from_millis(5);
 
-/// A tree: its mark, and the processes of it that are known for sure.
+/// A process tree: its mark, and its processes that are known for certain.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct SweepTarget {
     pub(crate) mark: String,
-    pub(crate) known: Vec<Process>,
-    /// Where the system has groups for us. Everything in it belongs to the tree.
+    pub(crate) known: Vec<ProcessIdentity>,
+    /// The control group of the tree, if the system supports it. All its processes belong to the
+    /// tree.
     pub(crate) group: Option<ControlGroup>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Swept {
+pub(crate) struct SweepResult {
     pub(crate) ended: Vec<u32>,
     /// One list for each target.
     pub(crate) survivors: Vec<Vec<u32>>,
 }
 
-/// Kills every process that carries a target's mark or is known, and everything below those, in
-/// rounds until nobody is left or patience ends. Looks at every process of the machine, and blocks.
-pub(crate) fn sweep(targets: &[Target]) -> Swept {
-    let table = Table::system();
-    let deadline = Instant::now() + PATIENCE;
-    let mut met = BTreeSet::new();
+/// Kills every known process, every process with a target's mark, and all their descendants, in
+/// rounds until none is left or the timeout has passed. Scans all processes of the machine, and
+/// blocks.
+pub(crate) fn sweep_trees(targets: &[SweepTarget]) -> SweepResult {
+    let table = ProcessTable::system();
+    let deadline = Instant::now() + KILL_TIMEOUT;
+    let mut seen = BTreeSet::new();
     loop {
-        let found = find(&table, targets);
+        let found = find_processes(&table, targets);
         let alive: BTreeSet<u32> = found.iter().flatten().map(|one| one.process.pid).collect();
-        met.extend(&alive);
+        seen.extend(&alive);
         if alive.is_empty() || deadline <= Instant::now() {
-            groups(targets).for_each(ControlGroup::remove);
-            let ended = met.difference(&alive).copied().collect();
-            let pids = |tree: Vec<Found>| tree.into_iter().map(|one| one.process.pid).collect();
-            return Swept { ended, survivors: found.into_iter().map(pids).collect() };
+            control_groups(targets).for_each(ControlGroup::remove);
+            let ended = seen.difference(&alive).copied().collect();
+            let pids =
+                |tree: Vec<FoundProcess>| tree.into_iter().map(|one| one.process.pid).collect();
+            return SweepResult { ended, survivors: found.into_iter().map(pids).collect() };
         }
-        groups(targets).for_each(ControlGroup::kill);
+        control_groups(targets).for_each(ControlGroup::kill);
         for (tree, target) in found.iter().zip(targets) {
-            for Found { process, by_mark } in tree {
+            for FoundProcess { process, by_mark } in tree {
                 if *by_mark {
-                    let carries = || table.carries(process.pid, &target.mark);
+                    let carries = || table.has_mark(process.pid, &target.mark);
                     signal_if(process.pid, Signal::KILL, carries);
                 } else {
                     process.signal(Signal::KILL);
@@ -61,27 +64,28 @@ pub(crate) fn sweep(targets: &[Target]) -> Swept {
     }
 }
 
-fn groups(targets: &[Target]) -> impl Iterator<Item = &ControlGroup> {
+fn control_groups(targets: &[SweepTarget]) -> impl Iterator<Item = &ControlGroup> {
     targets.iter().filter_map(|it| it.group.as_ref())
 }
 
-struct Found {
-    process: Process,
-    /// Proved by the mark, else by number, start time and parents.
+struct FoundProcess {
+    process: ProcessIdentity,
+    /// Proved by its mark; otherwise by pid, start time and parents.
     by_mark: bool,
 }
 
-/// Who is alive, for each target.
-fn find(table: &Table, targets: &[Target]) -> Vec<Vec<Found>> {
+/// The living processes of each target.
+fn find_processes(table: &ProcessTable, targets: &[SweepTarget]) -> Vec<Vec<FoundProcess>> {
     let us = std::process::id();
     let marks = targets.iter().map(|target| target.mark.as_str()).collect();
-    let mut marked: BTreeMap<String, Vec<Process>> = BTreeMap::new();
-    for (process, mark) in table.marked(&marks) {
+    let mut marked: BTreeMap<String, Vec<ProcessIdentity>> = BTreeMap::new();
+    for (process, mark) in table.find_marked(&marks) {
         marked.entry(mark).or_default().push(process);
     }
-    let tree = |target: &Target| {
-        let known = target.known.iter().filter(|process| process.lives());
-        let mut tree: BTreeMap<Process, bool> = known.map(|process| (*process, false)).collect();
+    let tree = |target: &SweepTarget| {
+        let known = target.known.iter().filter(|process| process.is_alive());
+        let mut tree: BTreeMap<ProcessIdentity, bool> =
+            known.map(|process| (*process, false)).collect();
         tree.extend(marked.remove(&target.mark).into_iter().flatten().map(|one| (one, true)));
         let grouped = target.group.iter().flat_map(ControlGroup::processes);
         tree.extend(grouped.map(|process| (process, false)));
@@ -90,57 +94,57 @@ fn find(table: &Table, targets: &[Target]) -> Vec<Vec<Found>> {
             tree.entry(process).or_insert(false);
         }
         tree.retain(|process, _| process.pid != us);
-        tree.into_iter().map(|(process, by_mark)| Found { process, by_mark }).collect()
+        tree.into_iter().map(|(process, by_mark)| FoundProcess { process, by_mark }).collect()
     };
     targets.iter().map(tree).collect()
 }
 
-/// Sweeps for many agents at once: however many end together, all processes of the machine are
-/// looked at once or twice, not once for each of them.
+/// Combines the sweeps of agents that end at the same time, so that the processes of the machine
+/// are scanned once or twice and not once for each agent.
 #[derive(Debug, Default)]
-pub(crate) struct Sweeper {
-    desk: Mutex<Desk>,
+pub(crate) struct ProcessSweeper {
+    queue: Mutex<SweepQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Desk {
-    waiting: Vec<(Target, oneshot::Sender<Vec<u32>>)>,
+struct SweepQueue {
+    waiting: Vec<(SweepTarget, oneshot::Sender<Vec<u32>>)>,
     busy: bool,
 }
 
-impl Sweeper {
+impl ProcessSweeper {
     /// Returns the survivors.
-    pub(crate) async fn sweep(self: Arc<Self>, target: Target) -> Vec<u32> {
+    pub(crate) async fn sweep(self: Arc<Self>, target: SweepTarget) -> Vec<u32> {
         let (answer, answered) = oneshot::channel();
-        let busy = self.with(|desk| {
-            desk.waiting.push((target, answer));
-            mem::replace(&mut desk.busy, true)
+        let busy = self.with_queue(|queue| {
+            queue.waiting.push((target, answer));
+            mem::replace(&mut queue.busy, true)
         });
         if !busy {
-            // Not on the thread that serves everyone. It is not waited for: the answer is.
-            drop(tokio::task::spawn_blocking(move || self.work()));
+            // On another thread, because a sweep blocks. The result comes through the channel.
+            drop(tokio::task::spawn_blocking(move || self.sweep_waiting()));
         }
         answered.await.unwrap_or_default()
     }
 
-    fn work(&self) {
+    fn sweep_waiting(&self) {
         loop {
-            let waiting = self.with(|desk| {
-                desk.busy = !desk.waiting.is_empty();
-                mem::take(&mut desk.waiting)
+            let waiting = self.with_queue(|queue| {
+                queue.busy = !queue.waiting.is_empty();
+                mem::take(&mut queue.waiting)
             });
             if waiting.is_empty() {
                 return;
             }
             let (targets, answers): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
-            for (answer, survivors) in answers.into_iter().zip(sweep(&targets).survivors) {
-                // Whoever asked may be gone with the daemon.
+            for (answer, survivors) in answers.into_iter().zip(sweep_trees(&targets).survivors) {
+                // The receiver may have been dropped with the daemon.
                 let _ = answer.send(survivors);
             }
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Desk) -> T) -> T {
-        work(&mut self.desk.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_queue<T>(&self, work: impl FnOnce(&mut SweepQueue) -> T) -> T {
+        work(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,11 +1,11 @@
 //! What holds for the answers of all routes, asked for over a socket as clients do.
 
 use crate::{Dirs, Front, document, routes};
-use jackfield_agents::{find::Places, probe::Survey};
-use jackfield_catalogue::Catalogue;
+use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
+use jackfield_catalogue::Catalog;
 use jackfield_clients::{
-    Address, Dialer, Keys, Token,
-    web::{Door, Porter, serve},
+    Authenticator, BearerToken, EndpointAddress, HubDialer,
+    web::{RequestGuard, WebListener, serve_http},
 };
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
@@ -29,12 +29,16 @@ impl Daemon {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("hub");
         tokio::spawn(run_hub(UnixListener::bind(&socket).unwrap()));
-        let token = Token::create_or_read(&dir.path().join("token")).unwrap();
-        let door = Door::bind(&"http://127.0.0.1:0".parse().unwrap(), None).unwrap();
-        let Address::Http(at) = *door.address() else { panic!("it is HTTP") };
-        let porter = Porter { keys: Keys::from(&token), hosts: vec![], origins: vec![] };
-        let routes = routes(&front(dir.path(), Address::Unix(socket)));
-        tokio::spawn(serve(vec![door], porter, routes, std::future::pending()));
+        let token = BearerToken::create_or_read(&dir.path().join("token")).unwrap();
+        let door = WebListener::bind(&"http://127.0.0.1:0".parse().unwrap(), None).unwrap();
+        let EndpointAddress::Http(at) = *door.address() else { panic!("it is HTTP") };
+        let porter = RequestGuard {
+            authenticator: Authenticator::from(&token),
+            hosts: vec![],
+            origins: vec![],
+        };
+        let routes = routes(&front(dir.path(), EndpointAddress::Unix(socket)));
+        tokio::spawn(serve_http(vec![door], porter, routes, std::future::pending()));
         Daemon { at, token: token.reveal().to_owned(), dir }
     }
 
@@ -62,12 +66,12 @@ impl Daemon {
     }
 }
 
-fn front(dir: &Path, hub: Address) -> Front {
+fn front(dir: &Path, hub: EndpointAddress) -> Front {
     let probes = dir.join("probes");
-    let places = || Places::new(std::iter::empty());
+    let places = || ProgramLocations::new(std::iter::empty());
     Front {
-        hub: Dialer::new(hub, None),
-        survey: Arc::new(move || Survey::new(Catalogue::default(), places(), &probes)),
+        hub: HubDialer::new(hub, None),
+        survey: Arc::new(move || AgentSurvey::new(Catalog::default(), places(), &probes)),
         commands: [].into(),
         hosted: None,
         dirs: Dirs { projects: dir.join("p"), uploads: dir.join("u"), roots: vec![] },

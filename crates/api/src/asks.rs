@@ -7,6 +7,7 @@ use crate::{
     sessions::Done,
 };
 use axum::{Json, extract::State};
+use jackfield_wire::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -97,7 +98,7 @@ pub(crate) async fn list_asks(State(api): State<Arc<Api>>) -> Result<Json<AskLis
 }
 
 async fn open(api: &Api) -> Result<Vec<Ask>, ApiError> {
-    let mut answer = api.hub.call("_jackfield/asks", &json!({})).await?;
+    let mut answer = api.hub.call(Method::ControlAsks.name(), &json!({})).await?;
     let rows = answer.get_mut("asks").map_or(Value::Null, Value::take);
     let rows = if let Value::Array(rows) = rows { rows } else { Vec::new() };
     Ok(rows.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())
@@ -149,14 +150,14 @@ pub(crate) async fn answer_ask(
         _ => return Err(ApiError::invalid("give either `option` or `result`")),
     };
     let params = json!({ "sessionId": session, "ask": ask, "result": result });
-    api.hub.call("_jackfield/answer", &params).await?;
+    api.hub.call(Method::ControlAnswer.name(), &params).await?;
     Ok(Json(Done { ok: true }))
 }
 
 impl Ask {
     /// What the agent is told when this option is chosen.
     fn answer(&self, option: &str) -> Result<Value, ApiError> {
-        if self.method == "elicitation/create" {
+        if self.method == Method::ElicitationCreate.name() {
             let way = r#"answer it with `{"result": {"action": "accept", "content": {…}}}`"#;
             return Err(ApiError::invalid(format!("ask {} is a form: {way}", self.number)));
         }

@@ -34,8 +34,8 @@ pub use openapi::document;
 use agents::Agents;
 use axum::Router;
 use hub::Hub;
-use jackfield_agents::probe::Survey;
-use jackfield_clients::Dialer;
+use jackfield_agents::probe::AgentSurvey;
+use jackfield_clients::HubDialer;
 use runs::Runs;
 use std::{
     collections::BTreeMap,
@@ -52,9 +52,9 @@ pub type Metrics =
 #[derive(Clone)]
 pub struct Front {
     /// The hub, which is dialled for every client.
-    pub hub: Dialer,
+    pub hub: HubDialer,
     /// Looks at this machine: which agents the catalogue has, and what is known of them.
-    pub survey: Arc<dyn Fn() -> Survey + Send + Sync>,
+    pub survey: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
     /// Agents that are commands of the configuration, by name.
     pub commands: BTreeMap<String, Vec<String>>,
     /// If sessions are placed on the hosts of a fleet: which agents these have.

@@ -10,7 +10,8 @@ use axum::{
     http::{Method, Uri, header},
     response::{IntoResponse as _, Response},
 };
-use jackfield_clients::web::TokenShown;
+use jackfield_clients::web::TokenPresented;
+use jackfield_wire::acp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -49,7 +50,7 @@ pub(crate) struct Readiness {
 )]
 pub(crate) async fn readyz(
     State(api): State<Arc<Api>>,
-    shown: Option<Extension<TokenShown>>,
+    shown: Option<Extension<TokenPresented>>,
 ) -> Result<Json<Readiness>, ApiError> {
     let is_known = shown.is_some();
     let status = hub_status(&api).await.map_err(|error| {
@@ -66,7 +67,7 @@ pub(crate) async fn readyz(
 }
 
 async fn hub_status(api: &Api) -> Result<Value, ApiError> {
-    let status = api.hub.talk().await?.call("_jackfield/status", &json!({})).await?;
+    let status = api.hub.talk().await?.call(acp::Method::ControlStatus.name(), &json!({})).await?;
     if status["stopping"] == true {
         return Err(ApiError::new(Code::UpstreamUnavailable, "the hub is stopping"));
     }

@@ -1,8 +1,10 @@
 //! Where clients come in: stdio, a socket, or TCP, with or without TLS.
 
 use crate::serve::ServeError;
-use jackfield_clients::web::Certificate;
-use jackfield_clients::{Address, Keys, Listener, Stream, Token};
+use jackfield_clients::web::TlsCertificate;
+use jackfield_clients::{
+    Authenticator, BearerToken, ClientListener, ClientStream, EndpointAddress,
+};
 use jackfield_wire::chain;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,14 +22,14 @@ pub enum Transport {
 /// A client that came in.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    pub(crate) stream: Stream,
+    pub(crate) stream: ClientStream,
     /// Nobody has asked it who it is: it might be a browser that was lured here.
     pub(crate) unproved: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Door {
-    listener: Listener,
+    listener: ClientListener,
     unproved: bool,
 }
 
@@ -35,17 +37,17 @@ impl Door {
     /// On loopback TCP the token is asked for if there is one; elsewhere it is needed, and TLS too.
     pub(crate) fn open(
         transport: &Transport,
-        token: Option<&Token>,
-        certificate: Option<&Certificate>,
+        token: Option<&BearerToken>,
+        certificate: Option<&TlsCertificate>,
     ) -> Result<Door, ServeError> {
         let address = match transport {
-            Transport::Stdio => Address::Stdio,
-            Transport::Unix(path) => Address::Unix(path.clone()),
-            Transport::Tcp(at) => Address::Tcp(*at),
+            Transport::Stdio => EndpointAddress::Stdio,
+            Transport::Unix(path) => EndpointAddress::Unix(path.clone()),
+            Transport::Tcp(at) => EndpointAddress::Tcp(*at),
         };
         let bound = match (transport, certificate, token) {
             (Transport::Tcp(at), Some(certificate), Some(token)) => {
-                Listener::bind_tls(*at, certificate, &Keys::from(token))
+                ClientListener::bind_tls(*at, certificate, &Authenticator::from(token))
             }
             (Transport::Tcp(at), Some(_), None) => {
                 return Err(ServeError::NeedsToken { address: *at });
@@ -54,16 +56,16 @@ impl Door {
                 return Err(ServeError::NotLoopback { address: *at });
             }
             (Transport::Tcp(_), None, Some(token)) => {
-                Listener::bind(&address, Some(&Keys::from(token)))
+                ClientListener::bind(&address, Some(&Authenticator::from(token)))
             }
-            _ => Listener::bind_open(&address),
+            _ => ClientListener::bind_open(&address),
         };
         let listener = bound.map_err(|source| ServeError::Listen { address, source })?;
         let unproved = matches!(transport, Transport::Tcp(_)) && token.is_none();
         Ok(Door { listener, unproved })
     }
 
-    pub(crate) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &EndpointAddress {
         self.listener.address()
     }
 

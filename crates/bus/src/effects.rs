@@ -4,10 +4,10 @@ use crate::metrics::Meters;
 use crate::observe;
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, GuardCommand, Launch, Ledger, Limits, SpawnError, Speaks, Stop,
-    spawn_with,
+    AgentEvent, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, ProcessLimits, SpawnError,
+    StdoutFormat, StopUrgency, spawn_agent_with_limits,
 };
-use jackfield_clients::ConnHandle;
+use jackfield_clients::ClientHandle;
 use jackfield_core::bus::{BACKLOG, Command, Input, Output, WorkerId};
 use jackfield_core::{ConnId, Exit};
 use jackfield_wire::chain;
@@ -20,7 +20,7 @@ use tokio::sync::mpsc::Sender;
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) guard: GuardCommand,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: ProcessLedger,
     /// Marks the processes of this bus among all of the machine.
     pub(crate) mark: String,
     /// Where workers start whose pool names no directory.
@@ -46,7 +46,7 @@ pub(crate) struct Worker {
 
 /// The hands of the loop: the edges, and what is on its way to them.
 pub(crate) struct Effects {
-    conns: BTreeMap<ConnId, Edge<ConnHandle>>,
+    conns: BTreeMap<ConnId, Edge<ClientHandle>>,
     pub(crate) workers: BTreeMap<WorkerId, Worker>,
     pub(crate) ground: Ground,
     worker_events: Sender<(WorkerId, AgentEvent)>,
@@ -73,7 +73,7 @@ impl Effects {
         }
     }
 
-    pub(crate) fn add_conn(&mut self, conn: ConnId, handle: ConnHandle) {
+    pub(crate) fn add_conn(&mut self, conn: ConnId, handle: ClientHandle) {
         self.conns.insert(conn, Edge { handle, dirty: false });
     }
 
@@ -96,12 +96,12 @@ impl Effects {
             Output::ToWorker { worker, text } => self.tell_worker(worker, text),
             Output::PauseWorker { worker } => self.with_worker(worker, AgentHandle::pause),
             Output::ResumeWorker { worker } => self.with_worker(worker, AgentHandle::resume),
-            Output::PauseClient { conn } => self.with_conn(conn, ConnHandle::pause),
-            Output::ResumeClient { conn } => self.with_conn(conn, ConnHandle::resume),
-            Output::CloseClient { conn } => self.with_conn(conn, ConnHandle::close_after_flush),
+            Output::PauseClient { conn } => self.with_conn(conn, ClientHandle::pause),
+            Output::ResumeClient { conn } => self.with_conn(conn, ClientHandle::resume),
+            Output::CloseClient { conn } => self.with_conn(conn, ClientHandle::close_after_flush),
             Output::Spawn { worker, pool, command } => self.spawn(worker, pool, &command),
             Output::StopWorker { worker, now } => {
-                let how = if now { Stop::Now } else { Stop::Polite };
+                let how = if now { StopUrgency::Now } else { StopUrgency::Polite };
                 self.with_worker(worker, |it| it.stop(how));
             }
             Output::Note(note) => {
@@ -132,12 +132,12 @@ impl Effects {
             Err(full) => {
                 // The bus keeps far below this.
                 tracing::error!(%worker, %full, "a worker does not read; it is stopped");
-                edge.handle.stop(Stop::Now);
+                edge.handle.stop(StopUrgency::Now);
             }
         }
     }
 
-    pub(crate) fn with_conn(&mut self, conn: ConnId, act: impl FnOnce(&mut ConnHandle)) {
+    pub(crate) fn with_conn(&mut self, conn: ConnId, act: impl FnOnce(&mut ClientHandle)) {
         if let Some(edge) = self.conns.get_mut(&conn) {
             act(&mut edge.handle);
         }
@@ -152,22 +152,22 @@ impl Effects {
     fn spawn(&mut self, worker: WorkerId, pool: Arc<str>, command: &Command) {
         let mut env: BTreeMap<String, String> = self.ground.env.iter().cloned().collect();
         env.extend(command.env.iter().cloned());
-        let launch = Launch {
+        let launch = LaunchCommand {
             argv: command.argv.clone(),
             cwd: command.cwd.as_ref().map_or_else(|| self.ground.cwd.clone(), PathBuf::from),
             env: env.into_iter().collect(),
-            speaks: Speaks::Frames,
+            stdout_format: StdoutFormat::Frames,
         };
-        let limits = Limits {
+        let limits = ProcessLimits {
             frame_bytes_max: self.ground.frame_bytes_max,
             backlog_bytes_max: 2 * BACKLOG.own_max,
-            ..Limits::default()
+            ..ProcessLimits::default()
         };
         let ground = &self.ground;
         let mark = format!("{}-{worker}", ground.mark);
         let events = self.worker_events.clone();
         let (guard, ledger) = (&ground.guard, &ground.ledger);
-        match spawn_with(limits, guard, &launch, &mark, ledger, events, worker) {
+        match spawn_agent_with_limits(limits, guard, &launch, &mark, ledger, events, worker) {
             Ok(handle) => {
                 let edge = Edge { handle, dirty: false };
                 self.workers.insert(worker, Worker { edge, pool, pid: None });

@@ -5,8 +5,8 @@ use crate::config::{Loaded, Source};
 use crate::door::Arrival;
 use crate::effects::Effects;
 use crate::metrics::{Scrape, Snapshot};
-use jackfield_agents::{AgentEvent, Noise, Stop};
-use jackfield_clients::{ClientEvent, ConnHandle};
+use jackfield_agents::{AgentEvent, StdoutNoise, StopUrgency};
+use jackfield_clients::{ClientEvent, ClientHandle};
 use jackfield_core::bus::{Bus, Input, WorkerId};
 use jackfield_core::{ConnId, Exit, Patience, Time};
 use jackfield_wire::{Fault, Frame, chain};
@@ -219,22 +219,22 @@ impl MainLoop {
 
     /// What is no message is told and passed over. A line that is too long may have been an answer:
     /// whoever waits for it would wait for ever.
-    fn on_noise(&mut self, worker: WorkerId, noise: &Noise) {
+    fn on_noise(&mut self, worker: WorkerId, noise: &StdoutNoise) {
         tracing::warn!(%worker, lines = noise.lines, first = noise.first, "not a message");
         if 0 < noise.too_long {
             let limit = self.effects.ground.frame_bytes_max;
             tracing::error!(%worker, limit, "a line is over `max_input_buffer`; the worker is ended");
-            self.effects.with_worker(worker, |it| it.stop(Stop::Now));
+            self.effects.with_worker(worker, |it| it.stop(StopUrgency::Now));
         }
     }
 
     fn on_client(&mut self, conn: ConnId, event: ClientEvent) {
         match event {
             ClientEvent::Opened | ClientEvent::Frames(_) => {}
-            ClientEvent::Babbled(fault) if self.unproved.remove(&conn) => {
+            ClientEvent::InvalidFrame(fault) if self.unproved.remove(&conn) => {
                 self.turn_away(conn, &fault);
             }
-            ClientEvent::Babbled(fault) => self.feed(Input::ClientBabbled { conn, fault }),
+            ClientEvent::InvalidFrame(fault) => self.feed(Input::ClientBabbled { conn, fault }),
             ClientEvent::Wrote(bytes) => self.feed(Input::ClientWrote { conn, bytes }),
             ClientEvent::Finished => self.feed(Input::ClientFinished { conn }),
             ClientEvent::Gone => {
@@ -254,7 +254,7 @@ impl MainLoop {
     fn turn_away(&mut self, conn: ConnId, fault: &Fault) {
         tracing::warn!(%conn, why = %fault, "what a client said first is no message; it is closed");
         self.effects.tell_client(conn, Frame::error_for("null", fault).into_bytes());
-        self.effects.with_conn(conn, ConnHandle::close_after_flush);
+        self.effects.with_conn(conn, ClientHandle::close_after_flush);
         self.feed(Input::ClientGone { conn });
     }
 
@@ -263,7 +263,7 @@ impl MainLoop {
         let conn = ConnId(self.next_conn);
         let events = self.client_events.clone();
         let longest = self.effects.ground.frame_bytes_max;
-        let handle = jackfield_clients::open(stream, conn, events, longest);
+        let handle = jackfield_clients::open_connection(stream, conn, events, longest);
         self.effects.add_conn(conn, handle);
         if unproved {
             self.unproved.insert(conn);
@@ -351,7 +351,7 @@ async fn elapsed(timeout: Option<Duration>) {
     }
 }
 
-fn in_words(exit: jackfield_agents::Exit) -> Exit {
+fn in_words(exit: jackfield_agents::AgentExit) -> Exit {
     let started = exit.failed_to_start.is_none();
     let status = exit.failed_to_start.clone().unwrap_or_else(|| exit.to_string());
     Exit { status, stderr: exit.stderr_tail, started, shortage: exit.shortage }

@@ -6,9 +6,9 @@ use crate::door::{Door, Transport};
 use crate::effects::{Effects, Ground};
 use crate::main_loop::{Mailboxes, MainLoop, Signal};
 use crate::metrics;
-use jackfield_agents::{GuardCommand, Ledger};
-use jackfield_clients::web::Certificate;
-use jackfield_clients::{Address, BindError, Token, TokenError};
+use jackfield_agents::{GuardCommand, ProcessLedger};
+use jackfield_clients::web::TlsCertificate;
+use jackfield_clients::{BearerToken, BindError, EndpointAddress, TokenError};
 use jackfield_core::{Patience, bus::Bus};
 use std::collections::BTreeSet;
 use std::io;
@@ -29,7 +29,7 @@ pub struct Options {
     pub transport: Transport,
     /// The file with the token that TCP clients show.
     pub token: Option<PathBuf>,
-    pub certificate: Option<Certificate>,
+    pub certificate: Option<TlsCertificate>,
     /// Where the page of metrics is served.
     pub metrics: Option<SocketAddr>,
     pub guard: GuardCommand,
@@ -40,7 +40,7 @@ pub struct Options {
 /// The bus listens.
 #[derive(Debug)]
 pub struct Ready {
-    pub address: Address,
+    pub address: EndpointAddress,
     pub metrics: Option<SocketAddr>,
     pub pools: usize,
     pub workers: usize,
@@ -53,13 +53,13 @@ pub enum ServeError {
     Config(#[from] ConfigError),
     #[error("cannot listen on `{address}`")]
     Listen {
-        address: Address,
+        address: EndpointAddress,
         #[source]
         source: BindError,
     },
     #[error(
-        "`{address}` can be reached from elsewhere, and everything would cross the network in the \
-         clear: give --tls-cert, --tls-key and --token-file, or listen on 127.0.0.1"
+        "`{address}` can be reached from elsewhere, and everything would cross the network \
+         unencrypted: give --tls-cert, --tls-key and --token-file, or listen on 127.0.0.1"
     )]
     NotLoopback { address: SocketAddr },
     #[error("`{address}` with TLS needs a token, or anyone could connect: give --token-file")]
@@ -88,12 +88,12 @@ pub enum ServeError {
 /// Runs a bus until it is asked to stop, or its one client on stdio has gone; `on_ready` is called when
 /// clients can connect.
 pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), ServeError> {
-    options.guard.open_many_files();
+    options.guard.raise_file_limit();
     let loaded = options.config.load()?;
     for warning in &loaded.warnings {
         tracing::warn!(config = options.config.name(), "{warning}");
     }
-    let token = options.token.as_deref().map(Token::create_or_read).transpose();
+    let token = options.token.as_deref().map(BearerToken::create_or_read).transpose();
     let token = token.map_err(ServeError::Token)?;
     let ground = ground(&options, loaded.frame_bytes_max)?;
     let system = |what| move |source| ServeError::System { what, source };
@@ -151,10 +151,10 @@ fn metrics_page(address: SocketAddr) -> Result<tokio::net::TcpListener, ServeErr
 /// Reaps what an earlier bus left behind, and prepares for our own workers.
 fn ground(options: &Options, frame_bytes_max: usize) -> Result<Ground, ServeError> {
     let system = |what| move |source| ServeError::System { what, source };
-    let ledger = Ledger::open(&options.ledger).unwrap_or_else(|error| {
+    let ledger = ProcessLedger::open(&options.ledger).unwrap_or_else(|error| {
         // Guards end their workers all the same; only the day on which both are killed is lost.
         tracing::warn!(dir = %options.ledger.display(), %error, "no ledger of processes is kept");
-        Ledger::nowhere()
+        ProcessLedger::without_files()
     });
     let reaped = ledger.reap();
     if !reaped.ended.is_empty() {

@@ -1,224 +1,226 @@
-//! The command line of one turn, and the reasons not to compose one.
+//! Composes the command line of one turn.
 
-use crate::{DEFAULT, Model, PromptBy, Spec, Variant, models::is_id, placeholder};
+use crate::{
+    AgentSpec, DEFAULT_OPTION, LaunchVariant, ModelEntry, PermissionMode, PromptDelivery,
+    models::is_model_id, placeholder,
+};
 
-/// The longest prompt that Linux takes as one argument is 128 KiB; this leaves room for the rest.
+/// Linux limits one argument to 128 KiB; this leaves room for text around the prompt.
 const PROMPT_BYTES_MAX: usize = 120_000;
 
-/// The longest id of a session we hand to a program.
+/// The longest session id that is passed to a program.
 const SESSION_BYTES_MAX: usize = 200;
 
-/// What is chosen for a turn.
+/// The values that a command line is composed from.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Choice<'a> {
-    /// The program's own id of the conversation; absent on the first turn.
+pub struct LaunchOptions<'a> {
+    /// The program's own session id; absent on the first turn.
     pub session: Option<&'a str>,
     pub model: Option<&'a str>,
     pub reasoning: Option<&'a str>,
-    /// The id of a mode; absent for the first one.
+    /// The id of a permission mode; absent for the first one.
     pub mode: Option<&'a str>,
     pub prompt: &'a str,
-    /// The file that holds the prompt, for programs that want one.
+    /// The file that holds the prompt, for programs that read it from a file.
     pub file: Option<&'a str>,
     pub cwd: &'a str,
-    /// Which of the variant's flags the program has.
+    /// For each of the variant's optional flags: whether the program supports it.
     pub flags: &'a [bool],
 }
 
-/// Why there is no command line.
+/// Why a command line cannot be composed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum LaunchError {
     #[error(
-        "the prompt has {bytes} bytes and this program takes at most {max} on its command line: \
-         shorten it, or put the text into a file and name that"
+        "the prompt has {bytes} bytes; this program's limit on the command line is {max}: \
+         shorten it, or write the text to a file and mention its path"
     )]
     PromptTooLong { bytes: usize, max: usize },
     #[error(
-        "the prompt begins with `-` and this program would take it for an option: \
+        "the prompt begins with `-`, which this program would parse as an option: \
          begin it with a word"
     )]
     PromptLikeOption,
-    #[error("{what} contains a NUL byte, which no command line can carry: remove it")]
-    Nul { what: &'static str },
-    #[error("this program reads its prompt from a file, and none was given")]
+    #[error("{subject} contains a NUL byte, which a command line cannot contain: remove it")]
+    NulByte { subject: &'static str },
+    #[error("this program reads its prompt from a file, but no file was given")]
     FileMissing,
-    #[error("this program cannot continue a conversation: begin a new session")]
-    NoResume,
+    #[error("this program cannot resume a session: start a new one")]
+    ResumeUnsupported,
     #[error(
-        "`{id}` is not an id of a session: it is empty, too long, begins with `-` or has \
-         characters that no id has"
+        "`{id}` is not a session id: it is empty, too long, begins with `-` or contains a \
+         control character"
     )]
     SessionMalformed { id: String },
     #[error(
-        "`{id}` is not an id of a model: begin with a letter or digit, use letters, digits, \
+        "`{id}` is not a model id: start with a letter or digit, use letters, digits, \
          spaces and `._/:@+-[]`, at most 200 bytes"
     )]
     ModelMalformed { id: String },
     #[error("`{agent}` has no model `{id}`: choose one of {known}")]
     ModelUnknown { agent: String, id: String, known: String },
-    #[error("`{id}` is not a reasoning effort here: choose one of {known}")]
+    #[error("unknown reasoning effort `{id}`: choose one of {known}")]
     ReasoningUnknown { id: String, known: String },
-    #[error("there is no mode `{id}` here: choose one of {known}")]
+    #[error("unknown mode `{id}`: choose one of {known}")]
     ModeUnknown { id: String, known: String },
 }
 
-impl Variant {
+impl LaunchVariant {
     /// The arguments of a turn, without the program itself.
-    pub fn argv(&self, choice: &Choice<'_>) -> Result<Vec<String>, Refusal> {
-        let model = choice.model.filter(|it| *it != DEFAULT);
-        let reasoning = choice.reasoning.filter(|it| *it != DEFAULT);
-        self.check(choice, model, reasoning)?;
-        let base = self.base(choice)?;
-        let added = self.added(choice, model.is_some(), reasoning.is_some())?;
-        let (before, after) = base.split_at(self.seam(base));
+    pub fn compose_argv(&self, options: &LaunchOptions<'_>) -> Result<Vec<String>, LaunchError> {
+        let model = options.model.filter(|it| *it != DEFAULT_OPTION);
+        let reasoning = options.reasoning.filter(|it| *it != DEFAULT_OPTION);
+        self.check_options(options, model, reasoning)?;
+        let base_args = self.select_base_args(options)?;
+        let mode_args = self.select_mode(options)?.map_or(&[][..], |it| it.args.as_slice());
+        let flags = self.flags.iter().zip(options.flags).filter(|(_, supported)| **supported);
+        let added_args = mode_args
+            .iter()
+            .chain(flags.flat_map(|(flag, _)| &flag.args))
+            .chain(self.model.iter().filter(|_| model.is_some()))
+            .chain(self.reasoning.iter().filter(|_| reasoning.is_some()));
+        let (before, after) = base_args.split_at(self.insertion_index(base_args));
         let value = |name: &str| match name {
-            "session" => choice.session.unwrap_or_default(),
+            "session" => options.session.unwrap_or_default(),
             "model" => model.unwrap_or_default(),
             "reasoning" => reasoning.unwrap_or_default(),
-            "prompt" => choice.prompt,
-            "file" => choice.file.unwrap_or_default(),
-            "cwd" => choice.cwd,
-            other => unreachable!("`{{{other}}}` passed the checks of a spec"),
+            "prompt" => options.prompt,
+            "file" => options.file.unwrap_or_default(),
+            "cwd" => options.cwd,
+            other => unreachable!("`check_args` refuses the placeholder `{{{other}}}`"),
         };
-        let all = before.iter().chain(added).chain(after);
-        Ok(all.map(|argument| placeholder::expand(argument, value)).collect())
+        let all = before.iter().chain(added_args).chain(after);
+        Ok(all.map(|argument| placeholder::expand_argument(argument, value)).collect())
     }
 
-    /// The arguments to begin with. A program that speaks ACP is told of sessions there.
-    fn base(&self, choice: &Choice<'_>) -> Result<&[String], Refusal> {
-        match (&self.resume, choice.session) {
+    /// The arguments of a first or of a later turn. A native ACP program receives the session id in
+    /// a message instead.
+    fn select_base_args(&self, options: &LaunchOptions<'_>) -> Result<&[String], LaunchError> {
+        match (&self.resume, options.session) {
             (Some(resume), Some(_)) => Ok(resume),
-            (None, Some(_)) if !self.speaks_acp() => Err(Refusal::NoResume),
+            (None, Some(_)) if !self.is_native_acp() => Err(LaunchError::ResumeUnsupported),
             _ => Ok(&self.args),
         }
     }
 
-    /// What the choice adds: the mode, the flags the program has, the model, the effort.
-    fn added(
+    fn select_mode(
         &self,
-        choice: &Choice<'_>,
-        model: bool,
-        reasoning: bool,
-    ) -> Result<impl Iterator<Item = &String>, Refusal> {
-        let mode = match choice.mode {
-            None => self.modes.first(),
-            Some(id) => Some(self.modes.iter().find(|it| it.id == id).ok_or_else(|| {
-                let known = list(self.modes.iter().map(|it| it.id.as_str()));
-                Refusal::ModeUnknown { id: id.to_owned(), known }
-            })?),
-        };
-        let flags = self.flags.iter().zip(choice.flags).filter(|(_, has)| **has);
-        Ok(mode
-            .into_iter()
-            .flat_map(|it| &it.args)
-            .chain(flags.flat_map(|(flag, _)| &flag.args))
-            .chain(self.model.iter().filter(move |_| model))
-            .chain(self.reasoning.iter().filter(move |_| reasoning)))
+        options: &LaunchOptions<'_>,
+    ) -> Result<Option<&PermissionMode>, LaunchError> {
+        let Some(id) = options.mode else { return Ok(self.modes.first()) };
+        let mode = self.modes.iter().find(|it| it.id == id);
+        mode.map(Some).ok_or_else(|| {
+            let known = quote_ids(self.modes.iter().map(|it| it.id.as_str()));
+            LaunchError::ModeUnknown { id: id.to_owned(), known }
+        })
     }
 
-    /// Where the additions go: before `--`, since nothing after it is an option; before the last
-    /// argument if the file asks for it; else at the end.
-    fn seam(&self, base: &[String]) -> usize {
-        let end = if self.before_session { base.len().saturating_sub(1) } else { base.len() };
-        base.iter().position(|it| it == "--").unwrap_or(end).min(end)
+    /// Where the added arguments are inserted: before `--`, because nothing after it is an option;
+    /// before the last argument if `before_session` is set; otherwise at the end.
+    fn insertion_index(&self, base_args: &[String]) -> usize {
+        let end =
+            if self.before_session { base_args.len().saturating_sub(1) } else { base_args.len() };
+        base_args.iter().position(|it| it == "--").unwrap_or(end).min(end)
     }
 
-    fn check(
+    fn check_options(
         &self,
-        choice: &Choice<'_>,
+        options: &LaunchOptions<'_>,
         model: Option<&str>,
         reasoning: Option<&str>,
-    ) -> Result<(), Refusal> {
-        if let Some(id) = choice.session
-            && !is_session(id)
+    ) -> Result<(), LaunchError> {
+        if let Some(id) = options.session
+            && !is_session_id(id)
         {
-            return Err(Refusal::SessionMalformed { id: id.to_owned() });
+            return Err(LaunchError::SessionMalformed { id: id.to_owned() });
         }
         if let Some(id) = model
-            && !is_id(id)
+            && !is_model_id(id)
         {
-            return Err(Refusal::ModelMalformed { id: id.to_owned() });
+            return Err(LaunchError::ModelMalformed { id: id.to_owned() });
         }
         if let Some(id) = reasoning
-            && !is_word(id)
+            && !is_plain_word(id)
         {
-            let known = "those that the agent's file lists".to_owned();
-            return Err(Refusal::ReasoningUnknown { id: id.to_owned(), known });
+            let known = "the options that the agent's file lists".to_owned();
+            return Err(LaunchError::ReasoningUnknown { id: id.to_owned(), known });
         }
-        if choice.cwd.contains('\0') {
-            return Err(Refusal::Nul { what: "the working directory" });
+        if options.cwd.contains('\0') {
+            return Err(LaunchError::NulByte { subject: "the working directory" });
         }
         match self.prompt {
-            PromptBy::Stdin => Ok(()),
-            PromptBy::Argv => self.check_prompt(choice),
-            PromptBy::File => match choice.file {
-                None => Err(Refusal::FileMissing),
+            PromptDelivery::Stdin => Ok(()),
+            PromptDelivery::Argv => self.check_prompt(options),
+            PromptDelivery::File => match options.file {
+                None => Err(LaunchError::FileMissing),
                 Some(file) if file.contains('\0') => {
-                    Err(Refusal::Nul { what: "the prompt's file" })
+                    Err(LaunchError::NulByte { subject: "the path of the prompt file" })
                 }
                 Some(_) => Ok(()),
             },
         }
     }
 
-    fn check_prompt(&self, choice: &Choice<'_>) -> Result<(), Refusal> {
+    fn check_prompt(&self, options: &LaunchOptions<'_>) -> Result<(), LaunchError> {
         let max = self.prompt_bytes_max.unwrap_or(PROMPT_BYTES_MAX);
-        if choice.prompt.contains('\0') {
-            return Err(Refusal::Nul { what: "the prompt" });
+        if options.prompt.contains('\0') {
+            return Err(LaunchError::NulByte { subject: "the prompt" });
         }
-        if choice.prompt.len() > max {
-            return Err(Refusal::PromptTooLong { bytes: choice.prompt.len(), max });
+        if options.prompt.len() > max {
+            return Err(LaunchError::PromptTooLong { bytes: options.prompt.len(), max });
         }
-        let base = self.base(choice)?;
-        let at = base.iter().position(|it| it == "{prompt}");
-        // After `--`, or glued to its option, it cannot be mistaken.
-        let exposed = at.is_some_and(|at| !base[..at].iter().any(|it| it == "--"));
-        if exposed && choice.prompt.starts_with('-') {
-            return Err(Refusal::PromptLikeOption);
+        let base_args = self.select_base_args(options)?;
+        let index = base_args.iter().position(|it| it == "{prompt}");
+        // After `--`, or joined to its option as in `--message={prompt}`, it is never an option.
+        let is_exposed = index.is_some_and(|it| !base_args[..it].iter().any(|it| it == "--"));
+        if is_exposed && options.prompt.starts_with('-') {
+            return Err(LaunchError::PromptLikeOption);
         }
         Ok(())
     }
 }
 
-/// Whether a model may be asked for: it is well formed, and in a list or the agent takes others too.
-pub fn check_model(spec: &Spec, known: &[Model], id: &str) -> Result<(), Refusal> {
-    let listed = || known.iter().map(|it| it.id.as_str()).chain(fallback(spec));
-    // What a listing calls an id is still checked: it becomes an argument.
-    if id != DEFAULT && !is_id(id) {
-        return Err(Refusal::ModelMalformed { id: id.to_owned() });
+/// Checks that a model may be requested: its id is well formed, and it is listed or the agent
+/// accepts custom models.
+pub fn check_model(spec: &AgentSpec, known: &[ModelEntry], id: &str) -> Result<(), LaunchError> {
+    let listed = || known.iter().map(|it| it.id.as_str()).chain(fallback_ids(spec));
+    // A listed id is checked too, because it becomes an argument.
+    if id != DEFAULT_OPTION && !is_model_id(id) {
+        return Err(LaunchError::ModelMalformed { id: id.to_owned() });
     }
-    if id == DEFAULT || spec.models.custom || listed().any(|it| it == id) {
+    if id == DEFAULT_OPTION || spec.models.custom || listed().any(|it| it == id) {
         return Ok(());
     }
-    let known = list([DEFAULT].into_iter().chain(listed()));
-    Err(Refusal::ModelUnknown { agent: spec.id.clone(), id: id.to_owned(), known })
+    let known = quote_ids([DEFAULT_OPTION].into_iter().chain(listed()));
+    Err(LaunchError::ModelUnknown { agent: spec.id.clone(), id: id.to_owned(), known })
 }
 
-/// Whether a reasoning effort may be asked for: it is `default` or one of the agent's.
-pub fn check_reasoning(spec: &Spec, id: &str) -> Result<(), Refusal> {
-    if id == DEFAULT || spec.reasoning.iter().any(|it| it == id) {
+/// Checks that a reasoning effort may be requested: it is `default` or one of the agent's.
+pub fn check_reasoning(spec: &AgentSpec, id: &str) -> Result<(), LaunchError> {
+    if id == DEFAULT_OPTION || spec.reasoning.iter().any(|it| it == id) {
         return Ok(());
     }
-    let known = list([DEFAULT].into_iter().chain(spec.reasoning.iter().map(String::as_str)));
-    Err(Refusal::ReasoningUnknown { id: id.to_owned(), known })
+    let known =
+        quote_ids([DEFAULT_OPTION].into_iter().chain(spec.reasoning.iter().map(String::as_str)));
+    Err(LaunchError::ReasoningUnknown { id: id.to_owned(), known })
 }
 
-fn fallback(spec: &Spec) -> impl Iterator<Item = &str> {
+fn fallback_ids(spec: &AgentSpec) -> impl Iterator<Item = &str> {
     spec.models.fallback.iter().map(String::as_str)
 }
 
-fn list<'a>(ids: impl Iterator<Item = &'a str>) -> String {
+fn quote_ids<'a>(ids: impl Iterator<Item = &'a str>) -> String {
     let ids: Vec<String> = ids.map(|it| format!("`{it}`")).collect();
     if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
 }
 
-fn is_session(id: &str) -> bool {
-    let plain = |it: char| !it.is_control();
-    !id.is_empty() && id.len() <= SESSION_BYTES_MAX && !id.starts_with('-') && id.chars().all(plain)
+fn is_session_id(id: &str) -> bool {
+    let is_bounded = !id.is_empty() && id.len() <= SESSION_BYTES_MAX;
+    is_bounded && !id.starts_with('-') && !id.contains(char::is_control)
 }
 
-/// A word of letters, digits, `-` and `_` that is no option.
-pub(crate) fn is_word(id: &str) -> bool {
-    let plain = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
-    !id.is_empty() && id.len() <= 40 && !id.starts_with('-') && id.bytes().all(plain)
+/// Whether a text is a word of letters, digits, `-` and `_` that cannot be parsed as an option.
+pub(crate) fn is_plain_word(id: &str) -> bool {
+    let is_allowed = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
+    !id.is_empty() && id.len() <= 40 && !id.starts_with('-') && id.bytes().all(is_allowed)
 }

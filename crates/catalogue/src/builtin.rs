@@ -1,4 +1,4 @@
-//! The files that come with us; a test holds the list equal to the folder.
+//! The built-in agent files. A test keeps this list equal to the folder `agents`.
 
 macro_rules! files {
     ($($id:literal),* $(,)?) => {
@@ -6,7 +6,7 @@ macro_rules! files {
     };
 }
 
-/// Each file's stem and text, in the order of the stems.
+/// The stem and the text of each file, ordered by stem.
 pub(crate) const FILES: &[(&str, &str)] = files![
     "aider",
     "amp",

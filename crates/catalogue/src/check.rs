@@ -1,15 +1,16 @@
-//! What the form of a file cannot say: ids, placeholders in their places, names that exist.
+//! Checks of an agent spec that the TOML schema cannot express: the form of ids, the position of
+//! placeholders, and names that must exist.
 
 use crate::{
-    ModelsFrom, PromptBy, Spec, Variant,
-    argv::is_word,
+    AgentSpec, LaunchVariant, ModelSource, PromptDelivery,
+    argv::is_plain_word,
     environment,
-    flaw::Step::{self, Item, Key},
-    models::is_id,
+    error::PathStep::{self, Item, Key},
+    models::is_model_id,
     placeholder,
 };
 
-/// The dialects our adapter knows.
+/// The dialects that `jackfield adapt` supports.
 pub const DIALECTS: &[&str] = &[
     "amp",
     "claude",
@@ -26,39 +27,39 @@ pub const DIALECTS: &[&str] = &[
     "qwen",
 ];
 
-/// A reason, and the way to the value it is about.
-pub(crate) struct Complaint {
-    pub(crate) path: Vec<Step>,
+/// A violated rule, with the path to the offending value.
+pub(crate) struct SpecViolation {
+    pub(crate) path: Vec<PathStep>,
     pub(crate) reason: String,
 }
 
-type Checked = Result<(), Complaint>;
+type CheckResult = Result<(), SpecViolation>;
 
-fn complain(path: &[Step], reason: impl Into<String>) -> Checked {
-    Err(Complaint { path: path.to_vec(), reason: reason.into() })
+fn reject(path: &[PathStep], reason: impl Into<String>) -> CheckResult {
+    Err(SpecViolation { path: path.to_vec(), reason: reason.into() })
 }
 
-/// The first thing that is wrong with a spec, if any.
-pub(crate) fn check(spec: &Spec) -> Checked {
+/// Returns the first violation.
+pub(crate) fn check_spec(spec: &AgentSpec) -> CheckResult {
     if !is_spec_id(&spec.id) {
-        return complain(
+        return reject(
             &[Key("id")],
             format!(
-                "`{}` is no id: lowercase letters, digits and `._-`, at most 40, and a letter or \
-                 digit first",
+                "`{}` is not an agent id: use lowercase letters, digits and `._-`, at most 40 \
+                 characters, and start with a letter or digit",
                 spec.id
             ),
         );
     }
     if spec.name.trim().is_empty() {
-        return complain(&[Key("name")], "`name` is empty");
+        return reject(&[Key("name")], "`name` is empty");
     }
     if spec.bins.is_empty() {
-        return complain(&[Key("bins")], "`bins` is empty: name the program to look for");
+        return reject(&[Key("bins")], "`bins` is empty: name the program to look for");
     }
     check_bins(&[Key("bins")], &spec.bins)?;
     if spec.launch.is_empty() {
-        return complain(&[], "no `[[launch]]`: say how the program is started");
+        return reject(&[], "no `[[launch]]`: describe how the program is started");
     }
     for (index, variant) in spec.launch.iter().enumerate() {
         check_variant(&[Key("launch"), Item(index)], variant)?;
@@ -66,62 +67,64 @@ pub(crate) fn check(spec: &Spec) -> Checked {
     check_environment(spec)?;
     check_models(spec)?;
     for (index, option) in spec.reasoning.iter().enumerate() {
-        if !is_word(option) {
+        if !is_plain_word(option) {
             let path = [Key("reasoning"), Key("options"), Item(index)];
-            return complain(&path, format!("`{option}` is no reasoning option: one plain word"));
+            let reason = format!("`{option}` is not a reasoning option: use one plain word");
+            return reject(&path, reason);
         }
     }
     Ok(())
 }
 
 fn is_spec_id(id: &str) -> bool {
-    let plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
+    let is_alphanumeric = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
     id.len() <= 40
-        && id.bytes().next().is_some_and(plain)
-        && id.bytes().all(|it| plain(it) || b"._-".contains(&it))
+        && id.bytes().next().is_some_and(is_alphanumeric)
+        && id.bytes().all(|it| is_alphanumeric(it) || b"._-".contains(&it))
 }
 
-fn check_bins(path: &[Step], bins: &[String]) -> Checked {
+fn check_bins(path: &[PathStep], bins: &[String]) -> CheckResult {
     for (index, bin) in bins.iter().enumerate() {
-        let named = !bin.is_empty() && !bin.starts_with('-') && !bin.contains('/');
-        if bin.contains('\0') || !(named || bin.starts_with('/')) {
+        let is_name = !bin.is_empty() && !bin.starts_with('-') && !bin.contains('/');
+        if bin.contains('\0') || !(is_name || bin.starts_with('/')) {
             let path = [path, &[Item(index)]].concat();
-            return complain(&path, format!("`{bin}` is neither a program's name nor a full path"));
+            let reason = format!("`{bin}` is neither a program name nor an absolute path");
+            return reject(&path, reason);
         }
     }
     Ok(())
 }
 
-fn check_variant(path: &[Step], variant: &Variant) -> Checked {
+fn check_variant(path: &[PathStep], variant: &LaunchVariant) -> CheckResult {
     let at = |key: &'static str| [path, &[Key(key)]].concat();
     check_bins(&at("bins"), &variant.bins)?;
     if let Some(dialect) = &variant.dialect
         && !DIALECTS.contains(&dialect.as_str())
     {
         let known = DIALECTS.join("`, `");
-        return complain(
+        return reject(
             &at("dialect"),
-            format!("no dialect is called `{dialect}`: it is one of `{known}`"),
+            format!("unknown dialect `{dialect}`: use one of `{known}`"),
         );
     }
-    let carrier = match variant.prompt {
-        PromptBy::Stdin => None,
-        PromptBy::Argv => Some("prompt"),
-        PromptBy::File => Some("file"),
+    let prompt_placeholder = match variant.prompt {
+        PromptDelivery::Stdin => None,
+        PromptDelivery::Argv => Some("prompt"),
+        PromptDelivery::File => Some("file"),
     };
-    if variant.speaks_acp() && (carrier.is_some() || variant.resume.is_some()) {
-        return complain(
+    if variant.is_native_acp() && (prompt_placeholder.is_some() || variant.resume.is_some()) {
+        return reject(
             path,
-            "`prompt` and `resume` need a `dialect`: over ACP they are messages",
+            "`prompt` and `resume` require a `dialect`: over ACP they are messages",
         );
     }
-    let turn: Vec<&str> = ["cwd"].into_iter().chain(carrier).collect();
-    check_args(&at("args"), &variant.args, &turn)?;
-    check_carrier(&at("args"), &variant.args, carrier)?;
+    let first_turn: Vec<&str> = ["cwd"].into_iter().chain(prompt_placeholder).collect();
+    check_args(&at("args"), &variant.args, &first_turn)?;
+    check_prompt_placeholder(&at("args"), &variant.args, prompt_placeholder)?;
     if let Some(resume) = &variant.resume {
-        let later: Vec<&str> = turn.iter().copied().chain(["session"]).collect();
-        check_args(&at("resume"), resume, &later)?;
-        check_carrier(&at("resume"), resume, carrier)?;
+        let later_turn: Vec<&str> = first_turn.iter().copied().chain(["session"]).collect();
+        check_args(&at("resume"), resume, &later_turn)?;
+        check_prompt_placeholder(&at("resume"), resume, prompt_placeholder)?;
     }
     check_args(&at("model"), &variant.model, &["model"])?;
     check_args(&at("reasoning"), &variant.reasoning, &["reasoning"])?;
@@ -135,42 +138,41 @@ fn check_variant(path: &[Step], variant: &Variant) -> Checked {
     check_modes(&at("modes"), variant)
 }
 
-fn check_modes(path: &[Step], variant: &Variant) -> Checked {
+fn check_modes(path: &[PathStep], variant: &LaunchVariant) -> CheckResult {
     for (index, mode) in variant.modes.iter().enumerate() {
         let at = |key: &'static str| [path, &[Item(index), Key(key)]].concat();
-        if !is_word(&mode.id) {
-            return complain(&at("id"), format!("`{}` is no mode's id: one plain word", mode.id));
+        if !is_plain_word(&mode.id) {
+            let reason = format!("`{}` is not a mode id: use one plain word", mode.id);
+            return reject(&at("id"), reason);
         }
         if variant.modes[..index].iter().any(|it| it.id == mode.id) {
-            return complain(&at("id"), format!("there are two modes `{}`", mode.id));
+            return reject(&at("id"), format!("mode `{}` is defined twice", mode.id));
         }
         check_args(&at("args"), &mode.args, &["cwd"])?;
     }
     Ok(())
 }
 
-/// Every placeholder exists and means something at this place.
-fn check_args(path: &[Step], args: &[String], allowed: &[&str]) -> Checked {
+/// Checks that every placeholder exists and is allowed in this list.
+fn check_args(path: &[PathStep], args: &[String], allowed: &[&str]) -> CheckResult {
     for (index, argument) in args.iter().enumerate() {
         let path = [path, &[Item(index)]].concat();
         if argument.contains('\0') {
-            return complain(
-                &path,
-                "an argument contains a NUL byte, which no command line carries",
-            );
+            let reason = "the argument contains a NUL byte, which a command line cannot contain";
+            return reject(&path, reason);
         }
-        for name in placeholder::names(argument) {
+        for name in placeholder::placeholder_names(argument) {
             if !placeholder::NAMES.contains(&name) {
                 let known = placeholder::NAMES.join("}`, `{");
-                return complain(
+                return reject(
                     &path,
-                    format!("nothing is put in place of `{{{name}}}`: there are `{{{known}}}`"),
+                    format!("unknown placeholder `{{{name}}}`: use one of `{{{known}}}`"),
                 );
             }
             if !allowed.contains(&name) {
-                return complain(
+                return reject(
                     &path,
-                    format!("`{{{name}}}` means nothing here{}", belongs(name)),
+                    format!("`{{{name}}}` is not allowed here{}", placement_hint(name)),
                 );
             }
         }
@@ -178,70 +180,80 @@ fn check_args(path: &[Step], args: &[String], allowed: &[&str]) -> Checked {
     Ok(())
 }
 
-fn belongs(name: &str) -> &'static str {
+fn placement_hint(name: &str) -> &'static str {
     match name {
         "session" => ": it belongs in `resume`",
         "model" => ": it belongs in `model`",
         "reasoning" => ": it belongs in `reasoning`",
-        "prompt" => ": it needs a `dialect` and `prompt = \"argv\"`",
-        "file" => ": it needs a `dialect` and `prompt = \"file\"`",
+        "prompt" => ": it requires a `dialect` and `prompt = \"argv\"`",
+        "file" => ": it requires a `dialect` and `prompt = \"file\"`",
         _ => "",
     }
 }
 
-/// A prompt that travels in an argument is in exactly one.
-fn check_carrier(path: &[Step], args: &[String], carrier: Option<&str>) -> Checked {
-    let Some(name) = carrier else { return Ok(()) };
-    match args.iter().flat_map(|it| placeholder::names(it)).filter(|it| *it == name).count() {
+/// Checks that a prompt that is passed by argument occurs exactly once.
+fn check_prompt_placeholder(
+    path: &[PathStep],
+    args: &[String],
+    prompt_placeholder: Option<&str>,
+) -> CheckResult {
+    let Some(name) = prompt_placeholder else { return Ok(()) };
+    match args
+        .iter()
+        .flat_map(|it| placeholder::placeholder_names(it))
+        .filter(|it| *it == name)
+        .count()
+    {
         1 => Ok(()),
-        0 => complain(path, format!("`{{{name}}}` is missing: the prompt would not arrive")),
-        _ => complain(path, format!("`{{{name}}}` stands here twice")),
+        0 => reject(path, format!("`{{{name}}}` is missing: the prompt would be lost")),
+        _ => reject(path, format!("`{{{name}}}` occurs twice")),
     }
 }
 
-fn check_environment(spec: &Spec) -> Checked {
+fn check_environment(spec: &AgentSpec) -> CheckResult {
     for (key, list) in [("pass", &spec.env.pass), ("remove", &spec.env.remove)] {
         for (index, pattern) in list.iter().enumerate() {
-            if let Some(reason) = environment::fault(pattern) {
-                return complain(&[Key("env"), Key(key), Item(index)], reason);
+            if let Some(reason) = environment::find_pattern_error(pattern) {
+                return reject(&[Key("env"), Key(key), Item(index)], reason);
             }
         }
     }
     for (name, value) in &spec.env.set {
         let path = [Key("env"), Key("set")];
-        if let Some(reason) = environment::fault(name) {
-            return complain(&path, reason);
+        if let Some(reason) = environment::find_pattern_error(name) {
+            return reject(&path, reason);
         }
         if name.contains('*') || value.contains('\0') {
-            return complain(&path, format!("`{name}` cannot be set: a plain name, no NUL byte"));
+            let reason = format!("`{name}` cannot be set: `*` and NUL bytes are not allowed");
+            return reject(&path, reason);
         }
     }
     let auth = spec.auth.iter().flat_map(|it| &it.env);
     for name in auth.chain(&spec.bin_env).chain(&spec.models.file_env) {
-        if name.contains('*') || environment::fault(name).is_some() {
-            return complain(&[], format!("`{name}` is no variable's name"));
+        if name.contains('*') || environment::find_pattern_error(name).is_some() {
+            return reject(&[], format!("`{name}` is not a variable name"));
         }
     }
     Ok(())
 }
 
-fn check_models(spec: &Spec) -> Checked {
+fn check_models(spec: &AgentSpec) -> CheckResult {
     let models = &spec.models;
     let missing = match models.from {
-        Some(ModelsFrom::Command) if models.args.is_empty() => Some("args"),
-        Some(ModelsFrom::Settings) if models.file.is_none() => Some("file"),
-        None | Some(ModelsFrom::Acp) => None,
+        Some(ModelSource::Command) if models.args.is_empty() => Some("args"),
+        Some(ModelSource::Settings) if models.file.is_none() => Some("file"),
+        None | Some(ModelSource::Acp) => None,
         Some(_) if models.format.is_none() => Some("format"),
         Some(_) => None,
     };
     if let Some(key) = missing {
-        return complain(&[Key("models"), Key("from")], format!("`from` needs `{key}` beside it"));
+        return reject(&[Key("models"), Key("from")], format!("`from` requires `{key}`"));
     }
-    match models.fallback.iter().position(|it| !is_id(it)) {
+    match models.fallback.iter().position(|it| !is_model_id(it)) {
         None => Ok(()),
         Some(index) => {
-            let reason = format!("`{}` is not an id of a model", models.fallback[index]);
-            complain(&[Key("models"), Key("fallback"), Item(index)], reason)
+            let reason = format!("`{}` is not a model id", models.fallback[index]);
+            reject(&[Key("models"), Key("fallback"), Item(index)], reason)
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What an agent may see of our environment: a short list, plus what its file names.
+//! Composes an agent's environment: base variables, plus those that its file names.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Names every program expects. No provider key is among them.
-const BASE: &[&str] = &[
+/// Variables that every program may need. None of them holds a provider's key.
+const BASE_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -38,43 +38,46 @@ const BASE: &[&str] = &[
     "VOLTA_HOME",
 ];
 
-/// Ours: tokens and paths of the daemon that no agent has a use for.
-const OURS: &str = "JACKFIELD_";
+/// The prefix of Jackfield's own variables: tokens and paths that no agent needs.
+const OWN_PREFIX: &str = "JACKFIELD_";
 
-/// `[env]`: what of the user's environment is meant for this agent, and what is set for it.
+/// `[env]`: which variables of the user are passed to this agent, and which are set for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnvRules {
-    /// Variables handed on besides the base; `*` at the end matches a prefix.
+    /// Variables that are passed besides the base; a trailing `*` matches a prefix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass: Vec<String>,
-    /// Variables never handed on, whatever else matches them.
+    /// Variables that are never passed, even if another pattern matches them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<String>,
-    /// Variables set unless the user has set them.
+    /// Variables that are set unless the user has set them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
 }
 
 impl EnvRules {
-    /// Composes the agent's environment from ours, in the order of names.
-    pub fn compose(&self, ours: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
+    /// Composes the agent's environment from the current one, ordered by name.
+    pub fn compose_environment(
+        &self,
+        current: impl Iterator<Item = (String, String)>,
+    ) -> Vec<(String, String)> {
         let mut env: BTreeMap<String, String> =
-            ours.filter(|(name, _)| self.passes(name)).collect();
+            current.filter(|(name, _)| self.should_pass(name)).collect();
         for (name, value) in &self.set {
-            if !name.starts_with(OURS) {
+            if !name.starts_with(OWN_PREFIX) {
                 env.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
         env.into_iter().collect()
     }
 
-    fn passes(&self, name: &str) -> bool {
-        let listed = |list: &[String]| list.iter().any(|it| matches(it, name));
-        let base = BASE.iter().any(|it| matches(it, name));
-        // A variable we would set is the user's to decide: theirs is handed on.
-        let granted = base || listed(&self.pass) || self.set.contains_key(name);
-        granted && !listed(&self.remove) && !name.starts_with(OURS)
+    fn should_pass(&self, name: &str) -> bool {
+        let is_listed = |list: &[String]| list.iter().any(|it| matches_pattern(it, name));
+        let is_base = BASE_VARIABLES.iter().any(|it| matches_pattern(it, name));
+        // The user's value takes precedence over one in `set`, so it is passed.
+        let is_granted = is_base || is_listed(&self.pass) || self.set.contains_key(name);
+        is_granted && !is_listed(&self.remove) && !name.starts_with(OWN_PREFIX)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -82,19 +85,21 @@ impl EnvRules {
     }
 }
 
-/// What is wrong with a name or pattern in `[env]`, if anything.
-pub(crate) fn fault(pattern: &str) -> Option<String> {
+/// Returns the reason why a name or pattern in `[env]` is invalid, or `None`.
+pub(crate) fn find_pattern_error(pattern: &str) -> Option<String> {
     let name = pattern.strip_suffix('*').unwrap_or(pattern);
-    let plain = name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-    if pattern.is_empty() || !plain || name.starts_with(|it: char| it.is_ascii_digit()) {
+    let is_plain = name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    if pattern.is_empty() || !is_plain || name.starts_with(|it: char| it.is_ascii_digit()) {
         return Some(format!(
-            "`{pattern}` is no variable's name: letters, digits and `_`, and `*` only at the end"
+            "`{pattern}` is not a variable name: use letters, digits and `_`, with `*` only at \
+             the end"
         ));
     }
-    name.starts_with(OURS).then(|| format!("`{pattern}`: variables of ours are never handed on"))
+    name.starts_with(OWN_PREFIX)
+        .then(|| format!("`{pattern}`: variables with the prefix `{OWN_PREFIX}` are never passed"))
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
         None => pattern == name,
@@ -105,7 +110,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn ours() -> impl Iterator<Item = (String, String)> {
+    fn current_environment() -> impl Iterator<Item = (String, String)> {
         [
             ("PATH", "/bin"),
             ("OPENAI_API_KEY", "k"),
@@ -125,37 +130,43 @@ mod tests {
     }
 
     #[test]
-    fn without_rules_only_the_base_is_seen() {
-        assert_eq!(EnvRules::default().compose(ours()), [("PATH".into(), "/bin".into())]);
+    fn without_rules_only_base_variables_are_passed() {
+        assert_eq!(
+            EnvRules::default().compose_environment(current_environment()),
+            [("PATH".into(), "/bin".into())]
+        );
     }
 
     #[test]
-    fn keys_reach_only_the_agent_that_is_meant_to_have_them() {
-        let env = rules(&["OPENAI_*", "OPENCODE_*"], &["OPENCODE_PID"], &[]).compose(ours());
+    fn provider_keys_are_passed_only_where_a_pattern_matches() {
+        let env = rules(&["OPENAI_*", "OPENCODE_*"], &["OPENCODE_PID"], &[])
+            .compose_environment(current_environment());
         let names: Vec<&str> = env.iter().map(|it| it.0.as_str()).collect();
         assert_eq!(names, ["OPENAI_API_KEY", "PATH"]);
     }
 
     #[test]
-    fn what_is_set_gives_way_to_the_user() {
-        let env = rules(&[], &[], &[("TRUST", "true"), ("OTHER", "1")]).compose(ours());
+    fn value_of_the_user_overrides_a_set_variable() {
+        let env = rules(&[], &[], &[("TRUST", "true"), ("OTHER", "1")])
+            .compose_environment(current_environment());
         assert!(env.contains(&("TRUST".into(), "false".into())));
         assert!(env.contains(&("OTHER".into(), "1".into())));
     }
 
     #[test]
-    fn our_own_variables_are_never_handed_on() {
-        let env = rules(&["*"], &[], &[("JACKFIELD_X", "1")]).compose(ours());
+    fn own_variables_are_never_passed() {
+        let env =
+            rules(&["*"], &[], &[("JACKFIELD_X", "1")]).compose_environment(current_environment());
         assert!(env.iter().all(|(name, _)| !name.starts_with("JACKFIELD_")), "{env:?}");
         assert_eq!(env.len(), 5);
     }
 
     #[test]
-    fn a_pattern_is_a_name_or_the_beginning_of_one() {
-        assert_eq!(fault("OPENAI_*"), None);
-        assert_eq!(fault("*"), None);
+    fn pattern_is_a_name_or_a_prefix() {
+        assert_eq!(find_pattern_error("OPENAI_*"), None);
+        assert_eq!(find_pattern_error("*"), None);
         for bad in ["", "A*B", "A-B", "1A", "JACKFIELD_X", "A="] {
-            assert!(fault(bad).is_some(), "{bad}");
+            assert!(find_pattern_error(bad).is_some(), "{bad}");
         }
     }
 }

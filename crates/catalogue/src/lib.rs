@@ -1,22 +1,23 @@
-//! The catalogue of agents: what a program is called, how it is started, what it needs and what
-//! people should know about it. Pure: text in, values out; nothing here looks at the machine.
+//! The catalog of agents: what a program is called, how it is started, what it needs and what its
+//! users should know about it. This crate is pure: it parses text into values and does no I/O.
 //!
-//! Read in this order: [`Spec`] is one agent, [`parse`] makes one of a TOML file, [`Catalogue`] holds
-//! ours and the user's, [`Variant::argv`] composes a command line, [`EnvRules::compose`] an
-//! environment, [`parse_models`] reads what a program prints about its models, [`import_registry`]
-//! takes agents over from an ACP registry.
+//! Read in this order: [`AgentSpec`] describes one agent, [`parse_agent_spec`] reads one from a
+//! TOML file, [`Catalog`] holds the built-in agents and the user's, [`LaunchVariant::compose_argv`]
+//! composes a command line and [`EnvRules::compose_environment`] an environment, [`parse_models`]
+//! reads a program's list of models, and [`import_registry`] imports agents from an ACP registry.
 //!
-//! **Invariant:** a value that came from outside (a prompt, a model's id, a session's id) is at most
-//! one argument, and never one that the program could take for an option.
+//! **Invariant:** a value from outside (a prompt, a model's id, a session's id) becomes at most one
+//! argument, and never one that the program could parse as an option.
 //!
-//! **Invariant:** a bad file disables only itself, and is reported with its line and the reason.
+//! **Invariant:** an invalid file disables only itself, and is reported with its line and the
+//! reason.
 
 mod argv;
 mod builtin;
-mod catalogue;
+mod catalog;
 mod check;
 mod environment;
-mod flaw;
+mod error;
 mod models;
 mod parse;
 mod placeholder;
@@ -24,16 +25,17 @@ mod registry;
 mod spec;
 mod variant;
 
-pub use argv::{Choice, Refusal, check_model, check_reasoning};
-pub use catalogue::{Catalogue, FileFlaw};
+pub use argv::{LaunchError, LaunchOptions, check_model, check_reasoning};
+pub use catalog::{AgentFileError, Catalog};
 pub use check::DIALECTS;
 pub use environment::EnvRules;
-pub use flaw::Flaw;
-pub use models::{Model, parse_models};
-pub use parse::parse;
-pub use registry::{Imported, Skipped, import_registry};
-pub use spec::{AuthProbe, ModelFormat, Models, ModelsFrom, Quirk, Spec, VersionProbe};
-pub use variant::{Flag, Mode, PromptBy, Variant};
+pub use error::CatalogError;
+pub use models::{ModelEntry, parse_models};
+pub use parse::parse_agent_spec;
+pub use registry::{RegistryImport, SkippedEntry, import_registry};
+pub use spec::VersionProbe;
+pub use spec::{AgentQuirk, AgentSpec, AuthProbe, ModelFormat, ModelSettings, ModelSource};
+pub use variant::{LaunchVariant, OptionalFlag, PermissionMode, PromptDelivery};
 
-/// The choice that means: say nothing, and let the program decide.
-pub const DEFAULT: &str = "default";
+/// The id of the option that leaves the choice to the program.
+pub const DEFAULT_OPTION: &str = "default";

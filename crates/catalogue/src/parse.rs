@@ -1,22 +1,25 @@
-//! From the text of a file to a [`Spec`].
+//! Parses the text of a file into an [`AgentSpec`].
 
 use crate::{
-    Flaw, Spec,
-    check::{Complaint, check},
-    flaw::locate,
+    AgentSpec, CatalogError,
+    check::{SpecViolation, check_spec},
+    error::locate_line,
 };
 
-/// Reads one agent's file: the form first, then what the form cannot say.
-pub fn parse(text: &str) -> Result<Spec, Flaw> {
-    let mut spec: Spec = toml::from_str(text).map_err(|error| Flaw::of_toml(text, &error))?;
-    check(&spec)
-        .map_err(|Complaint { path, reason }| Flaw { line: locate(text, &path), reason })?;
-    settle(&mut spec);
+/// Parses the file of one agent, checks it and applies defaults.
+pub fn parse_agent_spec(text: &str) -> Result<AgentSpec, CatalogError> {
+    let mut spec: AgentSpec =
+        toml::from_str(text).map_err(|error| CatalogError::from_toml(text, &error))?;
+    check_spec(&spec).map_err(|SpecViolation { path, reason }| CatalogError {
+        line: locate_line(text, &path),
+        reason,
+    })?;
+    apply_defaults(&mut spec);
     Ok(spec)
 }
 
-/// Fills in what a file may leave out because it follows from the rest.
-pub(crate) fn settle(spec: &mut Spec) {
+/// Fills in values that a file may omit because they follow from others.
+pub(crate) fn apply_defaults(spec: &mut AgentSpec) {
     for variant in &mut spec.launch {
         if variant.bins.is_empty() {
             variant.bins.clone_from(&spec.bins);

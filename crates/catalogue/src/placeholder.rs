@@ -1,33 +1,33 @@
-//! `{model}` and the like in an argument: finding them, and putting values in their place.
+//! Finds and expands placeholders such as `{model}` in arguments.
 
-/// What may stand in braces.
+/// The names of all placeholders.
 pub(crate) const NAMES: &[&str] = &["session", "model", "reasoning", "prompt", "file", "cwd"];
 
-/// The names in braces in an argument, known or not. Braces around anything but lowercase letters
-/// (JSON, say) are text.
-pub(crate) fn names(argument: &str) -> impl Iterator<Item = &str> {
-    pieces(argument).filter_map(|it| match it {
-        Piece::Name(name) => Some(name),
-        Piece::Text(_) => None,
+/// The placeholder names in an argument, known or not. Braces around anything but lowercase
+/// letters, for example JSON, are text.
+pub(crate) fn placeholder_names(argument: &str) -> impl Iterator<Item = &str> {
+    split_argument(argument).filter_map(|it| match it {
+        ArgumentPart::Name(name) => Some(name),
+        ArgumentPart::Text(_) => None,
     })
 }
 
-/// The argument with every name replaced once: a value that contains braces is left as it is.
-pub(crate) fn expand<'a>(argument: &'a str, value: impl Fn(&'a str) -> &'a str) -> String {
-    pieces(argument)
+/// Replaces every placeholder once. Braces in a value are not expanded again.
+pub(crate) fn expand_argument<'a>(argument: &'a str, value: impl Fn(&'a str) -> &'a str) -> String {
+    split_argument(argument)
         .map(|it| match it {
-            Piece::Text(text) => text,
-            Piece::Name(name) => value(name),
+            ArgumentPart::Text(text) => text,
+            ArgumentPart::Name(name) => value(name),
         })
         .collect()
 }
 
-enum Piece<'a> {
+enum ArgumentPart<'a> {
     Text(&'a str),
     Name(&'a str),
 }
 
-fn pieces(argument: &str) -> impl Iterator<Item = Piece<'_>> {
+fn split_argument(argument: &str) -> impl Iterator<Item = ArgumentPart<'_>> {
     let mut rest = argument;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -35,20 +35,20 @@ fn pieces(argument: &str) -> impl Iterator<Item = Piece<'_>> {
         }
         if let Some(name) = name_at_start(rest) {
             rest = &rest[name.len() + 2..];
-            return Some(Piece::Name(name));
+            return Some(ArgumentPart::Name(name));
         }
         let skip = rest.chars().next().map_or(0, char::len_utf8);
         let end = rest[skip..].find('{').map_or(rest.len(), |it| it + skip);
         let (text, tail) = rest.split_at(end);
         rest = tail;
-        Some(Piece::Text(text))
+        Some(ArgumentPart::Text(text))
     })
 }
 
 fn name_at_start(text: &str) -> Option<&str> {
     let (name, _) = text.strip_prefix('{')?.split_once('}')?;
-    let plain = !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
-    plain.then_some(name)
+    let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+    is_name.then_some(name)
 }
 
 #[cfg(test)]
@@ -56,16 +56,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_and_json_is_not_a_name() {
-        assert_eq!(names("a={model},{cwd}").collect::<Vec<_>>(), ["model", "cwd"]);
-        assert_eq!(names("{\"a\":{}} {é} {").count(), 0);
-        assert_eq!(names("{{model}}").collect::<Vec<_>>(), ["model"]);
+    fn names_are_found_and_json_is_text() {
+        assert_eq!(placeholder_names("a={model},{cwd}").collect::<Vec<_>>(), ["model", "cwd"]);
+        assert_eq!(placeholder_names("{\"a\":{}} {é} {").count(), 0);
+        assert_eq!(placeholder_names("{{model}}").collect::<Vec<_>>(), ["model"]);
     }
 
     #[test]
-    fn a_value_with_braces_is_not_expanded_again() {
+    fn value_with_braces_is_not_expanded_again() {
         let value = |name: &str| if name == "prompt" { "{model}" } else { "m" };
-        assert_eq!(expand("say {prompt} to {model}", value), "say {model} to m");
-        assert_eq!(expand("{\"x\": 1}", value), "{\"x\": 1}");
+        assert_eq!(expand_argument("say {prompt} to {model}", value), "say {model} to m");
+        assert_eq!(expand_argument("{\"x\": 1}", value), "{\"x\": 1}");
     }
 }

@@ -1,9 +1,10 @@
-//! Agents from an ACP registry file: packages and archives become specs that start over ACP.
+//! Imports agents from an ACP registry file: packages and archives become specs of native ACP
+//! agents.
 
 use crate::{
-    EnvRules, Flaw, Models, Spec, Variant, VersionProbe,
-    check::{Complaint, check},
-    parse::settle,
+    AgentSpec, CatalogError, EnvRules, LaunchVariant, ModelSettings, VersionProbe,
+    check::{SpecViolation, check_spec},
+    parse::apply_defaults,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,67 +13,71 @@ use std::{
     env::consts::{ARCH, OS},
 };
 
-/// What a registry file gave.
+/// The result of importing a registry file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Imported {
-    pub specs: Vec<Spec>,
-    pub skipped: Vec<Skipped>,
+pub struct RegistryImport {
+    pub specs: Vec<AgentSpec>,
+    pub skipped: Vec<SkippedEntry>,
 }
 
 /// An entry that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{entry}` was skipped: {reason}")]
-pub struct Skipped {
-    /// Its id, or its place in the list.
+pub struct SkippedEntry {
+    /// Its id, or its position in the list as `#1`.
     pub entry: String,
     pub reason: String,
 }
 
-/// Reads a registry, a list of agents, or the file of a single one.
-pub fn import_registry(json: &str) -> Result<Imported, Flaw> {
+/// Imports a registry, a list of agents, or the file of a single agent.
+pub fn import_registry(json: &str) -> Result<RegistryImport, CatalogError> {
     let value: Value = serde_json::from_str(json)
-        .map_err(|error| Flaw { line: Some(error.line()), reason: error.to_string() })?;
+        .map_err(|error| CatalogError { line: Some(error.line()), reason: error.to_string() })?;
     let entries = match value {
         Value::Array(entries) => entries,
         Value::Object(mut table) if table.contains_key("agents") => match table.remove("agents") {
             Some(Value::Array(entries)) => entries,
-            _ => return Err(Flaw::of_file("`agents` of a registry is a list")),
+            _ => return Err(CatalogError::for_file("`agents` of a registry must be a list")),
         },
         single @ Value::Object(_) if single.get("distribution").is_some() => vec![single],
-        _ => return Err(Flaw::of_file("no ACP registry: there is no list `agents` in it")),
+        _ => {
+            return Err(CatalogError::for_file(
+                "not an ACP registry: the list `agents` is missing",
+            ));
+        }
     };
-    let mut imported = Imported::default();
+    let mut imported = RegistryImport::default();
     for (index, entry) in entries.into_iter().enumerate() {
         let id = entry["id"].as_str().map_or_else(|| format!("#{}", index + 1), str::to_owned);
-        match take(entry) {
+        match import_entry(entry) {
             Ok(spec) => imported.specs.push(spec),
-            Err(reason) => imported.skipped.push(Skipped { entry: id, reason }),
+            Err(reason) => imported.skipped.push(SkippedEntry { entry: id, reason }),
         }
     }
     Ok(imported)
 }
 
-/// What we read of an entry. Unknown keys are left alone: registries grow.
+/// The keys of an entry that are used. Unknown keys are ignored, because registries add keys.
 #[derive(Deserialize)]
-struct Entry {
+struct RegistryEntry {
     id: String,
     name: String,
     version: Option<String>,
     description: Option<String>,
     website: Option<String>,
     repository: Option<String>,
-    distribution: Distribution,
+    distribution: EntryDistribution,
 }
 
 #[derive(Deserialize)]
-struct Distribution {
-    npx: Option<Package>,
-    uvx: Option<Package>,
-    binary: Option<BTreeMap<String, Target>>,
+struct EntryDistribution {
+    npx: Option<PackageDistribution>,
+    uvx: Option<PackageDistribution>,
+    binary: Option<BTreeMap<String, BinaryTarget>>,
 }
 
 #[derive(Deserialize)]
-struct Package {
+struct PackageDistribution {
     #[serde(rename = "package")]
     name: String,
     #[serde(default)]
@@ -82,7 +87,7 @@ struct Package {
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct BinaryTarget {
     archive: String,
     cmd: String,
     #[serde(default)]
@@ -91,23 +96,23 @@ struct Target {
     env: BTreeMap<String, String>,
 }
 
-/// How to start an entry, whichever way it is distributed.
-struct Start {
+/// How to start an entry, independent of its kind of distribution.
+struct LaunchRecipe {
     bin: String,
     args: Vec<String>,
     env: BTreeMap<String, String>,
     install: String,
 }
 
-fn take(entry: Value) -> Result<Spec, String> {
-    let entry: Entry = serde_json::from_value(entry).map_err(|error| error.to_string())?;
-    let Entry { id, name, version, description, website, repository, distribution } = entry;
-    let binary = distribution.binary.and_then(|it| ours(it, OS, ARCH)).map(unpacked);
-    let npx = distribution.npx.map(|it| packaged("npx", it, version.as_deref()));
-    let uvx = distribution.uvx.map(|it| packaged("uvx", it, version.as_deref()));
-    let starts: Vec<Start> = binary.into_iter().chain(npx).chain(uvx).collect();
-    let first = starts.first().ok_or("its distribution is neither npx, uvx nor binary")?;
-    let mut spec = Spec {
+fn import_entry(entry: Value) -> Result<AgentSpec, String> {
+    let entry: RegistryEntry = serde_json::from_value(entry).map_err(|error| error.to_string())?;
+    let RegistryEntry { id, name, version, description, website, repository, distribution } = entry;
+    let binary = distribution.binary.and_then(|it| select_target(it, OS, ARCH)).map(archive_recipe);
+    let npx = distribution.npx.map(|it| package_recipe("npx", it, version.as_deref()));
+    let uvx = distribution.uvx.map(|it| package_recipe("uvx", it, version.as_deref()));
+    let recipes: Vec<LaunchRecipe> = binary.into_iter().chain(npx).chain(uvx).collect();
+    let first = recipes.first().ok_or("its distribution is neither npx, uvx nor binary")?;
+    let mut spec = AgentSpec {
         id,
         name,
         bins: vec![first.bin.clone()],
@@ -119,51 +124,56 @@ fn take(entry: Value) -> Result<Spec, String> {
         auth: None,
         env: EnvRules::default(),
         launch: Vec::new(),
-        models: Models::default(),
+        models: ModelSettings::default(),
         reasoning: Vec::new(),
         sessions_per_process: None,
         quirks: Vec::new(),
     };
-    for start in starts {
-        spec.env.set.extend(start.env);
-        let bins = vec![start.bin];
-        spec.launch.push(Variant { bins, args: start.args, ..Variant::default() });
+    for recipe in recipes {
+        spec.env.set.extend(recipe.env);
+        let bins = vec![recipe.bin];
+        spec.launch.push(LaunchVariant { bins, args: recipe.args, ..LaunchVariant::default() });
     }
-    check(&spec).map_err(|Complaint { reason, .. }| reason)?;
-    settle(&mut spec);
+    check_spec(&spec).map_err(|SpecViolation { reason, .. }| reason)?;
+    apply_defaults(&mut spec);
     Ok(spec)
 }
 
-/// The archive for this machine, or else any: all hold the same program, looked up by its name.
-fn ours(mut targets: BTreeMap<String, Target>, os: &str, arch: &str) -> Option<Target> {
+/// The archive for this machine, or else any: all contain a program of the same name, and only the
+/// name is used.
+fn select_target(
+    mut targets: BTreeMap<String, BinaryTarget>,
+    os: &str,
+    arch: &str,
+) -> Option<BinaryTarget> {
     let os = if os == "macos" { "darwin" } else { os };
     targets.remove(&format!("{os}-{arch}")).or_else(|| targets.into_values().next())
 }
 
-/// A package that its runner fetches: `npx -y name@1.2.3 …`, `uvx name==1.2.3 …`.
-fn packaged(runner: &str, it: Package, version: Option<&str>) -> Start {
+/// A package that its runner downloads: `npx -y name@1.2.3 …`, `uvx name==1.2.3 …`.
+fn package_recipe(runner: &str, it: PackageDistribution, version: Option<&str>) -> LaunchRecipe {
     let pin = if runner == "npx" { "@" } else { "==" };
-    // A scope begins with `@`; only what follows can be a pin.
-    let pinned = it.name.get(1..).is_some_and(|rest| rest.contains('@') || rest.contains("=="));
+    // An npm scope begins with `@`; only a later `@` pins a version.
+    let is_pinned = it.name.get(1..).is_some_and(|rest| rest.contains('@') || rest.contains("=="));
     let package = match version {
-        Some(version) if !pinned => format!("{}{pin}{version}", it.name),
+        Some(version) if !is_pinned => format!("{}{pin}{version}", it.name),
         _ => it.name,
     };
     let install = match runner {
         "npx" => format!("npm install -g {package}"),
         _ => format!("uv tool install {package}"),
     };
-    let yes = (runner == "npx").then(|| "-y".to_owned());
-    let args = yes.into_iter().chain([package]).chain(it.args).collect();
-    Start { bin: runner.to_owned(), args, env: it.env, install }
+    let confirmation = (runner == "npx").then(|| "-y".to_owned());
+    let args = confirmation.into_iter().chain([package]).chain(it.args).collect();
+    LaunchRecipe { bin: runner.to_owned(), args, env: it.env, install }
 }
 
-/// An archive: the program in it is looked for under its own name.
-fn unpacked(it: Target) -> Start {
+/// An archive: the program in it is searched by its file name.
+fn archive_recipe(it: BinaryTarget) -> LaunchRecipe {
     let name = it.cmd.rsplit(['/', '\\']).next().unwrap_or_default();
     // Some entries write the first arguments into the command.
     let mut words = name.split_whitespace().map(str::to_owned);
     let bin = words.next().unwrap_or_default();
     let bin = bin.strip_suffix(".exe").map_or_else(|| bin.clone(), str::to_owned);
-    Start { bin, args: words.chain(it.args).collect(), env: it.env, install: it.archive }
+    LaunchRecipe { bin, args: words.chain(it.args).collect(), env: it.env, install: it.archive }
 }

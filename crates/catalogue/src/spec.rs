@@ -1,21 +1,21 @@
-//! One agent: its programs, probes, ways to start, models, and what people should know.
+//! One agent: its programs, probes, launch variants, models and quirks.
 
-use crate::{EnvRules, Variant};
+use crate::{EnvRules, LaunchVariant};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
 /// An agent as its file describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spec {
+pub struct AgentSpec {
     pub id: String,
     pub name: String,
-    /// Programs to look for; the first that is found wins.
+    /// Programs to search for; the first that is found is used.
     pub bins: Vec<String>,
-    /// A variable that names the program outright.
+    /// An environment variable that holds the program's path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin_env: Option<String>,
-    /// A command or an address that gets the program onto the machine.
+    /// A command that installs the program, or the address of a download.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,22 +28,22 @@ pub struct Spec {
     pub auth: Option<AuthProbe>,
     #[serde(default, skip_serializing_if = "EnvRules::is_empty")]
     pub env: EnvRules,
-    /// Ways to start it, in order of preference.
+    /// How it can be started, in order of preference.
     #[serde(default)]
-    pub launch: Vec<Variant>,
+    pub launch: Vec<LaunchVariant>,
     #[serde(default)]
-    pub models: Models,
-    /// How hard a model may be told to think, in the program's own words.
+    pub models: ModelSettings,
+    /// The reasoning efforts, as the program names them.
     #[serde(default, with = "options", skip_serializing_if = "Vec::is_empty")]
     pub reasoning: Vec<String>,
-    /// So many sessions one process of it serves and keeps apart; one unless this says more.
+    /// The number of sessions that one process can serve in isolation; one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions_per_process: Option<NonZeroUsize>,
     #[serde(default, rename = "quirk", skip_serializing_if = "Vec::is_empty")]
-    pub quirks: Vec<Quirk>,
+    pub quirks: Vec<AgentQuirk>,
 }
 
-/// How to learn the program's version.
+/// How to determine the program's version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VersionProbe {
@@ -57,42 +57,42 @@ impl Default for VersionProbe {
     }
 }
 
-/// How to learn whether the program has a login.
+/// How to determine whether the program is logged in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuthProbe {
-    /// What to ask the program; empty if it has no such command.
+    /// The arguments of its status command; empty if it has none.
     pub args: Vec<String>,
-    /// If one of these variables is set, that is the login, and nothing is run.
+    /// If one of these variables is set, it counts as the login and no command is run.
     pub env: Vec<String>,
-    /// Lowercase texts of which one is in the answer of a program without a login.
+    /// Lowercase texts; the output contains one of them if the program is not logged in.
     pub missing: Vec<String>,
 }
 
 /// Where the list of models comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Models {
+pub struct ModelSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<ModelsFrom>,
+    pub from: Option<ModelSource>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<ModelFormat>,
     pub timeout_ms: u64,
-    /// The file to read; `~` at the beginning is the home folder.
+    /// The file to read; a leading `~` is the home directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// A variable that names another file.
+    /// An environment variable that names another file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_env: Option<String>,
-    /// The list when nothing better is known.
+    /// The list to use if no other is available.
     pub fallback: Vec<String>,
-    /// Whether an id outside the list may be asked for.
+    /// Whether ids outside the list may be requested.
     pub custom: bool,
 }
 
-impl Default for Models {
+impl Default for ModelSettings {
     fn default() -> Self {
         Self {
             from: None,
@@ -107,21 +107,21 @@ impl Default for Models {
     }
 }
 
-/// Whom to ask for models.
+/// How the list of models is obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ModelsFrom {
+pub enum ModelSource {
     /// A command prints them.
     Command,
-    /// The agent tells them when a session begins.
+    /// The agent reports them when a session starts.
     Acp,
-    /// They stand in a file of the user's.
+    /// A settings file of the user contains them.
     Settings,
     /// The program's help lists them.
     Help,
 }
 
-/// The form in which a program prints its models.
+/// The format in which a program lists its models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelFormat {
@@ -136,34 +136,35 @@ pub enum ModelFormat {
     Opencode,
 }
 
-/// A sentence people should know about this agent.
+/// A peculiarity of the agent that its users should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quirk {
-    pub what: String,
+pub struct AgentQuirk {
+    #[serde(rename = "what")]
+    pub text: String,
 }
 
-/// `[reasoning] options = […]` in the file, a plain list in the value.
+/// Maps `[reasoning] options = […]` in the file to a plain list in the value.
 mod options {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Table {
+    struct OptionsTable {
         options: Vec<String>,
     }
 
     pub(super) fn serialize<S: Serializer>(list: &[String], to: S) -> Result<S::Ok, S::Error> {
-        Table { options: list.to_vec() }.serialize(to)
+        OptionsTable { options: list.to_vec() }.serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-        Table::deserialize(from).map(|it| it.options)
+        OptionsTable::deserialize(from).map(|it| it.options)
     }
 }
 
-impl Spec {
-    /// The file that [`crate::parse`] would make this value of.
+impl AgentSpec {
+    /// Serializes the spec as a file that [`crate::parse_agent_spec`] reads back.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("strings, numbers and lists of them always have a TOML form")
     }

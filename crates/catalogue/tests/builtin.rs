@@ -1,13 +1,15 @@
-//! Every agent that comes with us: its file is valid, and its command lines are the ones written down.
+//! Every built-in agent: its file is valid, and its command lines match a snapshot.
 
-use jackfield_catalogue::{Catalogue, Choice, DIALECTS, Spec, Variant, parse};
+use jackfield_catalogue::{
+    AgentSpec, Catalog, DIALECTS, LaunchOptions, LaunchVariant, parse_agent_spec,
+};
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 const PROMPT: &str = "say {model} twice";
 const CWD: &str = "/srv/project";
 
-/// Ids and texts of the files in the folder.
-fn folder() -> Vec<(String, String)> {
+/// The stems and texts of the files in the folder `agents`.
+fn read_agent_files() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents");
     let mut files: Vec<(String, String)> = fs::read_dir(folder)
         .unwrap()
@@ -21,52 +23,51 @@ fn folder() -> Vec<(String, String)> {
     files
 }
 
-fn choice(later: bool, chosen: bool) -> Choice<'static> {
-    Choice {
-        session: later.then_some("0199-session"),
-        model: Some(if chosen { "some/model-1" } else { "default" }),
-        reasoning: chosen.then_some("high"),
+/// The options of a first turn that leaves every choice to the program.
+fn first_turn() -> LaunchOptions<'static> {
+    LaunchOptions {
+        model: Some("default"),
         prompt: PROMPT,
         file: Some("/run/prompt.md"),
         cwd: CWD,
-        ..Choice::default()
+        ..LaunchOptions::default()
     }
 }
 
 #[test]
-fn the_embedded_list_is_the_folder() {
-    let stems: Vec<String> = folder().into_iter().map(|it| it.0).collect();
-    let ids: Vec<String> = Catalogue::builtin().iter().map(|it| it.id.clone()).collect();
-    assert_eq!(ids, stems, "`FILES` in src/builtin.rs names each file of agents/ once");
+fn embedded_list_matches_the_folder() {
+    let stems: Vec<String> = read_agent_files().into_iter().map(|it| it.0).collect();
+    let ids: Vec<String> = Catalog::builtin().iter().map(|it| it.id.clone()).collect();
+    assert_eq!(ids, stems, "`FILES` in src/builtin.rs must name each file of agents/ once");
 }
 
 #[test]
 fn every_file_is_valid_and_named_after_its_id() {
-    for (stem, text) in folder() {
-        let spec = parse(&text).unwrap_or_else(|flaw| panic!("{stem}.toml: {flaw}"));
+    for (stem, text) in read_agent_files() {
+        let spec = parse_agent_spec(&text).unwrap_or_else(|error| panic!("{stem}.toml: {error}"));
         assert_eq!(spec.id, stem);
     }
 }
 
 #[test]
-fn a_spec_written_as_toml_is_read_back_unchanged() {
-    for spec in Catalogue::builtin().iter() {
-        assert_eq!(parse(&spec.to_toml()).as_ref(), Ok(spec), "{}", spec.id);
+fn spec_survives_a_round_trip_through_toml() {
+    for spec in Catalog::builtin().iter() {
+        assert_eq!(parse_agent_spec(&spec.to_toml()).as_ref(), Ok(spec), "{}", spec.id);
     }
 }
 
 #[test]
-fn acp_comes_first_where_a_program_speaks_it() {
-    for spec in Catalogue::builtin().iter() {
-        let native: Vec<bool> = spec.launch.iter().map(Variant::speaks_acp).collect();
+fn native_acp_variants_come_first() {
+    for spec in Catalog::builtin().iter() {
+        let native: Vec<bool> = spec.launch.iter().map(LaunchVariant::is_native_acp).collect();
         assert!(native.is_sorted_by(|a, b| a >= b), "{}: {native:?}", spec.id);
     }
 }
 
 #[test]
-fn every_dialect_has_a_program() {
-    let catalogue = Catalogue::builtin();
-    let used: BTreeSet<&str> = catalogue
+fn every_dialect_is_used_by_an_agent() {
+    let catalog = Catalog::builtin();
+    let used: BTreeSet<&str> = catalog
         .iter()
         .flat_map(|spec| &spec.launch)
         .filter_map(|variant| variant.dialect.as_deref())
@@ -74,30 +75,31 @@ fn every_dialect_has_a_program() {
     assert_eq!(used, DIALECTS.iter().copied().collect::<BTreeSet<_>>());
 }
 
-/// Whoever serves any provider is told apart by its own settings; the others see only their own keys.
+/// An agent for one provider sees only the keys of that provider. An agent for any provider sees
+/// several, because its settings choose among them.
 #[test]
-fn nobody_is_handed_every_variable() {
-    for spec in Catalogue::builtin().iter() {
+fn agents_see_only_the_variables_that_they_need() {
+    for spec in Catalog::builtin().iter() {
         for pattern in &spec.env.pass {
             assert!(pattern.trim_end_matches('*').len() >= 3, "{}: `{pattern}`", spec.id);
         }
     }
-    let catalogue = Catalogue::builtin();
+    let catalog = Catalog::builtin();
     let sees = |id: &str, name: &str| {
-        let ours = [(name.to_owned(), "k".to_owned())].into_iter();
-        let env = catalogue.get(id).unwrap().env.compose(ours);
+        let current = [(name.to_owned(), "k".to_owned())].into_iter();
+        let env = catalog.get(id).unwrap().env.compose_environment(current);
         env.iter().any(|it| it.0 == name)
     };
     assert!(sees("claude", "ANTHROPIC_API_KEY") && !sees("claude", "OPENAI_API_KEY"));
     assert!(sees("codex", "OPENAI_API_KEY") && !sees("codex", "ANTHROPIC_API_KEY"));
     assert!(sees("gemini", "GEMINI_API_KEY") && !sees("gemini", "GITHUB_TOKEN"));
     assert!(!sees("claude", "CLAUDE_CODE_SSE_PORT") && !sees("opencode", "OPENCODE_PID"));
-    assert!(catalogue.iter().all(|spec| !sees(&spec.id, "AWS_SECRET_ACCESS_KEY")));
+    assert!(catalog.iter().all(|spec| !sees(&spec.id, "AWS_SECRET_ACCESS_KEY")));
 }
 
 #[test]
-fn a_lone_dash_is_passed_only_to_the_one_program_that_wants_it() {
-    for spec in Catalogue::builtin().iter().filter(|it| it.id != "antigravity") {
+fn lone_dash_is_passed_only_to_the_program_that_requires_it() {
+    for spec in Catalog::builtin().iter().filter(|it| it.id != "antigravity") {
         for variant in &spec.launch {
             let lists = [&variant.args].into_iter().chain(&variant.resume);
             assert!(lists.flatten().all(|it| it != "-"), "{}", spec.id);
@@ -106,38 +108,45 @@ fn a_lone_dash_is_passed_only_to_the_one_program_that_wants_it() {
 }
 
 #[test]
-fn every_command_line_is_as_written_down() {
-    let mut book = String::new();
-    for spec in Catalogue::builtin().iter() {
-        writeln!(book, "{}", spec.id).unwrap();
+fn command_lines_match_the_snapshot() {
+    let mut report = String::new();
+    for spec in Catalog::builtin().iter() {
+        writeln!(report, "{}", spec.id).unwrap();
         for variant in &spec.launch {
-            write_variant(&mut book, spec, variant);
+            write_variant(&mut report, spec, variant);
         }
     }
-    insta::assert_snapshot!(book);
+    insta::assert_snapshot!(report);
 }
 
-fn write_variant(book: &mut String, spec: &Spec, variant: &Variant) {
+fn write_variant(report: &mut String, spec: &AgentSpec, variant: &LaunchVariant) {
     let kind = variant.dialect.as_deref().unwrap_or("acp");
-    writeln!(book, "  {} ({kind}, prompt by {:?})", variant.bins.join("|"), variant.prompt)
+    writeln!(report, "  {} ({kind}, prompt by {:?})", variant.bins.join("|"), variant.prompt)
         .unwrap();
-    let has_all = vec![true; variant.flags.len()];
-    for (title, later, chosen) in [
-        ("first", false, false),
-        ("first, chosen", false, true),
-        ("later", true, false),
-        ("later, chosen", true, true),
+    let all_flags = vec![true; variant.flags.len()];
+    let first = first_turn();
+    let first_chosen = LaunchOptions {
+        model: Some("some/model-1"),
+        reasoning: Some("high"),
+        flags: &all_flags,
+        ..first
+    };
+    let session = Some("0199-session");
+    for (title, options) in [
+        ("first", first),
+        ("first, chosen", first_chosen),
+        ("later", LaunchOptions { session, ..first }),
+        ("later, chosen", LaunchOptions { session, ..first_chosen }),
     ] {
-        let choice = Choice { flags: if chosen { &has_all } else { &[] }, ..choice(later, chosen) };
-        match variant.argv(&choice) {
-            Ok(argv) => writeln!(book, "    {title}: {argv:?}").unwrap(),
-            Err(refusal) => writeln!(book, "    {title}: refused, {refusal}").unwrap(),
+        match variant.compose_argv(&options) {
+            Ok(argv) => writeln!(report, "    {title}: {argv:?}").unwrap(),
+            Err(error) => writeln!(report, "    {title}: refused, {error}").unwrap(),
         }
     }
     for mode in &variant.modes {
         let asks = if mode.asks { "asks" } else { "does not ask" };
-        let choice = Choice { mode: Some(&mode.id), ..choice(false, false) };
-        let argv = variant.argv(&choice).unwrap_or_else(|it| panic!("{}: {it}", spec.id));
-        writeln!(book, "    mode {} ({asks}): {argv:?}", mode.id).unwrap();
+        let options = LaunchOptions { mode: Some(&mode.id), ..first_turn() };
+        let argv = variant.compose_argv(&options).unwrap_or_else(|it| panic!("{}: {it}", spec.id));
+        writeln!(report, "    mode {} ({asks}): {argv:?}", mode.id).unwrap();
     }
 }

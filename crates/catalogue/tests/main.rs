@@ -4,6 +4,6 @@
 
 mod argv;
 mod builtin;
-mod flaws;
+mod errors;
 mod models;
 mod registry;

@@ -1,4 +1,4 @@
-//! What programs print about their models, as they print it.
+//! Parses the model lists of real programs, as they print them.
 
 use jackfield_catalogue::{ModelFormat, parse_models};
 use proptest::prelude::*;
@@ -16,13 +16,13 @@ fn pair(id: &str, name: &str) -> (String, String) {
 }
 
 #[test]
-fn lines_are_ids_and_the_rest_is_left_out() {
+fn lines_that_are_not_ids_are_left_out() {
     let text = "# models\n\nalpha-1\r\n  org/beta:2 \nalpha-1\nnot an id\n--option\n\u{1b}[32mgamma\u{1b}[0m\n";
     assert_eq!(ids(ModelFormat::Lines, text), ["alpha-1", "org/beta:2", "gamma"]);
 }
 
 #[test]
-fn opencode_prints_paths_and_in_its_long_form_objects_between_them() {
+fn opencode_paths_are_read_with_and_without_objects_between_them() {
     assert_eq!(
         ids(ModelFormat::Opencode, "fake/fake-model\nfake/fake-model-mini\n"),
         ["fake/fake-model", "fake/fake-model-mini"]
@@ -35,7 +35,7 @@ fn opencode_prints_paths_and_in_its_long_form_objects_between_them() {
 }
 
 #[test]
-fn cursor_prints_ids_and_labels_under_a_heading() {
+fn cursor_ids_and_labels_are_read_below_the_heading() {
     let text = "Available models\n\nauto - Auto (current)\nsonnet-4.5-thinking - Claude 4.5 Sonnet (Thinking)\ngpt-5\n\nTip: use --model to switch\n";
     assert_eq!(
         pairs(ModelFormat::Cursor, text),
@@ -49,7 +49,7 @@ fn cursor_prints_ids_and_labels_under_a_heading() {
 }
 
 #[test]
-fn codex_prints_json_and_hides_some() {
+fn codex_json_is_read_without_hidden_models() {
     let text = r#"{"models":[
         {"slug":"gpt-6-astra","display_name":"GPT-6-Astra","visibility":"list","service_tiers":[{"id":"priority","name":"Fast"}]},
         {"slug":"codex-auto-review","display_name":"Codex Auto Review","visibility":"hide"},
@@ -65,7 +65,7 @@ fn codex_prints_json_and_hides_some() {
 }
 
 #[test]
-fn grok_prints_a_list_with_marks() {
+fn grok_list_is_read_without_bullets() {
     let text = "You are logged in with grok.com.\n\nDefault model: grok-code-fast-1\n\nAvailable models:\n  * - grok-code-fast-1 (default)\n  - grok-4.3\n  * grok-4.20-reasoning\n  - other-model\n";
     assert_eq!(
         ids(ModelFormat::Grok, text),
@@ -74,7 +74,7 @@ fn grok_prints_a_list_with_marks() {
 }
 
 #[test]
-fn pi_prints_a_table_or_an_advice() {
+fn pi_table_is_read_and_advice_is_ignored() {
     let table = "provider  model                context  max-out  thinking  images\n\
         openai    gpt-4                8.2K     8.2K     no        no    \n\
         openrouter  openai/gpt-5       400K     128K     yes       yes   \n";
@@ -84,14 +84,14 @@ fn pi_prints_a_table_or_an_advice() {
 }
 
 #[test]
-fn codebuddy_names_models_in_its_help() {
+fn codebuddy_models_are_read_from_its_help() {
     let help = "Options:\n  --model <model>    Model for the current session. Currently supported:\n                     (claude-4.5, gpt-5.2,\n                     glm-4.7)\n  --other  Currently supported: (no)\n";
     assert_eq!(ids(ModelFormat::Codebuddy, help), ["claude-4.5", "gpt-5.2", "glm-4.7"]);
     assert!(ids(ModelFormat::Codebuddy, "--model <model>  the model").is_empty());
 }
 
 #[test]
-fn dsh_prints_one_line() {
+fn dsh_models_are_read_from_a_single_line() {
     let line = r#"{"v":1,"type":"models","runtime":"open-design","models":[{"provider":"deepseek","provider_name":"DeepSeek","id":"v4-pro","name":"V4 Pro"},{"id":"lost"}]}"#;
     assert_eq!(pairs(ModelFormat::Dsh, line), [pair("deepseek/v4-pro", "V4 Pro")]);
     assert!(ids(ModelFormat::Dsh, &format!("{line}\n{line}")).is_empty());
@@ -99,7 +99,7 @@ fn dsh_prints_one_line() {
 }
 
 #[test]
-fn qwen_keeps_models_in_its_settings() {
+fn qwen_models_are_read_from_its_settings() {
     let settings = r#"{"modelProviders":{"openai":[{"id":"qwen3-coder-plus","name":"Coder Plus","baseUrl":"http://127.0.0.1"}],
         "anthropic":[{"id":"glm-5"}]},"model":{"name":"qwen3-max"},"theme":"x"}"#;
     assert_eq!(
@@ -125,7 +125,7 @@ const FORMATS: [ModelFormat; 9] = [
 
 proptest! {
     #[test]
-    fn no_text_makes_an_id_that_could_be_an_option(
+    fn parsed_ids_never_look_like_options(
         format in prop::sample::select(&FORMATS[..]),
         text in "(provider \n|--model Currently supported: \\()?[\\PC\n\u{1b}]{0,200}",
     ) {

@@ -1,22 +1,22 @@
-//! Agents taken over from an ACP registry.
+//! Imports agents from an ACP registry.
 
-use jackfield_catalogue::{Choice, Spec, import_registry, parse};
+use jackfield_catalogue::{AgentSpec, LaunchOptions, import_registry, parse_agent_spec};
 
-fn started(spec: &Spec, index: usize) -> (Vec<String>, Vec<String>) {
+fn bins_and_argv(spec: &AgentSpec, index: usize) -> (Vec<String>, Vec<String>) {
     let variant = &spec.launch[index];
-    assert!(variant.speaks_acp());
-    let choice = Choice { cwd: "/w", ..Choice::default() };
-    (variant.bins.clone(), variant.argv(&choice).unwrap())
+    assert!(variant.is_native_acp());
+    let options = LaunchOptions { cwd: "/w", ..LaunchOptions::default() };
+    (variant.bins.clone(), variant.compose_argv(&options).unwrap())
 }
 
-fn only(json: &str) -> Spec {
+fn import_one(json: &str) -> AgentSpec {
     let imported = import_registry(json).unwrap();
     assert!(imported.skipped.is_empty(), "{:?}", imported.skipped);
     let [spec] = &imported.specs[..] else { panic!("{} specs", imported.specs.len()) };
     spec.clone()
 }
 
-fn entry(distribution: &str) -> String {
+fn registry_with(distribution: &str) -> String {
     format!(
         r#"{{"version":"1.0.0","extensions":[],"agents":[{{"id":"demo","name":"Demo","version":"1.2.0",
         "description":"Says hello","website":"https://example.org/demo","license":"MIT","distribution":{distribution}}}]}}"#
@@ -24,11 +24,11 @@ fn entry(distribution: &str) -> String {
 }
 
 #[test]
-fn an_npm_package_is_run_by_npx_at_its_version() {
-    let spec = only(&entry(
+fn npm_package_is_run_by_npx_at_its_version() {
+    let spec = import_one(&registry_with(
         r#"{"npx":{"package":"@demo/acp@1.2.0","args":["--acp"],"env":{"DEMO_UPDATE":"0"}}}"#,
     ));
-    let (bins, argv) = started(&spec, 0);
+    let (bins, argv) = bins_and_argv(&spec, 0);
     assert_eq!(
         (bins, argv),
         (vec!["npx".into()], vec!["-y".into(), "@demo/acp@1.2.0".into(), "--acp".into()])
@@ -40,47 +40,47 @@ fn an_npm_package_is_run_by_npx_at_its_version() {
 }
 
 #[test]
-fn a_package_without_a_version_gets_that_of_its_entry() {
-    let npx = only(&entry(r#"{"npx":{"package":"@demo/acp"}}"#));
-    assert_eq!(started(&npx, 0).1, ["-y", "@demo/acp@1.2.0"]);
-    let uvx = only(&entry(r#"{"uvx":{"package":"demo-agent","args":["acp"]}}"#));
+fn package_without_a_version_is_pinned_to_that_of_its_entry() {
+    let npx = import_one(&registry_with(r#"{"npx":{"package":"@demo/acp"}}"#));
+    assert_eq!(bins_and_argv(&npx, 0).1, ["-y", "@demo/acp@1.2.0"]);
+    let uvx = import_one(&registry_with(r#"{"uvx":{"package":"demo-agent","args":["acp"]}}"#));
     assert_eq!(
-        started(&uvx, 0),
+        bins_and_argv(&uvx, 0),
         (vec!["uvx".into()], vec!["demo-agent==1.2.0".into(), "acp".into()])
     );
-    let pinned = only(&entry(r#"{"uvx":{"package":"demo-agent==1.1.0"}}"#));
-    assert_eq!(started(&pinned, 0).1, ["demo-agent==1.1.0"]);
+    let pinned = import_one(&registry_with(r#"{"uvx":{"package":"demo-agent==1.1.0"}}"#));
+    assert_eq!(bins_and_argv(&pinned, 0).1, ["demo-agent==1.1.0"]);
 }
 
 #[test]
-fn an_archive_names_its_program() {
-    let spec = only(&entry(
+fn archive_program_is_started_by_its_name() {
+    let spec = import_one(&registry_with(
         r#"{"binary":{"plan9-mips":{"archive":"https://example.org/demo.tar.gz","sha256":"00",
             "cmd":"./dist-package/demo-agent","args":["acp"]}},"npx":{"package":"demo@1.2.0"}}"#,
     ));
-    assert_eq!(started(&spec, 0), (vec!["demo-agent".into()], vec!["acp".into()]));
-    assert_eq!(started(&spec, 1).0, ["npx"]);
+    assert_eq!(bins_and_argv(&spec, 0), (vec!["demo-agent".into()], vec!["acp".into()]));
+    assert_eq!(bins_and_argv(&spec, 1).0, ["npx"]);
     assert_eq!(spec.bins, ["demo-agent"]);
     assert_eq!(spec.install.as_deref(), Some("https://example.org/demo.tar.gz"));
 }
 
 #[test]
-fn odd_commands_are_read_for_what_they_mean() {
+fn commands_with_suffixes_and_arguments_are_normalized() {
     for (cmd, args) in [
         (r"./bin\\demo.exe", vec!["--acp"]),
         ("./demo acp", vec!["acp", "--acp"]),
         ("demo", vec!["--acp"]),
     ] {
-        let spec = only(&entry(&format!(
+        let spec = import_one(&registry_with(&format!(
             r#"{{"binary":{{"windows-x86_64":{{"archive":"https://x.example","cmd":"{cmd}","args":["--acp"]}}}}}}"#
         )));
-        assert_eq!(started(&spec, 0).0, ["demo"], "{cmd}");
-        assert_eq!(started(&spec, 0).1, args, "{cmd}");
+        assert_eq!(bins_and_argv(&spec, 0).0, ["demo"], "{cmd}");
+        assert_eq!(bins_and_argv(&spec, 0).1, args, "{cmd}");
     }
 }
 
 #[test]
-fn an_entry_that_cannot_be_used_is_skipped_and_reported() {
+fn unusable_entry_is_skipped_and_reported() {
     let json = r#"{"version":"1.0.0","agents":[
         {"id":"good","name":"Good","version":"1.0.0","description":"d","distribution":{"npx":{"package":"good@1.0.0"}}},
         {"id":"Bad Id","name":"Bad","version":"1.0.0","description":"d","distribution":{"npx":{"package":"bad@1.0.0"}}},
@@ -93,7 +93,11 @@ fn an_entry_that_cannot_be_used_is_skipped_and_reported() {
     assert_eq!(imported.specs.len(), 1);
     let skipped: Vec<String> = imported.skipped.iter().map(ToString::to_string).collect();
     assert_eq!(skipped.len(), 5);
-    assert!(skipped[0].starts_with("`Bad Id` was skipped: `Bad Id` is no id"), "{}", skipped[0]);
+    assert!(
+        skipped[0].starts_with("`Bad Id` was skipped: `Bad Id` is not an agent id"),
+        "{}",
+        skipped[0]
+    );
     assert!(skipped[1].contains("neither npx, uvx nor binary"), "{}", skipped[1]);
     assert!(skipped[2].contains("missing field `distribution`"), "{}", skipped[2]);
     assert!(skipped[3].contains("JACKFIELD_X"), "{}", skipped[3]);
@@ -101,21 +105,21 @@ fn an_entry_that_cannot_be_used_is_skipped_and_reported() {
 }
 
 #[test]
-fn a_single_entry_and_a_bare_list_are_read_too() {
+fn single_entry_and_bare_list_are_imported() {
     let one = r#"{"id":"demo","name":"Demo","version":"1.2.0","description":"d","distribution":{"npx":{"package":"demo"}}}"#;
-    assert_eq!(only(one).id, "demo");
-    assert_eq!(only(&format!("[{one}]")).id, "demo");
+    assert_eq!(import_one(one).id, "demo");
+    assert_eq!(import_one(&format!("[{one}]")).id, "demo");
 }
 
 #[test]
-fn what_is_no_registry_is_refused_with_a_reason() {
+fn file_that_is_not_a_registry_is_refused_with_the_reason() {
     assert_eq!(import_registry("{\n\"agents\": [,]}").unwrap_err().line, Some(2));
-    assert!(import_registry("{}").unwrap_err().reason.contains("no ACP registry"));
-    assert!(import_registry(r#"{"agents":{}}"#).unwrap_err().reason.contains("is a list"));
+    assert!(import_registry("{}").unwrap_err().reason.contains("not an ACP registry"));
+    assert!(import_registry(r#"{"agents":{}}"#).unwrap_err().reason.contains("must be a list"));
 }
 
 #[test]
-fn an_imported_spec_can_be_kept_as_a_file() {
-    let spec = only(&entry(r#"{"npx":{"package":"demo","env":{"A":"1"}}}"#));
-    assert_eq!(parse(&spec.to_toml()), Ok(spec));
+fn imported_spec_can_be_saved_as_a_file() {
+    let spec = import_one(&registry_with(r#"{"npx":{"package":"demo","env":{"A":"1"}}}"#));
+    assert_eq!(parse_agent_spec(&spec.to_toml()), Ok(spec));
 }

@@ -1,16 +1,17 @@
-//! The agent on its connection: which method does what.
+//! The ACP connection of the agent: dispatches requests and notifications.
 //!
-//! The SDK hands us one message at a time and waits until we have taken it. So what a message changes
-//! is changed at once, in the order of the messages: a cancel finds the prompt that came before it.
-//! Whatever takes time after that is spawned.
+//! The SDK delivers one message at a time and waits until its handler returns. A handler therefore
+//! changes the state at once, in the order of the messages, so that a cancel finds the prompt that
+//! was sent before it. Everything that takes time runs in a spawned task.
 
 use crate::{
-    Host, commands,
-    model::Model,
+    ChatAgentConfig,
+    commands::available_commands_update,
+    model::ModelClient,
     options::MODE,
     session::Session,
-    sessions::{Sessions, Wish, choose, tell_history},
-    store::{Page, Store},
+    session_registry::{SessionRegistry, SessionSetup, replay_history, set_option},
+    store::{SessionPage, SessionStore},
 };
 use agent_client_protocol::{
     Agent, Client, ConnectTo, Error, on_receive_notification, on_receive_request,
@@ -33,29 +34,29 @@ use jackfield_wire::rfc3339;
 use serde_json::Value;
 use std::{path::PathBuf, sync::Arc};
 
-/// Serves one client until it is gone.
-pub async fn serve(
-    host: Host,
+/// Serves one client until it disconnects.
+pub async fn serve_agent(
+    config: ChatAgentConfig,
     transport: impl ConnectTo<Agent> + 'static,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let model = Model::new(&host.settings)?;
-    let store = Store::open(&host.store)?;
-    let sessions = Arc::new(Sessions::new(host, model, store));
-    let stopper = Arc::clone(&sessions);
+    let model = ModelClient::new(&config.settings)?;
+    let store = SessionStore::open(&config.store_path)?;
+    let sessions = Arc::new(SessionRegistry::new(config, model, store));
+    let cancel_sessions = Arc::clone(&sessions);
     Agent
         .v1()
         .name("jackfield-agent")
         .on_receive_request(
             async move |request: ClientRequest, responder, client: ConnectionTo<Client>| {
-                Desk { sessions: &sessions, client, responder }.receive(request)
+                RequestHandler { sessions: &sessions, client, responder }.handle_request(request)
             },
             on_receive_request!(),
         )
         .on_receive_notification(
             async move |it: CancelNotification, _client| {
-                // A session that is not open has nothing to cancel.
-                if let Ok(session) = stopper.find(&it.session_id) {
-                    session.cancel();
+                // A session that is not open has no turn to cancel.
+                if let Ok(session) = cancel_sessions.find_session(&it.session_id) {
+                    session.cancel_turn();
                 }
                 Ok(())
             },
@@ -66,173 +67,179 @@ pub async fn serve(
     Ok(())
 }
 
-/// One request, and who waits for its answer.
-struct Desk<'a> {
-    sessions: &'a Arc<Sessions>,
+/// Handles one request.
+struct RequestHandler<'a> {
+    sessions: &'a Arc<SessionRegistry>,
     client: ConnectionTo<Client>,
     responder: Responder<Value>,
 }
 
-/// What a client is told of a session it has opened.
-type Opened = fn(&Session, SessionModeState, Vec<SessionConfigOption>) -> AgentResponse;
+/// Builds the response to a request that opens a session or changes its options.
+type BuildResponse = fn(&Session, SessionModeState, Vec<SessionConfigOption>) -> AgentResponse;
 
-impl Desk<'_> {
-    fn receive(self, request: ClientRequest) -> Result<(), Error> {
-        let all = self.sessions;
+impl RequestHandler<'_> {
+    fn handle_request(self, request: ClientRequest) -> Result<(), Error> {
+        let sessions = self.sessions;
         match request {
             ClientRequest::InitializeRequest(it) => {
-                all.on_introduced(it.client_capabilities);
+                sessions.set_client_capabilities(it.client_capabilities);
                 let info = Implementation::new("jackfield", env!("CARGO_PKG_VERSION"));
-                let answer = InitializeResponse::new(it.protocol_version)
+                let response = InitializeResponse::new(it.protocol_version)
                     .agent_info(info)
-                    .agent_capabilities(capabilities());
-                self.answer(Ok(AgentResponse::InitializeResponse(answer)))
+                    .agent_capabilities(agent_capabilities());
+                self.send_response(Ok(AgentResponse::InitializeResponse(response)))
             }
-            // The key is in the environment: there is nothing to do.
-            ClientRequest::AuthenticateRequest(_) => {
-                self.answer(Ok(AgentResponse::AuthenticateResponse(AuthenticateResponse::new())))
-            }
+            // The API key is in the environment, so there is nothing to do.
+            ClientRequest::AuthenticateRequest(_) => self.send_response(Ok(
+                AgentResponse::AuthenticateResponse(AuthenticateResponse::new()),
+            )),
             ClientRequest::ListSessionsRequest(it) => {
-                let page = all.list(it.cwd.as_deref(), it.cursor.as_deref());
-                self.answer(page.map(|it| AgentResponse::ListSessionsResponse(listed(it))))
+                let page = sessions.list_sessions(it.cwd.as_deref(), it.cursor.as_deref());
+                self.send_response(
+                    page.map(|it| AgentResponse::ListSessionsResponse(to_list_response(it))),
+                )
             }
             ClientRequest::CloseSessionRequest(it) => {
-                let answer = AgentResponse::CloseSessionResponse(CloseSessionResponse::new());
-                let closed = all.close(&it.session_id);
-                self.answer(closed.map(|()| answer))
+                let response = AgentResponse::CloseSessionResponse(CloseSessionResponse::new());
+                let closed = sessions.close_session(&it.session_id);
+                self.send_response(closed.map(|()| response))
             }
             ClientRequest::DeleteSessionRequest(it) => {
-                let answer = AgentResponse::DeleteSessionResponse(DeleteSessionResponse::new());
-                let deleted = all.delete(&it.session_id);
-                self.answer(deleted.map(|()| answer))
+                let response = AgentResponse::DeleteSessionResponse(DeleteSessionResponse::new());
+                let deleted = sessions.delete_session(&it.session_id);
+                self.send_response(deleted.map(|()| response))
             }
             ClientRequest::SetSessionModeRequest(it) => {
-                let session = all.find(&it.session_id);
-                let session = session.and_then(|session| {
-                    choose(&session, MODE, &it.mode_id.0)?;
+                let session = sessions.find_session(&it.session_id);
+                let response = session.and_then(|session| {
+                    set_option(&session, MODE, &it.mode_id.0)?;
                     Ok(AgentResponse::SetSessionModeResponse(SetSessionModeResponse::new()))
                 });
-                self.answer(session)
+                self.send_response(response)
             }
             ClientRequest::SetSessionConfigOptionRequest(it) => {
                 let value = match &it.value {
                     SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
                     _ => String::new(),
                 };
-                let chosen = all.find(&it.session_id).and_then(|session| {
-                    choose(&session, &it.config_id.0, &value)?;
+                let session = sessions.find_session(&it.session_id).and_then(|session| {
+                    set_option(&session, &it.config_id.0, &value)?;
                     Ok(session)
                 });
-                self.answer_opened(chosen, |_, _, options| {
-                    let answer = SetSessionConfigOptionResponse::new(options);
-                    AgentResponse::SetSessionConfigOptionResponse(answer)
+                self.respond_with_options(session, |_, _, options| {
+                    let response = SetSessionConfigOptionResponse::new(options);
+                    AgentResponse::SetSessionConfigOptionResponse(response)
                 })
             }
-            ClientRequest::PromptRequest(it) => self.prompt(it),
-            other => self.open(other),
+            ClientRequest::PromptRequest(it) => self.start_prompt(it),
+            other => self.handle_open_request(other),
         }
     }
 
-    /// The four ways to open a session.
-    fn open(self, request: ClientRequest) -> Result<(), Error> {
-        let all = self.sessions;
+    /// Handles the four requests that open a session.
+    fn handle_open_request(self, request: ClientRequest) -> Result<(), Error> {
+        let sessions = self.sessions;
         match request {
             ClientRequest::NewSessionRequest(it) => {
-                let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
-                let session = all.create(wish, &self.client);
-                self.answer_opened(session, |session, modes, options| {
-                    let answer = NewSessionResponse::new(session.site.session.clone());
-                    let answer = answer.modes(modes).config_options(options);
-                    AgentResponse::NewSessionResponse(answer)
+                let setup = session_setup(it.cwd, it.additional_directories, it.mcp_servers);
+                let session = sessions.create_session(setup, &self.client);
+                self.respond_with_options(session, |session, modes, options| {
+                    let response = NewSessionResponse::new(session.context.session_id.clone());
+                    let response = response.modes(modes).config_options(options);
+                    AgentResponse::NewSessionResponse(response)
                 })
             }
             ClientRequest::LoadSessionRequest(it) => {
-                let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
-                let session = all.reopen(&it.session_id, wish, &self.client);
-                let session = session.inspect(|it| tell_history(it));
-                self.answer_opened(session, |_, modes, options| {
-                    let answer = LoadSessionResponse::new().modes(modes).config_options(options);
-                    AgentResponse::LoadSessionResponse(answer)
+                let setup = session_setup(it.cwd, it.additional_directories, it.mcp_servers);
+                let session = sessions.reopen_session(&it.session_id, setup, &self.client);
+                let session = session.inspect(|it| replay_history(it));
+                self.respond_with_options(session, |_, modes, options| {
+                    let response = LoadSessionResponse::new().modes(modes).config_options(options);
+                    AgentResponse::LoadSessionResponse(response)
                 })
             }
             ClientRequest::ResumeSessionRequest(it) => {
-                let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
-                let session = all.reopen(&it.session_id, wish, &self.client);
-                self.answer_opened(session, |_, modes, options| {
-                    let answer = ResumeSessionResponse::new().modes(modes).config_options(options);
-                    AgentResponse::ResumeSessionResponse(answer)
+                let setup = session_setup(it.cwd, it.additional_directories, it.mcp_servers);
+                let session = sessions.reopen_session(&it.session_id, setup, &self.client);
+                self.respond_with_options(session, |_, modes, options| {
+                    let response =
+                        ResumeSessionResponse::new().modes(modes).config_options(options);
+                    AgentResponse::ResumeSessionResponse(response)
                 })
             }
             ClientRequest::ForkSessionRequest(it) => {
-                let wish = wish(it.cwd, it.additional_directories, it.mcp_servers);
-                let session = all.fork(&it.session_id, wish, &self.client);
-                self.answer_opened(session, |session, modes, options| {
-                    let answer = ForkSessionResponse::new(session.site.session.clone());
-                    let answer = answer.modes(modes).config_options(options);
-                    AgentResponse::ForkSessionResponse(answer)
+                let setup = session_setup(it.cwd, it.additional_directories, it.mcp_servers);
+                let session = sessions.fork_session(&it.session_id, setup, &self.client);
+                self.respond_with_options(session, |session, modes, options| {
+                    let response = ForkSessionResponse::new(session.context.session_id.clone());
+                    let response = response.modes(modes).config_options(options);
+                    AgentResponse::ForkSessionResponse(response)
                 })
             }
-            _ => self.answer(Err(Error::method_not_found())),
+            _ => self.send_response(Err(Error::method_not_found())),
         }
     }
 
-    /// The turn begins here and not in its task, so that a cancel right behind it finds it.
-    fn prompt(self, it: PromptRequest) -> Result<(), Error> {
-        let all = self.sessions;
-        let begun = all.find(&it.session_id).and_then(|session| {
-            let cancelled = session.begin().ok_or_else(is_busy)?;
-            Ok((session, cancelled))
+    /// Starts a turn here and not in its task, so that a cancel that follows at once finds it.
+    fn start_prompt(self, it: PromptRequest) -> Result<(), Error> {
+        let started = self.sessions.find_session(&it.session_id).and_then(|session| {
+            let canceled = session.begin_turn().ok_or_else(turn_running_error)?;
+            Ok((session, canceled))
         });
-        let (session, cancelled) = match begun {
-            Ok(begun) => begun,
-            Err(error) => return self.answer(Err(error)),
-        };
-        let (sessions, responder) = (Arc::clone(all), self.responder);
-        self.client.spawn(async move {
-            let answer = sessions.prompt(&session, it.prompt, cancelled).await;
-            respond(responder, answer.map(AgentResponse::PromptResponse))
-        })
-    }
-
-    fn answer(self, answer: Result<AgentResponse, Error>) -> Result<(), Error> {
-        respond(self.responder, answer)
-    }
-
-    /// Answers with the options of a session, as soon as it is known which models there are.
-    fn answer_opened(
-        self,
-        session: Result<Arc<Session>, Error>,
-        opened: Opened,
-    ) -> Result<(), Error> {
-        let session = match session {
-            Ok(session) => session,
-            Err(error) => return self.answer(Err(error)),
+        let (session, canceled) = match started {
+            Ok(started) => started,
+            Err(error) => return self.send_response(Err(error)),
         };
         let (sessions, responder) = (Arc::clone(self.sessions), self.responder);
         self.client.spawn(async move {
-            let options = sessions.options(&session).await;
-            let answer = opened(&session, session.choices().modes(), options);
-            let is_new = !matches!(answer, AgentResponse::SetSessionConfigOptionResponse(_));
-            respond(responder, Ok(answer))?;
-            if is_new {
-                session.tell(commands::available());
+            let response = sessions.run_prompt(&session, it.prompt, canceled).await;
+            send_response(responder, response.map(AgentResponse::PromptResponse))
+        })
+    }
+
+    fn send_response(self, response: Result<AgentResponse, Error>) -> Result<(), Error> {
+        send_response(self.responder, response)
+    }
+
+    /// Responds with the options of a session, as soon as the models are known.
+    fn respond_with_options(
+        self,
+        session: Result<Arc<Session>, Error>,
+        build_response: BuildResponse,
+    ) -> Result<(), Error> {
+        let session = match session {
+            Ok(session) => session,
+            Err(error) => return self.send_response(Err(error)),
+        };
+        let (sessions, responder) = (Arc::clone(self.sessions), self.responder);
+        self.client.spawn(async move {
+            let options = sessions.config_options(&session).await;
+            let response = build_response(&session, session.options().to_mode_state(), options);
+            let is_opened = !matches!(response, AgentResponse::SetSessionConfigOptionResponse(_));
+            send_response(responder, Ok(response))?;
+            if is_opened {
+                session.send_update(available_commands_update());
             }
             Ok(())
         })
     }
 }
 
-fn respond(responder: Responder<Value>, answer: Result<AgentResponse, Error>) -> Result<(), Error> {
-    let value = answer.and_then(|it| serde_json::to_value(it).map_err(Error::into_internal_error));
+fn send_response(
+    responder: Responder<Value>,
+    response: Result<AgentResponse, Error>,
+) -> Result<(), Error> {
+    let value =
+        response.and_then(|it| serde_json::to_value(it).map_err(Error::into_internal_error));
     responder.respond_with_result(value)
 }
 
-fn is_busy() -> Error {
-    let why = "a prompt is running in this session: wait for it, or cancel it";
-    Error::invalid_request().data(why)
+fn turn_running_error() -> Error {
+    let message = "a prompt is running in this session: wait for it, or cancel it";
+    Error::invalid_request().data(message)
 }
 
-fn capabilities() -> AgentCapabilities {
+fn agent_capabilities() -> AgentCapabilities {
     let session = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .resume(SessionResumeCapabilities::new())
@@ -247,18 +254,22 @@ fn capabilities() -> AgentCapabilities {
         .session_capabilities(session)
 }
 
-fn wish(cwd: PathBuf, more: Vec<PathBuf>, servers: Vec<McpServer>) -> Wish {
-    Wish { cwd, more, servers }
+fn session_setup(
+    cwd: PathBuf,
+    additional_dirs: Vec<PathBuf>,
+    mcp_servers: Vec<McpServer>,
+) -> SessionSetup {
+    SessionSetup { cwd, additional_dirs, mcp_servers }
 }
 
-fn listed(page: Page) -> ListSessionsResponse {
-    let infos = page.records.into_iter().map(|it| {
+fn to_list_response(page: SessionPage) -> ListSessionsResponse {
+    let sessions = page.records.into_iter().map(|it| {
         let mut dirs = it.dirs.into_iter();
         let cwd = dirs.next().unwrap_or_default();
         SessionInfo::new(it.id, cwd)
             .additional_directories(dirs.collect())
             .title(it.title)
-            .updated_at(rfc3339(u64::try_from(it.updated).unwrap_or_default()))
+            .updated_at(rfc3339(u64::try_from(it.updated_at_ms).unwrap_or_default()))
     });
-    ListSessionsResponse::new(infos.collect()).next_cursor(page.next)
+    ListSessionsResponse::new(sessions.collect()).next_cursor(page.next_cursor)
 }

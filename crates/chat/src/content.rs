@@ -1,10 +1,10 @@
-//! What a client puts into a prompt, as a model reads it.
+//! Converts the content blocks of a prompt into the content of a model message.
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 use serde_json::{Value, json};
 
-/// One block as text; `None` for what has no words.
-pub(crate) fn text_of(block: &ContentBlock) -> Option<String> {
+/// Converts one block to text. Returns `None` for blocks without a text form.
+pub(crate) fn block_to_text(block: &ContentBlock) -> Option<String> {
     Some(match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::ResourceLink(link) => format!("[Resource: {}] {}", link.name, link.uri),
@@ -22,17 +22,17 @@ pub(crate) fn text_of(block: &ContentBlock) -> Option<String> {
     })
 }
 
-/// The blocks of one or more prompts as the content of a user's message: text, or parts if there are
-/// images and the model takes them.
-pub(crate) fn content_of<'a>(
+/// Converts the blocks of one or more prompts into the content of a user message: a string, or a
+/// list of parts if there are images and the model accepts them.
+pub(crate) fn to_message_content<'a>(
     blocks: impl Iterator<Item = &'a ContentBlock>,
-    takes_images: bool,
+    accepts_images: bool,
 ) -> Value {
     let mut parts: Vec<Value> = Vec::new();
     let mut text = String::new();
     let mut is_first = true;
     for block in blocks {
-        if let (ContentBlock::Image(image), true) = (block, takes_images) {
+        if let (ContentBlock::Image(image), true) = (block, accepts_images) {
             if !text.is_empty() {
                 parts.push(json!({ "type": "text", "text": std::mem::take(&mut text) }));
             }
@@ -42,7 +42,7 @@ pub(crate) fn content_of<'a>(
                 _ => format!("data:{};base64,{}", image.mime_type, image.data),
             };
             parts.push(json!({ "type": "image_url", "image_url": { "url": url } }));
-        } else if let Some(it) = text_of(block) {
+        } else if let Some(it) = block_to_text(block) {
             if !is_first {
                 text.push('\n');
             }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_block_has_its_words() {
+    fn every_kind_of_block_is_converted_to_text() {
         let blob = BlobResourceContents::new("AA==", "file:///b");
         let blob = EmbeddedResourceResource::BlobResourceContents(blob);
         let blocks = [
@@ -92,14 +92,14 @@ mod tests {
             ContentBlock::Resource(EmbeddedResource::new(blob)),
             ContentBlock::Image(ImageContent::new("AA==", "image/png")),
         ];
-        let text = content_of(blocks.iter(), false);
+        let text = to_message_content(blocks.iter(), false);
         let expected =
             "hello\n[Resource: a.rs] file:///a.rs\n[Resource: file:///b]\n\n[Image: image/png]";
         assert_eq!(text, expected);
     }
 
     #[test]
-    fn a_model_that_takes_images_gets_them_between_the_words() {
+    fn images_are_separate_parts_in_the_order_of_the_blocks() {
         let blocks = [
             ContentBlock::from("before"),
             ContentBlock::Image(ImageContent::new("AA==", "image/png")),
@@ -112,24 +112,24 @@ mod tests {
             { "type": "image_url", "image_url": url },
             { "type": "text", "text": "after\nmore" },
         ]);
-        assert_eq!(content_of(blocks.iter(), true), expected);
+        assert_eq!(to_message_content(blocks.iter(), true), expected);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
         #[test]
-        fn blocks_are_joined_by_line_breaks_and_nothing_is_lost(
+        fn blocks_are_joined_by_line_breaks(
             blocks in proptest::collection::vec(block(), 0..8),
         ) {
-            let lines: Vec<String> = blocks.iter().filter_map(text_of).collect();
-            prop_assert_eq!(content_of(blocks.iter(), false), lines.join("\n"));
+            let lines: Vec<String> = blocks.iter().filter_map(block_to_text).collect();
+            prop_assert_eq!(to_message_content(blocks.iter(), false), lines.join("\n"));
         }
 
         #[test]
         fn every_image_is_one_part(blocks in proptest::collection::vec(block(), 0..8)) {
             let images = blocks.iter().filter(|it| matches!(it, ContentBlock::Image(_))).count();
-            let content = content_of(blocks.iter(), true);
+            let content = to_message_content(blocks.iter(), true);
             let parts = content.as_array().map_or(0, |parts| {
                 parts.iter().filter(|it| it["type"] == "image_url").count()
             });

@@ -1,10 +1,10 @@
-//! How we ask servers over HTTP, whatever they serve.
+//! The HTTP client that all requests are sent with.
 
 use reqwest::{Client, ClientBuilder};
 
-/// A client with our TLS and our name; redirects and limits are whoever asks to say.
-pub(crate) fn client() -> ClientBuilder {
-    // Somebody else in this process may have chosen one already.
-    let _chosen = rustls::crypto::ring::default_provider().install_default();
+/// Returns a builder with our TLS provider and user agent. Callers set redirects and limits.
+pub(crate) fn client_builder() -> ClientBuilder {
+    // This fails if a provider was installed before, which is fine.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
     Client::builder().user_agent(concat!("jackfield/", env!("CARGO_PKG_VERSION")))
 }

@@ -1,10 +1,11 @@
-//! Our own agent: any model that is served over Chat Completions, as an agent on stdio.
+//! Our own agent: it speaks ACP on stdio and uses any model that is served over Chat Completions.
 //!
-//! It is also how we would show somebody to write an agent, so it is built on the official SDK and
-//! meant to be read. In this order: `settings` says where the model is, `agent` is the connection and
-//! its methods, `session` is one conversation, `turn` is one prompt from its first word to its stop.
-//! A turn asks the `model`, which streams; what it wants done is a `tool` of ours or one of an `mcp`
-//! server; what was said is the `history`, and the `store` keeps it.
+//! It also serves as an example of how to write an agent, so it is built on the official SDK and
+//! meant to be read. In this order: `settings` has the model server and its parameters, `agent` the
+//! connection and its methods, `session` one conversation, `turn` the run of one prompt. A turn
+//! sends requests to the `model`, which streams responses. The tool calls of a response are run by
+//! a `tool` of ours or by an `mcp` server. The conversation is the `history`, which the `store`
+//! persists.
 //!
 //! ```text
 //!  client ──prompt──► agent ──► session ──► turn ◄──deltas── model ◄──SSE── any Chat Completions server
@@ -14,13 +15,13 @@
 //!                              history ──► store (SQLite)
 //! ```
 //!
-//! **Invariant:** stdout is the protocol and nothing else; what people should know goes to stderr.
+//! **Invariant:** stdout carries the protocol and nothing else; messages for users go to stderr.
 //!
-//! **Invariant:** what the store holds of a session is always a prefix of its conversation, and a
-//! request made of it is one that every server accepts: no two messages of the user in a row, no call
-//! without its result.
+//! **Invariant:** the stored history of a session is always a prefix of its conversation, and every
+//! server accepts a request made from it: no two user messages in a row, no call without its
+//! result.
 //!
-//! **Invariant:** every prompt can be cancelled at any moment, and the next one knows nothing of it.
+//! **Invariant:** every prompt can be canceled at any time, and has no effect on the next one.
 
 mod agent;
 mod commands;
@@ -33,28 +34,28 @@ mod options;
 mod probe;
 mod process;
 mod session;
-mod sessions;
+mod session_registry;
 mod settings;
 mod store;
-mod system;
+mod system_prompt;
 mod tool;
 mod turn;
 
-pub use agent::serve;
-pub use probe::{Calls, Fitness, Flaw, Probed, probe};
-pub use settings::Settings;
+pub use agent::serve_agent;
+pub use probe::{ModelFitness, ProbeFinding, ProbeReport, ToolCallSupport, probe_model_server};
+pub use settings::ChatSettings;
 
 use jackfield_agents::GuardCommand;
 use std::path::PathBuf;
 
-/// What the agent needs of this machine.
+/// The configuration of the agent on this machine.
 #[derive(Debug, Clone)]
-pub struct Host {
-    pub settings: Settings,
-    /// What commands and servers run under, so that none is left behind.
+pub struct ChatAgentConfig {
+    pub settings: ChatSettings,
+    /// Runs commands and MCP servers, so that none of their processes is left behind.
     pub guard: GuardCommand,
-    /// Where sessions are kept: a file.
-    pub store: PathBuf,
-    /// Where it stands which processes are ours: a directory.
-    pub ledger: PathBuf,
+    /// The file of the session store.
+    pub store_path: PathBuf,
+    /// The directory in which running processes are recorded.
+    pub ledger_dir: PathBuf,
 }

@@ -1,6 +1,6 @@
-//! What a user can choose in a session: the mode, the model, how hard it thinks.
+//! The options of a session that a user can change: the mode, the model, the reasoning effort.
 
-use crate::model::Listed;
+use crate::model::ModelInfo;
 use agent_client_protocol::v1::schema::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
     SessionModeState,
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MODE: &str = "mode";
 pub(crate) const MODEL: &str = "model";
 pub(crate) const EFFORT: &str = "effort";
-/// The server decides.
+/// Leaves the effort to the server.
 const DEFAULT_EFFORT: &str = "default";
 const EFFORTS: [(&str, &str); 5] = [
     (DEFAULT_EFFORT, "Default"),
@@ -20,78 +20,85 @@ const EFFORTS: [(&str, &str); 5] = [
     ("high", "High"),
 ];
 
-/// How freely the agent acts.
+/// What the agent may do without a permission request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Mode {
-    /// Reads freely, asks before it changes anything.
+pub(crate) enum AgentMode {
+    /// Reads freely, and asks before it changes anything.
     #[default]
     Ask,
-    /// Changes files of the session freely, asks before anything else.
+    /// Changes files of the session freely, and asks before anything else.
     Edit,
-    /// Is not even offered what changes something.
+    /// Is offered only tools that change nothing.
     ReadOnly,
 }
 
-impl Mode {
-    const ALL: [(Mode, &str, &str, &str); 3] = [
-        (Mode::Ask, "ask", "Ask", "Asks before it changes a file or runs a command"),
-        (Mode::Edit, "edit", "Edit", "Changes files by itself, asks before it runs a command"),
-        (Mode::ReadOnly, "read-only", "Read only", "Reads and searches, changes nothing"),
+impl AgentMode {
+    const ALL: [(AgentMode, &str, &str, &str); 3] = [
+        (AgentMode::Ask, "ask", "Ask", "Asks before it changes a file or runs a command"),
+        (AgentMode::Edit, "edit", "Edit", "Changes files by itself, asks before it runs a command"),
+        (AgentMode::ReadOnly, "read-only", "Read only", "Reads and searches, changes nothing"),
     ];
 
-    pub(crate) fn from_id(id: &str) -> Option<Mode> {
-        Mode::ALL.iter().find(|it| it.1 == id).map(|it| it.0)
+    pub(crate) fn from_id(id: &str) -> Option<AgentMode> {
+        AgentMode::ALL.iter().find(|it| it.1 == id).map(|it| it.0)
     }
 
     pub(crate) fn id(self) -> &'static str {
-        Mode::ALL.iter().find(|it| it.0 == self).map_or("ask", |it| it.1)
+        AgentMode::ALL.iter().find(|it| it.0 == self).map_or("ask", |it| it.1)
     }
 }
 
-/// What was chosen.
+/// The current values of the options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Choices {
-    pub(crate) mode: Mode,
+pub(crate) struct SessionOptions {
+    pub(crate) mode: AgentMode,
     pub(crate) model: String,
-    /// `None`: the server decides.
+    /// `None` leaves the effort to the server.
     pub(crate) effort: Option<String>,
 }
 
-/// Why a choice was refused.
+/// Why an option could not be set.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
-    #[error("there is no option `{0}`: the options are `mode`, `model` and `effort`")]
-    Option(String),
-    #[error("`{value}` is no {option}: choose one of {choices}")]
-    Value { option: &'static str, value: String, choices: String },
-    #[error("a model has a name")]
-    Nameless,
+pub(crate) enum OptionError {
+    #[error("unknown option `{0}`; the options are `mode`, `model` and `effort`")]
+    UnknownOption(String),
+    #[error("`{value}` is not a valid {option}; choose one of {choices}")]
+    InvalidValue { option: &'static str, value: String, choices: String },
+    #[error("the name of the model is empty")]
+    EmptyModel,
 }
 
-impl Choices {
-    /// Chooses. Any model can be named: servers serve more than they list.
-    pub(crate) fn set(&mut self, option: &str, value: &str) -> Result<(), Refused> {
+impl SessionOptions {
+    /// Sets an option. Any name of a model is accepted, because servers serve more models than they
+    /// list.
+    pub(crate) fn set_option(&mut self, option: &str, value: &str) -> Result<(), OptionError> {
+        let invalid_value = |option, choices: &[&str]| OptionError::InvalidValue {
+            option,
+            value: value.to_owned(),
+            choices: choices.join(", "),
+        };
         match option {
             MODE => {
-                let ids = || Mode::ALL.map(|it| it.1).join(", ");
-                self.mode = Mode::from_id(value).ok_or_else(|| no_value(MODE, value, ids()))?;
+                let mode = AgentMode::from_id(value);
+                let ids = AgentMode::ALL.map(|it| it.1);
+                self.mode = mode.ok_or_else(|| invalid_value(MODE, &ids))?;
             }
-            MODEL if value.is_empty() => return Err(Refused::Nameless),
+            MODEL if value.is_empty() => return Err(OptionError::EmptyModel),
             MODEL => value.clone_into(&mut self.model),
             EFFORT if !EFFORTS.iter().any(|it| it.0 == value) => {
-                return Err(no_value(EFFORT, value, EFFORTS.map(|it| it.0).join(", ")));
+                return Err(invalid_value(EFFORT, &EFFORTS.map(|it| it.0)));
             }
             EFFORT => self.effort = (value != DEFAULT_EFFORT).then(|| value.to_owned()),
-            _ => return Err(Refused::Option(option.to_owned())),
+            _ => return Err(OptionError::UnknownOption(option.to_owned())),
         }
         Ok(())
     }
 
-    /// The options for a client, with what is chosen.
-    pub(crate) fn options(&self, listed: &[Listed]) -> Vec<SessionConfigOption> {
-        let ways = Mode::ALL.map(|(_, id, name, about)| {
-            SessionConfigSelectOption::new(id, name).description(about.to_owned())
+    /// Returns the options in the format of ACP, with the choices and the current values.
+    pub(crate) fn to_config_options(&self, listed: &[ModelInfo]) -> Vec<SessionConfigOption> {
+        let modes = AgentMode::ALL.map(|(_, id, name, description)| {
+            SessionConfigSelectOption::new(id, name).description(description.to_owned())
         });
         let mut models: Vec<&str> = listed.iter().map(|it| it.id.as_str()).collect();
         if !models.contains(&self.model.as_str()) {
@@ -104,7 +111,7 @@ impl Choices {
         let efforts = EFFORTS.map(|(id, name)| SessionConfigSelectOption::new(id, name));
         let effort = self.effort.clone().unwrap_or_else(|| DEFAULT_EFFORT.to_owned());
         vec![
-            SessionConfigOption::select(MODE, "Mode", self.mode.id(), ways.to_vec())
+            SessionConfigOption::select(MODE, "Mode", self.mode.id(), modes.to_vec())
                 .category(SessionConfigOptionCategory::Mode),
             SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
                 .category(SessionConfigOptionCategory::Model),
@@ -113,45 +120,42 @@ impl Choices {
         ]
     }
 
-    /// The modes, for clients that do not know options.
-    pub(crate) fn modes(&self) -> SessionModeState {
-        let modes = Mode::ALL
-            .map(|(_, id, name, about)| SessionMode::new(id, name).description(about.to_owned()));
+    /// Returns the modes, for clients that do not support options.
+    pub(crate) fn to_mode_state(&self) -> SessionModeState {
+        let modes = AgentMode::ALL.map(|(_, id, name, description)| {
+            SessionMode::new(id, name).description(description.to_owned())
+        });
         SessionModeState::new(self.mode.id(), modes.to_vec())
     }
-}
-
-fn no_value(option: &'static str, value: &str, choices: String) -> Refused {
-    Refused::Value { option, value: value.to_owned(), choices }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn choices() -> Choices {
-        Choices { mode: Mode::Ask, model: "gpt-4o".to_owned(), effort: None }
+    fn options() -> SessionOptions {
+        SessionOptions { mode: AgentMode::Ask, model: "gpt-4o".to_owned(), effort: None }
     }
 
     #[test]
-    fn what_is_offered_can_be_chosen_and_is_current_then() {
-        let mut it = choices();
+    fn offered_value_can_be_set_and_becomes_current() {
+        let mut options = options();
         for (option, value) in [(MODE, "read-only"), (MODEL, "other"), (EFFORT, "high")] {
-            it.set(option, value).unwrap();
-            let told = serde_json::to_value(it.options(&[])).unwrap();
-            let told = told.as_array().unwrap().iter().find(|it| it["id"] == option).unwrap();
-            assert_eq!(told["currentValue"], value);
-            let offered = told["options"].as_array().unwrap();
-            assert!(offered.iter().any(|it| it["value"] == value), "{told}");
+            options.set_option(option, value).unwrap();
+            let config = serde_json::to_value(options.to_config_options(&[])).unwrap();
+            let config = config.as_array().unwrap().iter().find(|it| it["id"] == option).unwrap();
+            assert_eq!(config["currentValue"], value);
+            let offered = config["options"].as_array().unwrap();
+            assert!(offered.iter().any(|it| it["value"] == value), "{config}");
         }
-        it.set(EFFORT, "default").unwrap();
-        assert_eq!(it.effort, None);
+        options.set_option(EFFORT, "default").unwrap();
+        assert_eq!(options.effort, None);
     }
 
     #[test]
-    fn what_is_not_offered_is_refused_with_what_is() {
-        let error = choices().set(MODE, "yolo").unwrap_err().to_string();
-        assert_eq!(error, "`yolo` is no mode: choose one of ask, edit, read-only");
-        assert_eq!(choices().set("x", "y"), Err(Refused::Option("x".to_owned())));
+    fn invalid_option_and_value_are_refused_with_the_choices() {
+        let error = options().set_option(MODE, "yolo").unwrap_err().to_string();
+        assert_eq!(error, "`yolo` is not a valid mode; choose one of ask, edit, read-only");
+        assert_eq!(options().set_option("x", "y"), Err(OptionError::UnknownOption("x".to_owned())));
     }
 }

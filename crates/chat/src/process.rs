@@ -1,32 +1,33 @@
-//! What every process of ours is started with, be it a command or a server.
+//! What all child processes have in common: the environment, the process marker, the ledger.
 
-use jackfield_agents::Ledger;
+use jackfield_agents::ProcessLedger;
 use std::{ffi::OsString, path::Path};
 
-/// Our environment, without what is for the agent alone. What is no UTF-8 is of no use to a program.
-pub(crate) fn environment(
-    ours: impl Iterator<Item = (OsString, OsString)>,
+/// Filters the environment for child processes: variables that are only for the agent, and those
+/// that are not UTF-8, are left out.
+pub(crate) fn child_environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(String, String)> {
-    ours.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+    variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| name != "OPENAI_API_KEY" && !name.starts_with("JACKFIELD_"))
         .collect()
 }
 
-/// A name for one start that no other start has.
-pub(crate) fn new_mark(kind: &str) -> Result<String, String> {
+/// Returns a unique marker for one process tree.
+pub(crate) fn new_process_marker(kind: &str) -> Result<String, String> {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| format!("there are no random bytes: {error}"))?;
+    getrandom::fill(&mut bytes).map_err(|error| format!("failed to get random bytes: {error}"))?;
     Ok(format!("{kind}-{:016x}", u64::from_le_bytes(bytes)))
 }
 
-/// Where what runs is noted; nowhere if there is no such directory.
-pub(crate) fn ledger(dir: &Path) -> Result<Ledger, String> {
+/// Opens the ledger of running processes. An empty path disables it.
+pub(crate) fn open_ledger(dir: &Path) -> Result<ProcessLedger, String> {
     if dir.as_os_str().is_empty() {
-        return Ok(Ledger::nowhere());
+        return Ok(ProcessLedger::without_files());
     }
-    Ledger::open(dir).map_err(|error| {
-        format!("`{}`, where running processes are noted, fails: {error}", dir.display())
-    })
+    ProcessLedger::open(dir)
+        .map_err(|error| format!("failed to open the process ledger `{}`: {error}", dir.display()))
 }
 
 #[cfg(test)]
@@ -34,15 +35,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_the_agent_stay_with_the_agent() {
+    fn child_environment_has_no_keys_of_the_agent() {
         let names = ["PATH", "OPENAI_API_KEY", "JACKFIELD_TOKEN", "OPENAI_MODEL"];
-        let env = environment(names.into_iter().map(|it| (it.into(), "x".into())));
+        let env = child_environment(names.into_iter().map(|it| (it.into(), "x".into())));
         let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["PATH", "OPENAI_MODEL"]);
     }
 
     #[test]
-    fn no_two_marks_are_the_same() {
-        assert_ne!(new_mark("a"), new_mark("a"));
+    fn process_markers_are_unique() {
+        assert_ne!(new_process_marker("a"), new_process_marker("a"));
     }
 }

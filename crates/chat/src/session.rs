@@ -1,11 +1,11 @@
-//! One conversation, open: where it works, what was said, and whoever runs its turn.
+//! One open session: its context, its history, and the turn that runs in it.
 
 use crate::{
-    history::Entry,
-    mcp::Servers,
-    options::Choices,
-    store::{Record, Store, StoreError},
-    tool::Site,
+    history::HistoryEntry,
+    mcp::McpServers,
+    options::SessionOptions,
+    store::{SessionRecord, SessionStore, StoreError},
+    tool::SessionContext,
 };
 use agent_client_protocol::v1::schema::{
     SessionNotification, SessionUpdate, ToolCallId, ToolCallStatus, ToolCallUpdate,
@@ -15,117 +15,132 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// How long a title is at most, in characters.
-const TITLE_MAX: usize = 60;
+/// The maximum length of a title in characters.
+const TITLE_CHARS_MAX: usize = 60;
 
 /// A session that a client has opened.
 pub(crate) struct Session {
-    pub(crate) site: Site,
-    pub(crate) servers: Servers,
-    store: Arc<Mutex<Store>>,
-    record: Mutex<Record>,
-    /// Whoever holds it has the turn.
-    pub(crate) talk: tokio::sync::Mutex<Vec<Entry>>,
-    /// What stops the turn that runs. A new one for each, so that a cancel is for one turn only.
-    running: Mutex<Option<CancellationToken>>,
-    /// Calls that the client has seen begin and not end.
-    open: Mutex<HashSet<ToolCallId>>,
+    pub(crate) context: SessionContext,
+    pub(crate) mcp_servers: McpServers,
+    store: Arc<Mutex<SessionStore>>,
+    record: Mutex<SessionRecord>,
+    /// Locked by the running turn.
+    pub(crate) history: tokio::sync::Mutex<Vec<HistoryEntry>>,
+    /// Cancels the running turn. Each turn has its own token, so that a cancel affects one turn
+    /// only.
+    running_turn: Mutex<Option<CancellationToken>>,
+    /// Calls that were announced to the client and have not ended.
+    open_calls: Mutex<HashSet<ToolCallId>>,
 }
 
 impl Session {
     pub(crate) fn new(
-        site: Site,
-        servers: Servers,
-        store: Arc<Mutex<Store>>,
-        record: Record,
-        history: Vec<Entry>,
+        context: SessionContext,
+        mcp_servers: McpServers,
+        store: Arc<Mutex<SessionStore>>,
+        record: SessionRecord,
+        history: Vec<HistoryEntry>,
     ) -> Session {
-        let (talk, record) = (tokio::sync::Mutex::new(history), Mutex::new(record));
-        let (running, open) = (Mutex::default(), Mutex::default());
-        Session { site, servers, store, record, talk, running, open }
+        Session {
+            context,
+            mcp_servers,
+            store,
+            record: Mutex::new(record),
+            history: tokio::sync::Mutex::new(history),
+            running_turn: Mutex::default(),
+            open_calls: Mutex::default(),
+        }
     }
 
     pub(crate) fn has_title(&self) -> bool {
         lock(&self.record).title.is_some()
     }
 
-    /// Whether the user has allowed this for good.
-    pub(crate) fn allows(&self, grant: &str) -> bool {
-        lock(&self.record).allowed.iter().any(|it| it == grant)
+    /// Whether the user has granted this permission permanently.
+    pub(crate) fn is_granted(&self, permission: &str) -> bool {
+        lock(&self.record).granted_permissions.iter().any(|it| it == permission)
     }
 
-    pub(crate) fn choices(&self) -> Choices {
-        lock(&self.record).choices.clone()
+    pub(crate) fn options(&self) -> SessionOptions {
+        lock(&self.record).options.clone()
     }
 
-    /// Changes what is known of the session, and keeps it.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Record)) -> Result<Record, StoreError> {
+    /// Changes the record of the session and saves it.
+    pub(crate) fn update_record(
+        &self,
+        change: impl FnOnce(&mut SessionRecord),
+    ) -> Result<SessionRecord, StoreError> {
         let mut record = lock(&self.record);
         change(&mut record);
-        lock(&self.store).put(&record)?;
+        lock(&self.store).save_record(&record)?;
         Ok(record.clone())
     }
 
-    /// Keeps entries and then has them said: in this order, so that nothing is known here that the
-    /// next process would not know.
-    pub(crate) fn append(&self, talk: &mut Vec<Entry>, new: Vec<Entry>) -> Result<(), StoreError> {
-        let count = i64::try_from(talk.len()).unwrap_or(i64::MAX);
-        lock(&self.store).append(&self.site.session.0, count, &new)?;
-        talk.extend(new);
+    /// Stores entries before it adds them to `history`, so that this process never knows more than
+    /// the next one will.
+    pub(crate) fn append_entries(
+        &self,
+        history: &mut Vec<HistoryEntry>,
+        new: Vec<HistoryEntry>,
+    ) -> Result<(), StoreError> {
+        let count = i64::try_from(history.len()).unwrap_or(i64::MAX);
+        lock(&self.store).append_entries(&self.context.session_id.0, count, &new)?;
+        history.extend(new);
         Ok(())
     }
 
-    /// Tells the client. If it is gone, so is the turn soon.
-    pub(crate) fn tell(&self, update: SessionUpdate) {
+    /// Sends an update to the client. If the client is gone, the turn ends soon, so errors are
+    /// ignored.
+    pub(crate) fn send_update(&self, update: SessionUpdate) {
         match &update {
-            SessionUpdate::ToolCall(call) if !is_end(call.status) => {
-                lock(&self.open).insert(call.tool_call_id.clone());
+            SessionUpdate::ToolCall(call) if !is_final(call.status) => {
+                lock(&self.open_calls).insert(call.tool_call_id.clone());
             }
-            SessionUpdate::ToolCallUpdate(update) if update.fields.status.is_some_and(is_end) => {
-                lock(&self.open).remove(&update.tool_call_id);
+            SessionUpdate::ToolCallUpdate(update) if update.fields.status.is_some_and(is_final) => {
+                lock(&self.open_calls).remove(&update.tool_call_id);
             }
             _ => {}
         }
-        let note = SessionNotification::new(self.site.session.clone(), update);
-        let _gone = self.site.client.send_notification(note);
+        let notification = SessionNotification::new(self.context.session_id.clone(), update);
+        let _disconnected = self.context.client.send_notification(notification);
     }
 
-    /// A turn begins; `None` if one is running.
-    pub(crate) fn begin(&self) -> Option<CancellationToken> {
-        let mut running = lock(&self.running);
+    /// Starts a turn. Returns `None` if one is running.
+    pub(crate) fn begin_turn(&self) -> Option<CancellationToken> {
+        let mut running = lock(&self.running_turn);
         if running.is_some() {
             return None;
         }
         Some(running.insert(CancellationToken::new()).clone())
     }
 
-    /// The turn is over, and whatever it left open.
-    pub(crate) fn end(&self) {
-        // Not in the head of the loop: there it would stay locked, and `tell` locks it too.
-        let left = std::mem::take(&mut *lock(&self.open));
-        for id in left {
+    /// Ends the turn. Calls that are still open are reported as failed.
+    pub(crate) fn end_turn(&self) {
+        // Taken before the loop, because `send_update` locks `open_calls` too.
+        let open_calls = std::mem::take(&mut *lock(&self.open_calls));
+        for id in open_calls {
             let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
-            self.tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
+            self.send_update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
         }
-        lock(&self.running).take();
+        lock(&self.running_turn).take();
     }
 
-    /// Stops the turn that runs, if one does.
-    pub(crate) fn cancel(&self) {
-        if let Some(running) = &*lock(&self.running) {
+    /// Cancels the running turn, if there is one.
+    pub(crate) fn cancel_turn(&self) {
+        if let Some(running) = &*lock(&self.running_turn) {
             running.cancel();
         }
     }
 }
 
-fn is_end(status: ToolCallStatus) -> bool {
+fn is_final(status: ToolCallStatus) -> bool {
     matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed)
 }
 
-/// A title made of the first words of a conversation.
-pub(crate) fn title_of(text: &str) -> Option<String> {
+/// Derives a title from the first line of a prompt, cut between words.
+pub(crate) fn derive_title(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|it| !it.is_empty())?;
-    match line.char_indices().nth(TITLE_MAX) {
+    match line.char_indices().nth(TITLE_CHARS_MAX) {
         None => Some(line.to_owned()),
         Some((end, _)) => {
             let cut = &line[..end];
@@ -144,12 +159,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_the_first_line_cut_between_words() {
-        assert_eq!(title_of("\n  Fix the test \nplease").as_deref(), Some("Fix the test"));
-        assert_eq!(title_of(" \n"), None);
-        let long = title_of(&"word ".repeat(30)).unwrap();
-        assert!(long.ends_with("word…") && long.chars().count() <= TITLE_MAX + 1, "{long}");
-        let one = title_of(&"ä".repeat(100)).unwrap();
-        assert_eq!(one.chars().count(), TITLE_MAX + 1);
+    fn title_is_the_first_line_cut_between_words() {
+        assert_eq!(derive_title("\n  Fix the test \nplease").as_deref(), Some("Fix the test"));
+        assert_eq!(derive_title(" \n"), None);
+        let long = derive_title(&"word ".repeat(30)).unwrap();
+        assert!(long.ends_with("word…") && long.chars().count() <= TITLE_CHARS_MAX + 1, "{long}");
+        let one = derive_title(&"ä".repeat(100)).unwrap();
+        assert_eq!(one.chars().count(), TITLE_CHARS_MAX + 1);
     }
 }

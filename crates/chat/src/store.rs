@@ -1,198 +1,206 @@
-//! Where sessions are kept: one SQLite file, which people can open with `sqlite3`.
+//! Stores sessions in one SQLite file, which users can inspect with `sqlite3`.
 //!
-//! An append is one transaction, so that what is read back after a crash is a prefix of what was
-//! said. Several processes use the file at once; a session that two of them write to is told apart by
-//! its numbers: the second writer of a number is refused.
+//! An append is one transaction, so after a crash the stored history is a prefix of the
+//! conversation. Several processes use the file at once. If two of them write to the same session,
+//! the sequence numbers of their entries collide, and the second writer is refused.
 
-use crate::history::Entry;
-use crate::options::Choices;
+use crate::history::HistoryEntry;
+use crate::options::SessionOptions;
 use jackfield_private_files as private_files;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How many sessions are listed at once.
-const PAGE: i64 = 50;
-/// Another process holds the file for one append.
+/// The number of sessions on one page of a list.
+const PAGE_LEN: i64 = 50;
+/// How long to wait while another process writes. It holds the lock for one append only.
 const BUSY_MAX: Duration = Duration::from_secs(10);
 
-/// What is known of a session beside its history.
+/// The properties of a session, without its history.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct SessionRecord {
     pub(crate) id: String,
     /// The working directory first, then the additional ones.
     pub(crate) dirs: Vec<PathBuf>,
     pub(crate) title: Option<String>,
-    pub(crate) choices: Choices,
-    /// What the user allowed for good, by the names of grants.
-    pub(crate) allowed: Vec<String>,
-    /// Milliseconds since 1970.
-    pub(crate) updated: i64,
+    pub(crate) options: SessionOptions,
+    /// The names of the permissions that the user granted permanently.
+    pub(crate) granted_permissions: Vec<String>,
+    /// In milliseconds since 1970.
+    pub(crate) updated_at_ms: i64,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
-    #[error("the sessions cannot be kept in `{path}`")]
+    #[error("failed to open the session store `{path}`")]
     Open { path: PathBuf, source: rusqlite::Error },
-    #[error("the directory `{path}` cannot be made")]
+    #[error("failed to create the directory `{path}`")]
     Directory { path: PathBuf, source: std::io::Error },
-    #[error("the file `{path}` cannot be made private")]
+    #[error("failed to make the file `{path}` private")]
     File { path: PathBuf, source: std::io::Error },
     #[error("session `{0}` is being used by another process: close it there first")]
-    Elsewhere(String),
-    #[error("the sessions cannot be read or written")]
+    UsedElsewhere(String),
+    #[error("failed to read or write the session store")]
     Sql(#[from] rusqlite::Error),
     #[error("session `{id}` is damaged in the store")]
     Damaged { id: String, source: serde_json::Error },
-    #[error("`{0}` is no cursor of ours: leave it out to begin anew")]
-    Cursor(String),
+    #[error("`{0}` is not a valid cursor; omit it to start from the beginning")]
+    InvalidCursor(String),
 }
 
-pub(crate) struct Store {
-    sql: Connection,
+pub(crate) struct SessionStore {
+    connection: Connection,
 }
 
-/// A page of sessions, the last used first, and where the next one begins.
-pub(crate) struct Page {
-    pub(crate) records: Vec<Record>,
-    pub(crate) next: Option<String>,
+/// A page of sessions, most recently used first, and the cursor of the next page.
+pub(crate) struct SessionPage {
+    pub(crate) records: Vec<SessionRecord>,
+    pub(crate) next_cursor: Option<String>,
 }
 
-impl Store {
-    pub(crate) fn open(path: &Path) -> Result<Store, StoreError> {
+impl SessionStore {
+    pub(crate) fn open(path: &Path) -> Result<SessionStore, StoreError> {
         if let Some(dir) = path.parent() {
             private_files::create_dir(dir)
                 .map_err(|source| StoreError::Directory { path: dir.to_owned(), source })?;
         }
         private_files::prepare_database(path)
             .map_err(|source| StoreError::File { path: path.to_owned(), source })?;
-        let failed = |source| StoreError::Open { path: path.to_owned(), source };
-        let sql = Connection::open(path).map_err(failed)?;
-        sql.busy_timeout(BUSY_MAX).map_err(failed)?;
-        sql.execute_batch(
-            "PRAGMA journal_mode = WAL;
-             PRAGMA synchronous = NORMAL;
-             CREATE TABLE IF NOT EXISTS sessions (
-                id TEXT PRIMARY KEY, cwd TEXT NOT NULL, dirs TEXT NOT NULL, title TEXT,
-                choices TEXT NOT NULL, allowed TEXT NOT NULL, updated INTEGER NOT NULL
-             ) STRICT;
-             CREATE INDEX IF NOT EXISTS sessions_by_use ON sessions (updated DESC, id);
-             CREATE TABLE IF NOT EXISTS entries (
-                session TEXT NOT NULL, seq INTEGER NOT NULL, entry TEXT NOT NULL,
-                PRIMARY KEY (session, seq)
-             ) STRICT, WITHOUT ROWID;",
-        )
-        .map_err(failed)?;
-        Ok(Store { sql })
+        let to_open_error = |source| StoreError::Open { path: path.to_owned(), source };
+        let connection = Connection::open(path).map_err(to_open_error)?;
+        connection.busy_timeout(BUSY_MAX).map_err(to_open_error)?;
+        connection
+            .execute_batch(
+                "PRAGMA journal_mode = WAL;
+                 PRAGMA synchronous = NORMAL;
+                 CREATE TABLE IF NOT EXISTS sessions (
+                    id TEXT PRIMARY KEY, cwd TEXT NOT NULL, dirs TEXT NOT NULL, title TEXT,
+                    choices TEXT NOT NULL, allowed TEXT NOT NULL, updated INTEGER NOT NULL
+                 ) STRICT;
+                 CREATE INDEX IF NOT EXISTS sessions_by_use ON sessions (updated DESC, id);
+                 CREATE TABLE IF NOT EXISTS entries (
+                    session TEXT NOT NULL, seq INTEGER NOT NULL, entry TEXT NOT NULL,
+                    PRIMARY KEY (session, seq)
+                 ) STRICT, WITHOUT ROWID;",
+            )
+            .map_err(to_open_error)?;
+        Ok(SessionStore { connection })
     }
 
-    /// Writes what is known of a session, new or not.
-    pub(crate) fn put(&self, record: &Record) -> Result<(), StoreError> {
+    /// Inserts or replaces the record of a session.
+    pub(crate) fn save_record(&self, record: &SessionRecord) -> Result<(), StoreError> {
         let cwd = record.dirs.first().map(|it| it.to_string_lossy().into_owned());
-        self.sql.execute(
+        self.connection.execute(
             "INSERT OR REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
                 record.id,
                 cwd.unwrap_or_default(),
-                json(&record.dirs),
+                to_json(&record.dirs),
                 record.title,
-                json(&record.choices),
-                json(&record.allowed),
-                now(),
+                to_json(&record.options),
+                to_json(&record.granted_permissions),
+                unix_time_ms(),
             ],
         )?;
         Ok(())
     }
 
-    pub(crate) fn get(&self, id: &str) -> Result<Option<Record>, StoreError> {
-        let mut query = self.sql.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
-        let row = query.query_row([id], Row::read).optional()?;
-        row.map(Row::record).transpose()
+    pub(crate) fn load_record(&self, id: &str) -> Result<Option<SessionRecord>, StoreError> {
+        let mut query = self.connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
+        let row = query.query_row([id], SessionRow::from_sql).optional()?;
+        row.map(SessionRow::into_record).transpose()
     }
 
-    /// Appends entries behind the first `count`, all or none.
-    pub(crate) fn append(
+    /// Appends entries after the first `count` ones, all or none.
+    pub(crate) fn append_entries(
         &mut self,
         id: &str,
         count: i64,
-        entries: &[Entry],
+        entries: &[HistoryEntry],
     ) -> Result<(), StoreError> {
-        // At once, so that a second writer waits here and not half way.
-        let work = self.sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // The lock is taken at the start, so that a second writer waits here and not in the middle.
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
-            let mut insert = work.prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3)")?;
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3)")?;
             for (seq, entry) in (count..).zip(entries) {
-                insert.execute(params![id, seq, json(entry)]).map_err(|error| {
+                insert.execute(params![id, seq, to_json(entry)]).map_err(|error| {
                     match error.sqlite_error_code() {
                         Some(rusqlite::ErrorCode::ConstraintViolation) => {
-                            StoreError::Elsewhere(id.to_owned())
+                            StoreError::UsedElsewhere(id.to_owned())
                         }
                         _ => error.into(),
                     }
                 })?;
             }
-            let mut touch =
-                work.prepare_cached("UPDATE sessions SET updated = ?2 WHERE id = ?1")?;
-            touch.execute(params![id, now()])?;
+            let mut update =
+                transaction.prepare_cached("UPDATE sessions SET updated = ?2 WHERE id = ?1")?;
+            update.execute(params![id, unix_time_ms()])?;
         }
-        work.commit()?;
+        transaction.commit()?;
         Ok(())
     }
 
-    pub(crate) fn entries(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
-        let mut query =
-            self.sql.prepare_cached("SELECT entry FROM entries WHERE session = ?1 ORDER BY seq")?;
+    pub(crate) fn load_entries(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
+        let mut query = self
+            .connection
+            .prepare_cached("SELECT entry FROM entries WHERE session = ?1 ORDER BY seq")?;
         let rows = query.query_map([id], |row| row.get::<_, String>(0))?;
-        let damaged = |source| StoreError::Damaged { id: id.to_owned(), source };
-        rows.map(|row| serde_json::from_str(&row?).map_err(damaged)).collect()
+        let to_damaged = |source| StoreError::Damaged { id: id.to_owned(), source };
+        rows.map(|row| serde_json::from_str(&row?).map_err(to_damaged)).collect()
     }
 
-    /// Lists sessions, of one working directory or all.
-    pub(crate) fn list(
+    /// Lists the sessions of one working directory, or all sessions.
+    pub(crate) fn list_sessions(
         &self,
         cwd: Option<&Path>,
         cursor: Option<&str>,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<SessionPage, StoreError> {
         let (before, id) = match cursor {
             Some(cursor) => parse_cursor(cursor)?,
             None => (i64::MAX, String::new()),
         };
         let cwd = cwd.map(|it| it.to_string_lossy().into_owned());
-        let mut query = self.sql.prepare_cached(
+        let mut query = self.connection.prepare_cached(
             "SELECT * FROM sessions
              WHERE (?1 IS NULL OR cwd = ?1) AND (updated < ?2 OR (updated = ?2 AND id > ?3))
              ORDER BY updated DESC, id LIMIT ?4",
         )?;
-        let rows = query.query_map(params![cwd, before, id, PAGE + 1], Row::read)?;
-        let records: Result<Vec<Record>, StoreError> = rows.map(|row| row?.record()).collect();
+        // One more than a page shows whether there is a next page.
+        let rows = query.query_map(params![cwd, before, id, PAGE_LEN + 1], SessionRow::from_sql)?;
+        let records: Result<Vec<SessionRecord>, StoreError> =
+            rows.map(|row| row?.into_record()).collect();
         let mut records = records?;
         let count = i64::try_from(records.len()).unwrap_or(i64::MAX);
-        let more = records.pop_if(|_| PAGE < count).is_some();
-        let next = records.last().filter(|_| more).map(|it| format!("{}-{}", it.updated, it.id));
-        Ok(Page { records, next })
+        let has_next = records.pop_if(|_| PAGE_LEN < count).is_some();
+        let last = records.last().filter(|_| has_next);
+        let next_cursor = last.map(|it| format!("{}-{}", it.updated_at_ms, it.id));
+        Ok(SessionPage { records, next_cursor })
     }
 
     /// Copies the history of one session to another.
-    pub(crate) fn copy(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        self.sql.execute(
+    pub(crate) fn copy_entries(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        self.connection.execute(
             "INSERT INTO entries SELECT ?2, seq, entry FROM entries WHERE session = ?1",
             [from, to],
         )?;
         Ok(())
     }
 
-    /// Forgets a session; it may be unknown.
-    pub(crate) fn delete(&mut self, id: &str) -> Result<(), StoreError> {
-        let work = self.sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        work.execute("DELETE FROM entries WHERE session = ?1", [id])?;
-        work.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
-        work.commit()?;
+    /// Deletes a session. Does nothing if it does not exist.
+    pub(crate) fn delete_session(&mut self, id: &str) -> Result<(), StoreError> {
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute("DELETE FROM entries WHERE session = ?1", [id])?;
+        transaction.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
+        transaction.commit()?;
         Ok(())
     }
 }
 
-/// A row of `sessions`, as it is stored.
-struct Row {
+/// A row of `sessions`, with the JSON columns as text.
+struct SessionRow {
     id: String,
     dirs: String,
     title: Option<String>,
@@ -201,9 +209,9 @@ struct Row {
     updated: i64,
 }
 
-impl Row {
-    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
-        Ok(Row {
+impl SessionRow {
+    fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionRow> {
+        Ok(SessionRow {
             id: row.get("id")?,
             dirs: row.get("dirs")?,
             title: row.get("title")?,
@@ -213,98 +221,100 @@ impl Row {
         })
     }
 
-    fn record(self) -> Result<Record, StoreError> {
-        let damaged = |source| StoreError::Damaged { id: self.id.clone(), source };
-        Ok(Record {
-            dirs: serde_json::from_str(&self.dirs).map_err(damaged)?,
-            choices: serde_json::from_str(&self.choices).map_err(damaged)?,
-            allowed: serde_json::from_str(&self.allowed).map_err(damaged)?,
+    fn into_record(self) -> Result<SessionRecord, StoreError> {
+        let to_damaged = |source| StoreError::Damaged { id: self.id.clone(), source };
+        Ok(SessionRecord {
+            dirs: serde_json::from_str(&self.dirs).map_err(to_damaged)?,
+            options: serde_json::from_str(&self.choices).map_err(to_damaged)?,
+            granted_permissions: serde_json::from_str(&self.allowed).map_err(to_damaged)?,
             id: self.id,
             title: self.title,
-            updated: self.updated,
+            updated_at_ms: self.updated,
         })
     }
 }
 
 fn parse_cursor(cursor: &str) -> Result<(i64, String), StoreError> {
     let parts = cursor.split_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())));
-    parts.ok_or_else(|| StoreError::Cursor(cursor.to_owned()))
+    parts.ok_or_else(|| StoreError::InvalidCursor(cursor.to_owned()))
 }
 
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("our own types are JSON")
+fn to_json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("our own types can be serialized")
 }
 
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+/// Returns the current time in milliseconds since 1970.
+pub(crate) fn unix_time_ms() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Mode;
+    use crate::options::AgentMode;
     use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
     use std::cell::{Cell, RefCell};
 
-    fn record(id: &str, cwd: &str) -> Record {
-        let choices = Choices { mode: Mode::Edit, model: "m".to_owned(), effort: None };
-        Record {
+    fn record(id: &str, cwd: &str) -> SessionRecord {
+        let options = SessionOptions { mode: AgentMode::Edit, model: "m".to_owned(), effort: None };
+        SessionRecord {
             id: id.to_owned(),
             dirs: vec![cwd.into(), "/more".into()],
             title: Some("A title".to_owned()),
-            choices,
-            allowed: vec!["shell cargo test".to_owned()],
-            updated: 0,
+            options,
+            granted_permissions: vec!["shell cargo test".to_owned()],
+            updated_at_ms: 0,
         }
     }
 
-    fn hint(text: &str) -> Entry {
-        Entry::Hint { text: text.to_owned() }
+    fn hint(text: &str) -> HistoryEntry {
+        HistoryEntry::Hint { text: text.to_owned() }
     }
 
     #[test]
-    fn what_was_put_is_there_for_the_next_process() {
+    fn stored_session_is_readable_after_reopening() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/agent.db");
-        let mut store = Store::open(&path).unwrap();
-        store.put(&record("a", "/w")).unwrap();
-        store.append("a", 0, &[hint("1"), hint("2")]).unwrap();
-        store.append("a", 2, &[hint("3")]).unwrap();
+        let mut store = SessionStore::open(&path).unwrap();
+        store.save_record(&record("a", "/w")).unwrap();
+        store.append_entries("a", 0, &[hint("1"), hint("2")]).unwrap();
+        store.append_entries("a", 2, &[hint("3")]).unwrap();
         drop(store);
-        let store = Store::open(&path).unwrap();
-        let found = store.get("a").unwrap().unwrap();
-        assert_eq!(Record { updated: 0, ..found }, record("a", "/w"));
-        assert_eq!(store.entries("a").unwrap(), [hint("1"), hint("2"), hint("3")]);
-        assert_eq!(store.get("b").unwrap(), None);
+        let store = SessionStore::open(&path).unwrap();
+        let found = store.load_record("a").unwrap().unwrap();
+        assert_eq!(SessionRecord { updated_at_ms: 0, ..found }, record("a", "/w"));
+        assert_eq!(store.load_entries("a").unwrap(), [hint("1"), hint("2"), hint("3")]);
+        assert_eq!(store.load_record("b").unwrap(), None);
     }
 
     #[test]
-    fn a_second_writer_of_a_session_is_refused_and_writes_nothing() {
+    fn second_writer_of_a_session_is_refused_and_writes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.db");
-        let (mut one, mut two) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
-        one.put(&record("a", "/w")).unwrap();
-        one.append("a", 0, &[hint("1"), hint("2")]).unwrap();
-        let refused = two.append("a", 1, &[hint("x"), hint("y")]);
-        assert!(matches!(refused, Err(StoreError::Elsewhere(id)) if id == "a"));
-        assert_eq!(one.entries("a").unwrap(), [hint("1"), hint("2")]);
+        let (mut one, mut two) =
+            (SessionStore::open(&path).unwrap(), SessionStore::open(&path).unwrap());
+        one.save_record(&record("a", "/w")).unwrap();
+        one.append_entries("a", 0, &[hint("1"), hint("2")]).unwrap();
+        let refused = two.append_entries("a", 1, &[hint("x"), hint("y")]);
+        assert!(matches!(refused, Err(StoreError::UsedElsewhere(id)) if id == "a"));
+        assert_eq!(one.load_entries("a").unwrap(), [hint("1"), hint("2")]);
     }
 
     #[test]
-    fn pages_tell_every_session_once_the_last_used_first() {
+    fn pages_list_every_session_once_most_recently_used_first() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("agent.db")).unwrap();
+        let store = SessionStore::open(&dir.path().join("agent.db")).unwrap();
         for at in 0..120 {
             let cwd = if at % 2 == 0 { "/even" } else { "/odd" };
-            store.put(&record(&format!("s-{at:03}"), cwd)).unwrap();
+            store.save_record(&record(&format!("s-{at:03}"), cwd)).unwrap();
         }
         let all = |cwd: Option<&Path>| {
             let (mut seen, mut cursor) = (Vec::new(), None);
             loop {
-                let page = store.list(cwd, cursor.as_deref()).unwrap();
-                seen.extend(page.records.into_iter().map(|it| (it.updated, it.id)));
-                cursor = page.next;
+                let page = store.list_sessions(cwd, cursor.as_deref()).unwrap();
+                seen.extend(page.records.into_iter().map(|it| (it.updated_at_ms, it.id)));
+                cursor = page.next_cursor;
                 if cursor.is_none() {
                     return seen;
                 }
@@ -317,29 +327,29 @@ mod tests {
         assert_eq!(ids.len(), 120);
         assert!(seen.is_sorted_by(|a, b| b.0 <= a.0));
         assert_eq!(all(Some(Path::new("/even"))).len(), 60);
-        assert!(matches!(store.list(None, Some("x")), Err(StoreError::Cursor(_))));
+        assert!(matches!(store.list_sessions(None, Some("x")), Err(StoreError::InvalidCursor(_))));
     }
 
     #[test]
-    fn a_copy_is_its_own_and_what_is_deleted_is_gone() {
+    fn copy_is_independent_and_deleted_session_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let mut store = Store::open(&dir.path().join("agent.db")).unwrap();
-        store.put(&record("a", "/w")).unwrap();
-        store.append("a", 0, &[hint("1")]).unwrap();
-        store.copy("a", "b").unwrap();
-        store.put(&record("b", "/w")).unwrap();
-        store.append("b", 1, &[hint("2")]).unwrap();
-        store.delete("a").unwrap();
-        store.delete("a").unwrap();
-        assert_eq!(store.get("a").unwrap(), None);
-        assert_eq!(store.entries("a").unwrap(), []);
-        assert_eq!(store.entries("b").unwrap(), [hint("1"), hint("2")]);
+        let mut store = SessionStore::open(&dir.path().join("agent.db")).unwrap();
+        store.save_record(&record("a", "/w")).unwrap();
+        store.append_entries("a", 0, &[hint("1")]).unwrap();
+        store.copy_entries("a", "b").unwrap();
+        store.save_record(&record("b", "/w")).unwrap();
+        store.append_entries("b", 1, &[hint("2")]).unwrap();
+        store.delete_session("a").unwrap();
+        store.delete_session("a").unwrap();
+        assert_eq!(store.load_record("a").unwrap(), None);
+        assert_eq!(store.load_entries("a").unwrap(), []);
+        assert_eq!(store.load_entries("b").unwrap(), [hint("1"), hint("2")]);
     }
 
     #[test]
-    fn whatever_is_appended_in_whatever_pieces_is_read_in_order() {
+    fn appended_entries_are_read_in_order() {
         let dir = tempfile::tempdir().unwrap();
-        let store = RefCell::new(Store::open(&dir.path().join("agent.db")).unwrap());
+        let store = RefCell::new(SessionStore::open(&dir.path().join("agent.db")).unwrap());
         let pieces = vec(vec(".*", 0..4), 0..6);
         let mut runner = TestRunner::new(ProptestConfig::with_cases(256));
         let count = Cell::new(0);
@@ -349,11 +359,11 @@ mod tests {
                 let (id, mut store) = (format!("s-{}", count.get()), store.borrow_mut());
                 let mut all = Vec::new();
                 for piece in pieces {
-                    let new: Vec<Entry> = piece.iter().map(|it| hint(it)).collect();
-                    store.append(&id, i64::try_from(all.len()).unwrap(), &new).unwrap();
+                    let new: Vec<HistoryEntry> = piece.iter().map(|it| hint(it)).collect();
+                    store.append_entries(&id, i64::try_from(all.len()).unwrap(), &new).unwrap();
                     all.extend(new);
                 }
-                prop_assert_eq!(store.entries(&id).unwrap(), all);
+                prop_assert_eq!(store.load_entries(&id).unwrap(), all);
                 Ok(())
             })
             .unwrap();

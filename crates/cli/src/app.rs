@@ -2,7 +2,7 @@
 
 use crate::{
     cmd, env, exit,
-    hub::{Address, Dial},
+    hub::{Dial, EndpointAddress},
     out::{Color, Out},
     report::Failure,
 };
@@ -26,7 +26,7 @@ pub(crate) struct App {
 struct Globals {
     /// The daemon to talk to: a path, `unix:///path` or `tcp://127.0.0.1:PORT`
     #[arg(long, global = true, env = env::SOCKET, hide_env_values = true, value_name = "ADDRESS")]
-    socket: Option<Address>,
+    socket: Option<EndpointAddress>,
 
     /// When to use color; `NO_COLOR` counts too
     #[arg(long, global = true, env = env::COLOR, hide_env_values = true, value_enum, default_value_t)]

@@ -7,8 +7,8 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use jackfield_daemon::{Care, Fleet, Role};
-use jackfield_fleet::{Directory, Link};
-use jackfield_journal::{Cell, Retention};
+use jackfield_fleet::{FleetConnection, HostDirectory};
+use jackfield_journal::{CellConfig, RetentionLimits};
 use jackfield_nats_access::{ClientRole, NatsServers, ServersError};
 use std::{path::PathBuf, str::FromStr};
 
@@ -92,7 +92,7 @@ impl At {
     /// Connects, looks who is there, and does something.
     pub(crate) fn with<T>(
         &self,
-        work: impl AsyncFnOnce(&Link, &Directory) -> Result<T, Failure>,
+        work: impl AsyncFnOnce(&FleetConnection, &HostDirectory) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         if self.fleet.is_empty() {
             let hint = format!(
@@ -109,9 +109,9 @@ impl At {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|it| Failure::local("cannot prepare a connection", it))?;
         runtime.block_on(async {
-            let link = Link::connect(&servers, &self.cell).await;
+            let link = FleetConnection::connect(&servers, &self.cell).await;
             let link = link.map_err(|it| Failure::local("the fleet cannot be reached", it))?;
-            let directory = Directory::open(link.clone()).await;
+            let directory = HostDirectory::open(link.clone()).await;
             work(&link, &directory).await
         })
     }
@@ -157,13 +157,17 @@ impl FleetArgs {
         };
         Ok(Some(Fleet {
             servers,
-            cell: Cell { name: self.cell, shards: self.shards, replicas: self.replicas.into() },
+            cell: CellConfig {
+                name: self.cell,
+                shards: self.shards,
+                replicas: self.replicas.into(),
+            },
             role,
             name: self.host_name.unwrap_or_else(machine),
             care: Care {
                 archive: self.archive,
                 after: self.archive_after.duration(),
-                retention: Retention {
+                retention: RetentionLimits {
                     age: self.retain.map(Age::duration),
                     bytes: self.retain_size.map(|Size(bytes)| bytes),
                 },

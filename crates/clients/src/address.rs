@@ -1,13 +1,13 @@
-//! Where a daemon can be reached, as text and as a value.
+//! The address of a daemon, as text and as a value.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What `--listen` and `--socket` name.
+/// The value of `--listen` and `--socket`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Address {
+pub enum EndpointAddress {
     /// `unix:///run/user/1000/jackfield/socket`, or the bare path.
     Unix(PathBuf),
     /// `tcp://127.0.0.1:7777`.
@@ -20,77 +20,81 @@ pub enum Address {
     Stdio,
 }
 
-/// A text that is no address, or an address that we do not use.
+/// A text that is not an address, or an address that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     #[error(
-        "`{text}` is no address: use `unix:///path`, `tcp://127.0.0.1:7777`, `http://127.0.0.1:7456` or `stdio://`"
+        "invalid address `{text}`: use `unix:///path`, `tcp://127.0.0.1:7777`, \
+         `http://127.0.0.1:7456` or `stdio://`"
     )]
     Unknown { text: String },
     #[error(
-        "scheme `{scheme}://` is not served: use `unix://`, `tcp://`, `http://`, `https://` or `stdio://`"
+        "scheme `{scheme}://` is not supported: use `unix://`, `tcp://`, `http://`, `https://` or \
+         `stdio://`"
     )]
     Scheme { scheme: String },
     #[error("`{text}` has no absolute path: write `unix:///path`, with three slashes")]
     NotAbsolute { text: String },
     #[error("`{text}` has no IP address with a port: write `{scheme}://127.0.0.1:7777`")]
     NoPort { scheme: String, text: String },
-    #[error("`{text}` says too much: write `stdio://`")]
+    #[error("invalid address `{text}`: write `stdio://`")]
     NotStdio { text: String },
     #[error(
-        "`{address}` is not a loopback address: without TLS the token and all that is said would \
-         cross the network in the clear; use `https://`, or 127.0.0.1 or [::1] and `ssh -L` from \
-         elsewhere"
+        "`{address}` is not a loopback address: without TLS the token and all messages would cross \
+         the network unencrypted; use `https://`, or 127.0.0.1 or [::1] and `ssh -L` from elsewhere"
     )]
-    NotLoopback { address: Address },
+    NotLoopback { address: EndpointAddress },
 }
 
-impl Address {
-    /// Refuses what would put the token on a network in the clear.
+impl EndpointAddress {
+    /// Refuses an address that would send the token over a network unencrypted.
     pub(crate) fn require_private(&self) -> Result<(), AddressError> {
         match self {
-            Address::Tcp(at) | Address::Http(at) if !at.ip().to_canonical().is_loopback() => {
+            EndpointAddress::Tcp(at) | EndpointAddress::Http(at)
+                if !at.ip().to_canonical().is_loopback() =>
+            {
                 Err(AddressError::NotLoopback { address: self.clone() })
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether clients speak HTTP there.
+    /// Whether clients use HTTP at this address.
     pub fn is_web(&self) -> bool {
-        matches!(self, Address::Http(_) | Address::Https(_))
+        matches!(self, EndpointAddress::Http(_) | EndpointAddress::Https(_))
     }
 }
 
-impl FromStr for Address {
+impl FromStr for EndpointAddress {
     type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Address, AddressError> {
-        let Some((scheme, rest)) = text.split_once("://") else { return bare(text) };
+    fn from_str(text: &str) -> Result<EndpointAddress, AddressError> {
+        let Some((scheme, rest)) = text.split_once("://") else { return parse_path(text) };
         match scheme {
-            "unix" if Path::new(rest).is_absolute() => Ok(Address::Unix(rest.into())),
+            "unix" if Path::new(rest).is_absolute() => Ok(EndpointAddress::Unix(rest.into())),
             "unix" => Err(AddressError::NotAbsolute { text: text.to_owned() }),
-            "tcp" => at(scheme, text, rest).map(Address::Tcp),
-            "http" => at(scheme, text, rest).map(Address::Http),
-            "https" => at(scheme, text, rest).map(Address::Https),
-            "stdio" if rest.is_empty() => Ok(Address::Stdio),
+            "tcp" => parse_socket_address(scheme, text, rest).map(EndpointAddress::Tcp),
+            "http" => parse_socket_address(scheme, text, rest).map(EndpointAddress::Http),
+            "https" => parse_socket_address(scheme, text, rest).map(EndpointAddress::Https),
+            "stdio" if rest.is_empty() => Ok(EndpointAddress::Stdio),
             "stdio" => Err(AddressError::NotStdio { text: text.to_owned() }),
             _ => Err(AddressError::Scheme { scheme: scheme.to_owned() }),
         }
     }
 }
 
-/// A path must show that it is one: `127.0.0.1:7777` is more likely a forgotten `tcp://`.
-fn bare(text: &str) -> Result<Address, AddressError> {
+/// Parses a path without scheme. It must contain a slash, because `127.0.0.1:7777` more likely
+/// lacks a `tcp://`.
+fn parse_path(text: &str) -> Result<EndpointAddress, AddressError> {
     if text.contains('/') && !text.ends_with('/') {
-        Ok(Address::Unix(text.into()))
+        Ok(EndpointAddress::Unix(text.into()))
     } else {
         Err(AddressError::Unknown { text: text.to_owned() })
     }
 }
 
-/// `localhost` is taken to be 127.0.0.1: nothing here asks a name server.
-fn at(scheme: &str, text: &str, rest: &str) -> Result<SocketAddr, AddressError> {
+/// Parses an IP address and a port. `localhost` is 127.0.0.1, because no name is resolved here.
+fn parse_socket_address(scheme: &str, text: &str, rest: &str) -> Result<SocketAddr, AddressError> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let parsed = match rest.strip_prefix("localhost:") {
         Some(port) => port.parse().ok().map(|it: u16| (Ipv4Addr::LOCALHOST, it).into()),
@@ -99,15 +103,17 @@ fn at(scheme: &str, text: &str, rest: &str) -> Result<SocketAddr, AddressError> 
     parsed.ok_or_else(|| AddressError::NoPort { scheme: scheme.to_owned(), text: text.to_owned() })
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for EndpointAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Unix(path) if path.is_absolute() => write!(f, "unix://{}", path.display()),
-            Address::Unix(path) => write!(f, "{}", path.display()),
-            Address::Tcp(address) => write!(f, "tcp://{address}"),
-            Address::Http(address) => write!(f, "http://{address}"),
-            Address::Https(address) => write!(f, "https://{address}"),
-            Address::Stdio => f.write_str("stdio://"),
+            EndpointAddress::Unix(path) if path.is_absolute() => {
+                write!(f, "unix://{}", path.display())
+            }
+            EndpointAddress::Unix(path) => write!(f, "{}", path.display()),
+            EndpointAddress::Tcp(address) => write!(f, "tcp://{address}"),
+            EndpointAddress::Http(address) => write!(f, "http://{address}"),
+            EndpointAddress::Https(address) => write!(f, "https://{address}"),
+            EndpointAddress::Stdio => f.write_str("stdio://"),
         }
     }
 }
@@ -116,12 +122,12 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Address, AddressError> {
+    fn parse(text: &str) -> Result<EndpointAddress, AddressError> {
         text.parse()
     }
 
     #[test]
-    fn each_spelling_is_understood_and_shown_as_it_can_be_read_again() {
+    fn every_form_is_parsed_and_formatted_so_that_it_parses_again() {
         let spellings = [
             ("unix:///run/jackfield/socket", "unix:///run/jackfield/socket"),
             ("/run/jackfield/socket", "unix:///run/jackfield/socket"),
@@ -142,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_a_way_out() {
+    fn invalid_address_is_refused_with_a_hint() {
         let refused = [
             ("", "use `unix:///path`"),
             ("socket", "use `unix:///path`"),
@@ -155,11 +161,11 @@ mod tests {
             ("tcp://example.org:7777", "with a port"),
             ("stdio://x", "write `stdio://`"),
             ("https://127.0.0.1", "`https://127.0.0.1:7777`"),
-            ("ftp://127.0.0.1:1", "scheme `ftp://` is not served"),
+            ("ftp://127.0.0.1:1", "scheme `ftp://` is not supported"),
         ];
-        for (text, way_out) in refused {
+        for (text, hint) in refused {
             let error = parse(text).unwrap_err().to_string();
-            assert!(error.contains(way_out), "`{text}`: {error}");
+            assert!(error.contains(hint), "`{text}`: {error}");
         }
     }
 
@@ -170,7 +176,7 @@ mod tests {
         for text in private.into_iter().chain(["https://0.0.0.0:1"]) {
             assert_eq!(parse(text).unwrap().require_private(), Ok(()), "{text}");
         }
-        // An IPv4 address in IPv6 clothes is what it is inside.
+        // An IPv4-mapped IPv6 address counts as the IPv4 address.
         assert!(parse("tcp://[::ffff:127.0.0.1]:1").unwrap().require_private().is_ok());
         for text in ["tcp://0.0.0.0:1", "http://192.168.0.1:1", "tcp://[::]:1", "tcp://[2001::1]:1"]
         {

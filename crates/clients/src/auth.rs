@@ -1,54 +1,56 @@
-//! The first lines of a TCP connection: who can read the token file may speak. Our own client has the daemon
-//! prove itself first ([`crate::proof`]); programs of others may show the token in their first line.
+//! Authenticates a TCP connection in its first lines: a client that can read the token file is
+//! accepted. Our own client requires a proof from the daemon first ([`crate::proof`]); other
+//! programs may send the token in their first line.
 
-use crate::farewell::farewell;
-use crate::keys::{Keys, Who};
-use crate::proof::{self, Exchange, Nonce};
+use crate::authenticator::{Authenticator, PeerIdentity};
+use crate::graceful_close::close_gracefully;
+use crate::proof::{self, ChallengeExchange, ChallengeNonce};
 use bytes::{Bytes, BytesMut};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame, Kind};
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-pub(crate) const METHOD: &str = "_jackfield/auth";
-/// Each line takes less than 250 bytes.
+pub(crate) const METHOD: &str = Method::ControlAuth.name();
+/// Each line has less than 250 bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 4 << 10;
-/// A client knows the token before it connects.
-pub(crate) const LINE_WITHIN: Duration = Duration::from_secs(5);
+/// The time limit for the lines, which a client can send immediately after it has connected.
+pub(crate) const AUTH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a peer was not let in.
+/// Why a peer was not accepted.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum AuthRefusal {
     #[error("uid {uid} may not use the socket of uid {ours}")]
-    Stranger { uid: u32, ours: u32 },
+    OtherUser { uid: u32, ours: u32 },
     #[error("the token is wrong")]
     WrongToken,
     #[error("the proof that the client knows the token is wrong")]
     WrongProof,
-    #[error("the system gives no random bytes for a challenge")]
+    #[error("the system provides no random bytes for a challenge")]
     NoRandomness {
         #[source]
         source: io::Error,
     },
     #[error("the first line is not `{METHOD}` with a token")]
     NoToken,
-    #[error("no token came within {} s", LINE_WITHIN.as_secs())]
-    Late,
+    #[error("received no token within {} s", AUTH_TIMEOUT.as_secs())]
+    TimedOut,
     #[error("the first line is longer than {LINE_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the peer left before it showed a token")]
-    Left,
-    #[error("the peer does not speak TLS as we do")]
+    #[error("the peer disconnected before it sent a token")]
+    Disconnected,
+    #[error("the TLS handshake with the peer failed")]
     Handshake {
         #[source]
         source: io::Error,
     },
 }
 
-impl Refusal {
-    /// The line that says so to the peer.
-    pub(crate) fn line(&self) -> Bytes {
+impl AuthRefusal {
+    /// The line that reports the refusal to the peer.
+    pub(crate) fn to_line(&self) -> Bytes {
         let fault = Fault::InvalidRequest { why: self.to_string() };
         let mut line = BytesMut::from(&Frame::error_for("null", &fault).bytes()[..]);
         line.extend_from_slice(b"\n");
@@ -56,67 +58,77 @@ impl Refusal {
     }
 }
 
-/// Waits for the line, and lets the peer in or says why not. Returns what is to be heard first, too: in
-/// whose name it speaks, if in any, and what came right behind the line.
-pub(crate) async fn admit<S>(mut stream: S, keys: &Keys) -> Result<(S, Bytes), Refusal>
+/// Authenticates the peer, or sends it the reason of the refusal. Also returns the bytes that must
+/// be processed first: the binding of a tenant, and what the peer sent right after the line.
+pub(crate) async fn authenticate_peer<S>(
+    mut stream: S,
+    authenticator: &Authenticator,
+) -> Result<(S, Bytes), AuthRefusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut buffer = BytesMut::with_capacity(LINE_BYTES_MAX);
-    let checked = timeout(LINE_WITHIN, check(&mut stream, &mut buffer, keys)).await;
-    let admitted = checked.unwrap_or(Err(Refusal::Late)).map(|who| match who {
-        Who::Operator => buffer.freeze(),
-        Who::Guest(guest) => guest.before(&buffer),
+    let checked =
+        timeout(AUTH_TIMEOUT, identify_peer(&mut stream, &mut buffer, authenticator)).await;
+    let admitted = checked.unwrap_or(Err(AuthRefusal::TimedOut)).map(|identity| match identity {
+        PeerIdentity::Operator => buffer.freeze(),
+        PeerIdentity::Tenant(tenant) => tenant.prepend_binding(&buffer),
     });
     match admitted {
         Ok(early) => Ok((stream, early)),
         Err(refusal) => {
-            // A fresh socket has room for one line.
-            let line = refusal.line();
-            let said = async {
+            // A new socket has room for one line.
+            let line = refusal.to_line();
+            let sent = async {
                 stream.write_all(&line).await?;
                 stream.flush().await
             };
-            if said.await.is_ok() {
-                farewell(stream).await;
+            if sent.await.is_ok() {
+                close_gracefully(stream).await;
             }
             Err(refusal)
         }
     }
 }
 
-/// Reads what the peer says about itself.
-async fn check<S>(stream: &mut S, buffer: &mut BytesMut, keys: &Keys) -> Result<Who, Refusal>
+/// Reads the credentials of the peer and determines its identity.
+async fn identify_peer<S>(
+    stream: &mut S,
+    buffer: &mut BytesMut,
+    authenticator: &Authenticator,
+) -> Result<PeerIdentity, AuthRefusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let first = Frame::parse(next_line(stream, buffer).await?).map_err(|_| Refusal::NoToken)?;
+    let first = Frame::parse(next_line(stream, buffer).await?).map_err(|_| AuthRefusal::NoToken)?;
     if first.kind() != Kind::Request || first.method().as_deref() != Some(proof::CHALLENGE) {
         let params = auth_params(&first)?;
-        let shown = params.get("token").and_then(|it| it.as_str()).ok_or(Refusal::NoToken)?;
-        return keys.who(shown).ok_or(Refusal::WrongToken);
+        let token_text =
+            params.get("token").and_then(|it| it.as_str()).ok_or(AuthRefusal::NoToken)?;
+        return authenticator.identify(token_text).ok_or(AuthRefusal::WrongToken);
     }
-    // One token for the whole exchange: it may be replaced meanwhile.
-    let token = keys.own();
-    let nonce = Nonce::random().map_err(|source| Refusal::NoRandomness { source })?;
-    let (id, params) = (first.id().ok_or(Refusal::NoToken)?, params(&first)?);
-    let (exchange, answer) =
-        Exchange::answer(id, &params, nonce, &token).ok_or(Refusal::NoToken)?;
-    let said = async {
+    // One token for the whole exchange, because the file may be replaced in the meantime.
+    let token = authenticator.own_token();
+    let nonce = ChallengeNonce::random().map_err(|source| AuthRefusal::NoRandomness { source })?;
+    let (id, params) = (first.id().ok_or(AuthRefusal::NoToken)?, params(&first)?);
+    let (exchange, answer) = ChallengeExchange::answer_challenge(id, &params, nonce, &token)
+        .ok_or(AuthRefusal::NoToken)?;
+    let sent = async {
         stream.write_all(format!("{answer}\n").as_bytes()).await?;
         stream.flush().await
     };
-    said.await.map_err(|_| Refusal::Left)?;
-    let second = Frame::parse(next_line(stream, buffer).await?).map_err(|_| Refusal::NoToken)?;
+    sent.await.map_err(|_| AuthRefusal::Disconnected)?;
+    let second =
+        Frame::parse(next_line(stream, buffer).await?).map_err(|_| AuthRefusal::NoToken)?;
     let is_proved = exchange.is_proved(&auth_params(&second)?, &token);
-    if is_proved { Ok(Who::Operator) } else { Err(Refusal::WrongProof) }
+    if is_proved { Ok(PeerIdentity::Operator) } else { Err(AuthRefusal::WrongProof) }
 }
 
-/// The next line without its end; what came right behind it stays in the buffer.
+/// The next line without its newline. Bytes after it stay in the buffer.
 pub(crate) async fn next_line(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut BytesMut,
-) -> Result<Bytes, Refusal> {
+) -> Result<Bytes, AuthRefusal> {
     let mut searched = 0;
     loop {
         if let Some(at) = buffer[searched..].iter().position(|it| *it == b'\n') {
@@ -125,23 +137,23 @@ pub(crate) async fn next_line(
             return Ok(line.freeze());
         }
         if LINE_BYTES_MAX <= buffer.len() {
-            return Err(Refusal::TooLong);
+            return Err(AuthRefusal::TooLong);
         }
         searched = buffer.len();
         match stream.read_buf(buffer).await {
             Ok(count) if 0 < count => {}
-            Ok(_) | Err(_) => return Err(Refusal::Left),
+            Ok(_) | Err(_) => return Err(AuthRefusal::Disconnected),
         }
     }
 }
 
-fn auth_params(frame: &Frame) -> Result<serde_json::Value, Refusal> {
+fn auth_params(frame: &Frame) -> Result<serde_json::Value, AuthRefusal> {
     if frame.kind() != Kind::Notification || frame.method().as_deref() != Some(METHOD) {
-        return Err(Refusal::NoToken);
+        return Err(AuthRefusal::NoToken);
     }
     params(frame)
 }
 
-fn params(frame: &Frame) -> Result<serde_json::Value, Refusal> {
-    frame.params().and_then(|it| serde_json::from_str(it).ok()).ok_or(Refusal::NoToken)
+fn params(frame: &Frame) -> Result<serde_json::Value, AuthRefusal> {
+    frame.params().and_then(|it| serde_json::from_str(it).ok()).ok_or(AuthRefusal::NoToken)
 }

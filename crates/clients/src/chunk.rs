@@ -1,4 +1,4 @@
-//! Reading in pieces, with one buffer for all connections of a thread.
+//! Reads in chunks, with one buffer for all connections of a thread.
 
 use crate::stream::ReadHalf;
 use bytes::Bytes;
@@ -8,15 +8,15 @@ use std::cell::RefCell;
 use std::io;
 use std::task::{Context, Poll};
 
-/// What is read at most from a peer that can no longer hear us: more than a socket holds.
+/// The maximum that is read from a peer that no longer reads: more than a socket buffer holds.
 const DRAIN_BYTES_MAX: usize = 8 << 20;
 
 thread_local! {
-    /// Shared, so that a thousand idle connections cost no buffers. Borrowed only while a read runs.
+    /// Shared, so that idle connections need no buffers. Borrowed only during a read.
     static BUFFER: RefCell<[u8; READ_BYTES]> = const { RefCell::new([0; READ_BYTES]) };
 }
 
-/// The next piece; `None` at the end.
+/// The next chunk; `None` at the end.
 pub(crate) fn poll_read(
     half: &mut ReadHalf,
     cx: &mut Context<'_>,
@@ -27,18 +27,18 @@ pub(crate) fn poll_read(
     })
 }
 
-/// The next piece, while the sender of it cannot wait for us any more: `None` when there is no
-/// more of it now.
-pub(crate) struct Drain {
+/// Reads the chunks that a disconnected peer has sent before, without waiting.
+pub(crate) struct SocketDrain {
     left: usize,
 }
 
-impl Drain {
-    pub(crate) fn new() -> Drain {
-        Drain { left: DRAIN_BYTES_MAX }
+impl SocketDrain {
+    pub(crate) fn new() -> SocketDrain {
+        SocketDrain { left: DRAIN_BYTES_MAX }
     }
 
-    pub(crate) fn next(&mut self, half: &ReadHalf) -> Option<Bytes> {
+    /// The next chunk; `None` if nothing more is available.
+    pub(crate) fn next_chunk(&mut self, half: &ReadHalf) -> Option<Bytes> {
         let mut buffer = vec![0; READ_BYTES.min(self.left)];
         loop {
             match rustix::io::read(half.fd(), &mut buffer) {

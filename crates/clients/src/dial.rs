@@ -1,12 +1,12 @@
-//! The other side of a listener: how our own commands reach a daemon.
+//! Connects our own commands to a daemon.
 
-use crate::address::{Address, AddressError};
-use crate::auth::{self, LINE_BYTES_MAX, LINE_WITHIN};
-use crate::keys::Guest;
-use crate::proof::{self, Nonce};
+use crate::address::{AddressError, EndpointAddress};
+use crate::auth::{self, AUTH_TIMEOUT, LINE_BYTES_MAX};
+use crate::authenticator::TenantIdentity;
+use crate::proof::{self, ChallengeNonce};
 use crate::socket::{self, PathTooLong};
-use crate::stream::Stream;
-use crate::token::Token;
+use crate::stream::ClientStream;
+use crate::token::BearerToken;
 use bytes::BytesMut;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream as StdTcpStream};
@@ -19,57 +19,57 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-/// A daemon that does not accept a connection for so long hangs.
-pub const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// Between two looks for a daemon that starts: it takes some milliseconds, rarely seconds.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
-const LOOK_AGAIN_LATER: Duration = Duration::from_millis(10);
-const LATER: Duration = Duration::from_millis(100);
+/// A daemon that does not accept a connection within this time hangs.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time between two attempts to reach a starting daemon, which takes some milliseconds and
+/// rarely seconds: the first one at the beginning, the second one after [`EARLY_PHASE`].
+const EARLY_RETRY_DELAY: Duration = Duration::from_millis(1);
+const RETRY_DELAY: Duration = Duration::from_millis(10);
+const EARLY_PHASE: Duration = Duration::from_millis(100);
 
+/// Why a daemon could not be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     #[error(transparent)]
     Address(#[from] AddressError),
     #[error(transparent)]
     PathTooLong(#[from] PathTooLong),
-    #[error(
-        "`{address}` cannot be dialled by our own commands: name a `unix://` or `tcp://` address"
-    )]
-    Undialled { address: Address },
-    /// Nobody listens there: the daemon is not running, or not yet.
+    #[error("our own commands cannot use `{address}`: name a `unix://` or `tcp://` address")]
+    Unsupported { address: EndpointAddress },
+    /// No process listens there: the daemon is not running, or not yet.
     #[error("no daemon answers on `{address}`")]
     Absent {
-        address: Address,
+        address: EndpointAddress,
         #[source]
         source: io::Error,
     },
     #[error("cannot reach the daemon on `{address}`")]
     Unreachable {
-        address: Address,
+        address: EndpointAddress,
         #[source]
         source: io::Error,
     },
-    /// What we say may hold secrets: it is for our own daemon only.
-    #[error("whoever listens on `{address}` is uid {uid}, not us: use another socket")]
-    NotOurs { address: Address, uid: u32 },
+    /// Our messages may contain secrets and are only for our own daemon.
+    #[error("the process that listens on `{address}` has uid {uid}, not ours: use another socket")]
+    NotOurs { address: EndpointAddress, uid: u32 },
     /// The token was not sent.
     #[error(
         "the program at `{address}` is not the daemon: it did not prove that it knows the daemon's \
-         token, so it was told nothing; use the address of the daemon, and restart a daemon that is \
-         older than this command"
+         token, so nothing was sent to it; use the address of the daemon, and restart a daemon that \
+         is older than this command"
     )]
-    NotTheDaemon { address: Address },
+    NotTheDaemon { address: EndpointAddress },
     #[error("`{address}` needs the daemon's token")]
-    NeedsToken { address: Address },
+    NeedsToken { address: EndpointAddress },
     #[error("no daemon answered on `{address}` within {} ms", within.as_millis())]
     Late {
-        address: Address,
+        address: EndpointAddress,
         within: Duration,
         #[source]
         source: Box<DialError>,
     },
     #[error("the daemon on `{address}` did not start: {why}")]
-    NotStarted { address: Address, why: String },
+    NotStarted { address: EndpointAddress, why: String },
 }
 
 impl DialError {
@@ -78,7 +78,7 @@ impl DialError {
         matches!(self, DialError::Absent { .. })
     }
 
-    /// Whether the queue of the socket had no room within [`CONNECT_WITHIN`].
+    /// Whether the queue of the socket had no room within [`CONNECT_TIMEOUT`].
     pub fn is_full(&self) -> bool {
         let full = [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut];
         matches!(self, DialError::Unreachable { source, .. } if full.contains(&source.kind()))
@@ -87,94 +87,104 @@ impl DialError {
 
 /// A connection for blocking code.
 #[derive(Debug)]
-pub enum Socket {
+pub enum BlockingSocket {
     Unix(StdUnixStream),
     Tcp(StdTcpStream),
 }
 
-/// The way to the hub for a front that comes for others: as itself, or in the name of a guest.
+/// Connects to the hub on behalf of the operator or of a tenant.
 #[derive(Debug, Clone)]
-pub struct Dialer {
-    hub: Address,
-    guest: Option<Guest>,
+pub struct HubDialer {
+    hub: EndpointAddress,
+    tenant: Option<TenantIdentity>,
 }
 
-impl Dialer {
-    pub fn new(hub: Address, guest: Option<Guest>) -> Dialer {
-        Dialer { hub, guest }
+impl HubDialer {
+    pub fn new(hub: EndpointAddress, tenant: Option<TenantIdentity>) -> HubDialer {
+        HubDialer { hub, tenant }
     }
 
-    /// A connection on which nothing has been said, but for whom it is.
-    pub async fn dial(&self) -> Result<Stream, DialError> {
-        let stream = dial(&self.hub, None).await?;
-        if let Some(guest) = &self.guest {
-            stream.begin(&guest.before(b"")).map_err(|source| unreachable(&self.hub, source))?;
+    /// A new connection on which at most the tenant's binding was sent.
+    pub async fn dial(&self) -> Result<ClientStream, DialError> {
+        let stream = dial_daemon(&self.hub, None).await?;
+        if let Some(tenant) = &self.tenant {
+            stream
+                .write_first_line(&tenant.prepend_binding(b""))
+                .map_err(|source| dial_error(&self.hub, source))?;
         }
         Ok(stream)
     }
 }
 
-impl From<Address> for Dialer {
-    fn from(hub: Address) -> Dialer {
-        Dialer::new(hub, None)
+impl From<EndpointAddress> for HubDialer {
+    fn from(hub: EndpointAddress) -> HubDialer {
+        HubDialer::new(hub, None)
     }
 }
 
 /// Connects to a daemon on the current runtime. TCP needs the token.
-pub async fn dial(address: &Address, token: Option<&Token>) -> Result<Stream, DialError> {
+pub async fn dial_daemon(
+    address: &EndpointAddress,
+    token: Option<&BearerToken>,
+) -> Result<ClientStream, DialError> {
     address.require_private()?;
     match address {
-        Address::Unix(path) => {
+        EndpointAddress::Unix(path) => {
             let stream = connect_unix(address, path, None)?;
-            let unreachable = |source| unreachable(address, source);
-            Ok(UnixStream::from_std(stream).map_err(unreachable)?.into())
+            let failed = |source| dial_error(address, source);
+            Ok(UnixStream::from_std(stream).map_err(failed)?.into())
         }
-        Address::Tcp(at) => {
+        EndpointAddress::Tcp(at) => {
             let token = token.ok_or_else(|| DialError::NeedsToken { address: address.clone() })?;
-            let connected = match timeout(CONNECT_WITHIN, TcpStream::connect(at)).await {
+            let connected = match timeout(CONNECT_TIMEOUT, TcpStream::connect(at)).await {
                 Ok(connected) => connected,
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             };
-            let mut stream = connected.map_err(|source| unreachable(address, source))?;
-            let proved = introduce(&mut stream, token).await;
-            proved.map_err(|it| it.at(address))?;
+            let mut stream = connected.map_err(|source| dial_error(address, source))?;
+            let proved = exchange_proofs(&mut stream, token).await;
+            proved.map_err(|it| it.into_dial_error(address))?;
             Ok(stream.into())
         }
-        Address::Http(_) | Address::Https(_) | Address::Stdio => {
-            Err(DialError::Undialled { address: address.clone() })
+        EndpointAddress::Http(_) | EndpointAddress::Https(_) | EndpointAddress::Stdio => {
+            Err(DialError::Unsupported { address: address.clone() })
         }
     }
 }
 
-/// [`dial`] without a runtime.
-pub fn dial_blocking(address: &Address, token: Option<&Token>) -> Result<Socket, DialError> {
+/// [`dial_daemon`] without a runtime.
+pub fn dial_daemon_blocking(
+    address: &EndpointAddress,
+    token: Option<&BearerToken>,
+) -> Result<BlockingSocket, DialError> {
     address.require_private()?;
     match address {
-        Address::Unix(path) => connect_unix(address, path, Some(CONNECT_WITHIN)).map(Socket::Unix),
-        Address::Tcp(at) => {
-            let token = token.ok_or_else(|| DialError::NeedsToken { address: address.clone() })?;
-            let connected = StdTcpStream::connect_timeout(at, CONNECT_WITHIN);
-            let stream = connected.map_err(|source| unreachable(address, source))?;
-            introduce_blocking(&stream, token).map_err(|it| it.at(address))?;
-            Ok(Socket::Tcp(stream))
+        EndpointAddress::Unix(path) => {
+            connect_unix(address, path, Some(CONNECT_TIMEOUT)).map(BlockingSocket::Unix)
         }
-        Address::Http(_) | Address::Https(_) | Address::Stdio => {
-            Err(DialError::Undialled { address: address.clone() })
+        EndpointAddress::Tcp(at) => {
+            let token = token.ok_or_else(|| DialError::NeedsToken { address: address.clone() })?;
+            let connected = StdTcpStream::connect_timeout(at, CONNECT_TIMEOUT);
+            let stream = connected.map_err(|source| dial_error(address, source))?;
+            exchange_proofs_blocking(&stream, token).map_err(|it| it.into_dial_error(address))?;
+            Ok(BlockingSocket::Tcp(stream))
+        }
+        EndpointAddress::Http(_) | EndpointAddress::Https(_) | EndpointAddress::Stdio => {
+            Err(DialError::Unsupported { address: address.clone() })
         }
     }
 }
 
-/// Dials until a daemon answers, at most for `within`. `check` is asked before each further look:
-/// an error from it ends the wait, as when the daemon that was started has ended already.
-pub fn dial_until_up(
-    address: &Address,
-    token: Option<&Token>,
+/// Dials until a daemon answers, at most for `within`. `check` is called before each further
+/// attempt; its error ends the wait, for example if the started daemon has already exited.
+pub fn dial_until_ready(
+    address: &EndpointAddress,
+    token: Option<&BearerToken>,
     within: Duration,
     mut check: impl FnMut() -> Result<(), String>,
-) -> Result<Socket, DialError> {
+) -> Result<BlockingSocket, DialError> {
     let begun = Instant::now();
     loop {
-        let source = match dial_blocking(address, token) {
+        let source = match dial_daemon_blocking(address, token) {
             Err(error) if error.is_absent() => Box::new(error),
             dialled => return dialled,
         };
@@ -184,19 +194,19 @@ pub fn dial_until_up(
         if left.is_zero() {
             return Err(DialError::Late { address: address.clone(), within, source });
         }
-        let pause = if waited < LATER { LOOK_AGAIN } else { LOOK_AGAIN_LATER };
+        let pause = if waited < EARLY_PHASE { EARLY_RETRY_DELAY } else { RETRY_DELAY };
         thread::sleep(pause.min(left));
     }
 }
 
 fn connect_unix(
-    address: &Address,
+    address: &EndpointAddress,
     path: &Path,
-    patience: Option<Duration>,
+    connect_timeout: Option<Duration>,
 ) -> Result<StdUnixStream, DialError> {
     socket::check_length(path)?;
-    let failed = |source| unreachable(address, source);
-    let stream = StdUnixStream::from(socket::connect(path, patience).map_err(failed)?);
+    let failed = |source| dial_error(address, source);
+    let stream = StdUnixStream::from(socket::connect(path, connect_timeout).map_err(failed)?);
     let uid = socket::peer_uid(&stream).map_err(failed)?;
     if uid == socket::our_uid() {
         Ok(stream)
@@ -205,67 +215,70 @@ fn connect_unix(
     }
 }
 
-/// Why the other side is not known to be the daemon.
-enum NotProved {
-    /// It answered something else, or nothing in time.
-    Stranger,
+/// Why the peer was not accepted as the daemon.
+enum ProofError {
+    /// It did not answer in time, or without a valid proof.
+    NoProof,
     System(io::Error),
 }
 
-impl NotProved {
-    fn at(self, address: &Address) -> DialError {
+impl ProofError {
+    fn into_dial_error(self, address: &EndpointAddress) -> DialError {
         match self {
-            NotProved::Stranger => DialError::NotTheDaemon { address: address.clone() },
-            NotProved::System(source) => unreachable(address, source),
+            ProofError::NoProof => DialError::NotTheDaemon { address: address.clone() },
+            ProofError::System(source) => dial_error(address, source),
         }
     }
 }
 
-impl From<io::Error> for NotProved {
-    fn from(source: io::Error) -> NotProved {
-        NotProved::System(source)
+impl From<io::Error> for ProofError {
+    fn from(source: io::Error) -> ProofError {
+        ProofError::System(source)
     }
 }
 
-/// Has the daemon prove itself, and then proves to it that we know the token. A fresh socket has room for
-/// each line.
-async fn introduce(stream: &mut TcpStream, token: &Token) -> Result<(), NotProved> {
-    refuse_ourselves(stream.local_addr()?, stream.peer_addr()?)?;
+/// Requires a proof from the daemon, and then proves to it that we have the token. A new socket has
+/// room for each line.
+async fn exchange_proofs(stream: &mut TcpStream, token: &BearerToken) -> Result<(), ProofError> {
+    refuse_self_connection(stream.local_addr()?, stream.peer_addr()?)?;
     stream.set_nodelay(true)?;
-    let nonce = Nonce::random()?;
-    stream.write_all(proof::challenge(&nonce).as_bytes()).await?;
+    let nonce = ChallengeNonce::random()?;
+    stream.write_all(proof::challenge_line(&nonce).as_bytes()).await?;
     let mut buffer = BytesMut::new();
-    let read = timeout(LINE_WITHIN, auth::next_line(stream, &mut buffer)).await;
-    let Ok(Ok(answer)) = read else { return Err(NotProved::Stranger) };
-    let response = proof::response(nonce, &answer, auth::METHOD, token);
-    let response = response.ok_or(NotProved::Stranger)?;
+    let read = timeout(AUTH_TIMEOUT, auth::next_line(stream, &mut buffer)).await;
+    let Ok(Ok(answer)) = read else { return Err(ProofError::NoProof) };
+    let response = proof::proof_line(nonce, &answer, auth::METHOD, token);
+    let response = response.ok_or(ProofError::NoProof)?;
     Ok(stream.write_all(response.as_bytes()).await?)
 }
 
-/// [`introduce`] without a runtime.
-fn introduce_blocking(mut stream: &StdTcpStream, token: &Token) -> Result<(), NotProved> {
-    refuse_ourselves(stream.local_addr()?, stream.peer_addr()?)?;
+/// [`exchange_proofs`] without a runtime.
+fn exchange_proofs_blocking(
+    mut stream: &StdTcpStream,
+    token: &BearerToken,
+) -> Result<(), ProofError> {
+    refuse_self_connection(stream.local_addr()?, stream.peer_addr()?)?;
     stream.set_nodelay(true)?;
-    let nonce = Nonce::random()?;
-    stream.write_all(proof::challenge(&nonce).as_bytes())?;
-    // The daemon says no more than this line until it has our answer.
-    stream.set_read_timeout(Some(LINE_WITHIN))?;
+    let nonce = ChallengeNonce::random()?;
+    stream.write_all(proof::challenge_line(&nonce).as_bytes())?;
+    // The daemon sends only this line until it has our response.
+    stream.set_read_timeout(Some(AUTH_TIMEOUT))?;
     let mut answer = Vec::new();
     let read = BufReader::new(stream.take(LINE_BYTES_MAX as u64)).read_until(b'\n', &mut answer);
-    read.map_err(|_| NotProved::Stranger)?;
+    read.map_err(|_| ProofError::NoProof)?;
     stream.set_read_timeout(None)?;
-    let response = proof::response(nonce, &answer, auth::METHOD, token);
-    let response = response.ok_or(NotProved::Stranger)?;
+    let response = proof::proof_line(nonce, &answer, auth::METHOD, token);
+    let response = response.ok_or(ProofError::NoProof)?;
     Ok(stream.write_all(response.as_bytes())?)
 }
 
-/// Who dials a free port of this machine again and again is given that very port as its own one
-/// day, and is connected to itself.
-fn refuse_ourselves(local: SocketAddr, peer: SocketAddr) -> io::Result<()> {
+/// Refuses a connection to ourselves: a client that repeatedly dials a free port of this machine
+/// may get that port as its own local port.
+fn refuse_self_connection(local: SocketAddr, peer: SocketAddr) -> io::Result<()> {
     if local == peer { Err(io::ErrorKind::ConnectionRefused.into()) } else { Ok(()) }
 }
 
-fn unreachable(address: &Address, source: io::Error) -> DialError {
+fn dial_error(address: &EndpointAddress, source: io::Error) -> DialError {
     let address = address.clone();
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
@@ -275,22 +288,22 @@ fn unreachable(address: &Address, source: io::Error) -> DialError {
     }
 }
 
-impl Socket {
+impl BlockingSocket {
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         match self {
-            Socket::Unix(stream) => stream.shutdown(how),
-            Socket::Tcp(stream) => stream.shutdown(how),
+            BlockingSocket::Unix(stream) => stream.shutdown(how),
+            BlockingSocket::Tcp(stream) => stream.shutdown(how),
         }
     }
 
     /// Moves it to the current runtime.
-    pub fn into_stream(self) -> io::Result<Stream> {
+    pub fn into_stream(self) -> io::Result<ClientStream> {
         match self {
-            Socket::Unix(stream) => {
+            BlockingSocket::Unix(stream) => {
                 stream.set_nonblocking(true)?;
                 Ok(UnixStream::from_std(stream)?.into())
             }
-            Socket::Tcp(stream) => {
+            BlockingSocket::Tcp(stream) => {
                 stream.set_nonblocking(true)?;
                 Ok(TcpStream::from_std(stream)?.into())
             }
@@ -298,35 +311,35 @@ impl Socket {
     }
 }
 
-impl From<StdUnixStream> for Socket {
-    fn from(stream: StdUnixStream) -> Socket {
-        Socket::Unix(stream)
+impl From<StdUnixStream> for BlockingSocket {
+    fn from(stream: StdUnixStream) -> BlockingSocket {
+        BlockingSocket::Unix(stream)
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for BlockingSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Socket::Unix(stream) => stream.as_fd(),
-            Socket::Tcp(stream) => stream.as_fd(),
+            BlockingSocket::Unix(stream) => stream.as_fd(),
+            BlockingSocket::Tcp(stream) => stream.as_fd(),
         }
     }
 }
 
-impl Read for &Socket {
+impl Read for &BlockingSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Socket::Unix(stream) => (&*stream).read(buffer),
-            Socket::Tcp(stream) => (&*stream).read(buffer),
+            BlockingSocket::Unix(stream) => (&*stream).read(buffer),
+            BlockingSocket::Tcp(stream) => (&*stream).read(buffer),
         }
     }
 }
 
-impl Write for &Socket {
+impl Write for &BlockingSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Socket::Unix(stream) => (&*stream).write(bytes),
-            Socket::Tcp(stream) => (&*stream).write(bytes),
+            BlockingSocket::Unix(stream) => (&*stream).write(bytes),
+            BlockingSocket::Tcp(stream) => (&*stream).write(bytes),
         }
     }
 

@@ -1,64 +1,70 @@
-//! The right edge: connections of clients. Knows frames, never sessions.
+//! Connections of clients. This crate knows frames, but not sessions.
 //!
-//! Read in this order: [`Address`] says where a daemon is, [`Listener`] lets clients in (`socket`
-//! guards the socket file, `unix_door` creates it again when it is gone, [`Token`], [`Keys`] and `auth`
-//! guard TCP, `secure` puts TLS around it, `stdio` makes a connection of our own pipes), a [`Stream`] is what comes out of it. [`open`] starts reading and writing on a stream
-//! (`chunk` and `conn` read, `outbox` writes) and tells everything as [`ClientEvent`]s over one
-//! channel for all connections. The other side is [`dial()`], and [`relay()`], which carries bytes
-//! between an editor's pipes and a daemon without looking at them. [`web`] is a front of its own: it
-//! speaks HTTP to clients and dials the daemon for them (`talk` is a dialled connection as two halves).
+//! Read in this order: [`EndpointAddress`] is the address of a daemon, [`ClientListener`] accepts
+//! and authenticates clients (`socket` protects the socket file, `unix_socket` creates it again
+//! when it was removed, [`BearerToken`], [`Authenticator`] and `auth` protect TCP, `tls_stream`
+//! adds TLS, `stdio` uses stdin and stdout as a connection), and returns a [`ClientStream`].
+//! [`open_connection`] starts reading and writing on a stream (`chunk` and `connection` read,
+//! `outgoing_queue` writes) and reports everything as [`ClientEvent`]s over one channel for all
+//! connections. The client's side is [`dial_daemon()`], and [`relay_bytes()`], which copies bytes
+//! between an editor's pipes and a daemon without interpreting them. [`web`] serves HTTP clients
+//! and dials the daemon for them (`frame_halves` splits a dialed connection into two halves).
 //!
-//! Everything async runs on the runtime it is called on, one task for each connection; nothing
-//! needs a second thread, and no lock is held while anything waits.
+//! All async code runs on the runtime it is called on, with one task for each connection. Nothing
+//! needs a second thread, and no lock is held across an await.
 //!
-//! **Invariant:** nobody is heard who was not let in: a unix peer has our uid, a TCP peer knows the
-//! token or is a guest, and TCP stays on this machine or inside TLS. Only who asks for [`Listener::bind_open`] hears
-//! all of this machine.
+//! **Invariant:** frames are accepted only from authenticated peers: a unix peer has our uid, a TCP
+//! peer has the operator's or a tenant's token, and TCP stays on this machine or inside TLS. Only
+//! [`ClientListener::bind_open`] accepts every peer of this machine.
 //!
-//! **Invariant:** in a connection's life `Opened` comes first and `Gone` last, each once, whoever
-//! ended it and however.
+//! **Invariant:** each connection reports `Opened` first and `Gone` last, each exactly once,
+//! regardless of which side ended it.
 //!
-//! **Invariant:** every line of a client is told once and in order, as a frame or as a fault. A
-//! channel that is full stops the reading, never drops anything.
+//! **Invariant:** every line of a client is reported once and in order, as a frame or as a fault. A
+//! full channel stops the reading and never drops anything.
 //!
-//! **Invariant:** sending never waits. What [`ConnHandle::flush`] returned, what
-//! [`ClientEvent::Wrote`] told and what is still queued add up to what was sent, as long as the
-//! connection lives.
+//! **Invariant:** sending never waits. The results of [`ClientHandle::flush`], the values of
+//! [`ClientEvent::Wrote`] and the queued bytes add up to the bytes that were sent, as long as the
+//! connection is open.
 //!
-//! **Invariant:** the flags of stdin and stdout are not touched: others share them.
+//! **Invariant:** the flags of stdin and stdout are not changed, because other processes share
+//! them.
 
 mod address;
 mod auth;
+mod authenticator;
 mod chunk;
-mod conn;
+mod connection;
 mod dial;
-mod farewell;
+mod frame_halves;
+mod graceful_close;
 mod hex;
-mod keys;
 mod listen;
-mod outbox;
+mod outgoing_queue;
 mod proof;
 mod relay;
-mod secure;
 mod socket;
 mod stdio;
 mod stream;
-mod talk;
+mod tls_stream;
 mod token;
 mod token_file;
-mod unix_door;
+mod unix_socket;
 pub mod web;
 
-pub use address::{Address, AddressError};
-pub use auth::Refusal;
-pub use conn::{ClientEvent, ConnHandle, open};
-pub use dial::{CONNECT_WITHIN, DialError, Dialer, Socket, dial, dial_blocking, dial_until_up};
-pub use keys::{Guest, Keys, Vouch};
-pub use listen::{AcceptError, BindError, Listener};
-pub use relay::{Ended, relay};
+pub use address::{AddressError, EndpointAddress};
+pub use auth::AuthRefusal;
+pub use authenticator::{Authenticator, TenantIdentity, TenantLookup};
+pub use connection::{ClientEvent, ClientHandle, open_connection};
+pub use dial::{
+    BlockingSocket, CONNECT_TIMEOUT, DialError, HubDialer, dial_daemon, dial_daemon_blocking,
+    dial_until_ready,
+};
+pub use frame_halves::{FrameReceiver, FrameSender};
+pub use listen::{AcceptError, BindError, ClientListener};
+pub use relay::{RelayEnd, relay_bytes};
 pub use socket::{PathTooLong, remove_stale_socket};
-pub use stdio::stdio;
-pub use stream::{Stream, UnixPeer, pair};
-pub use talk::{Hearing, Speaking};
-pub use token::{Token, TokenError};
+pub use stdio::open_stdio;
+pub use stream::{ClientStream, UnixPeer, stream_pair};
+pub use token::{BearerToken, TokenError};
 pub use token_file::TokenFile;

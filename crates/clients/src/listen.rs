@@ -1,13 +1,13 @@
-//! Where clients come in. Who is let in is decided here and nowhere else.
+//! Accepts and authenticates clients. No other place decides which clients are accepted.
 
-use crate::address::{Address, AddressError};
-use crate::auth::{self, Refusal};
-use crate::keys::Keys;
-use crate::secure;
-use crate::socket::{Folder, PathTooLong};
-use crate::stream::Stream;
-use crate::unix_door::{MissingFolder, UnixDoor};
-use crate::web::{Certificate, CertificateError};
+use crate::address::{AddressError, EndpointAddress};
+use crate::auth::{self, AuthRefusal};
+use crate::authenticator::Authenticator;
+use crate::socket::{FolderRequirement, PathTooLong};
+use crate::stream::ClientStream;
+use crate::tls_stream;
+use crate::unix_socket::{MissingFolder, UnixSocketListener};
+use crate::web::{CertificateError, TlsCertificate};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::future::pending;
@@ -20,16 +20,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-/// Peers that may be about to show their token at the same time.
+/// The number of peers that may be authenticating at the same time.
 const PENDING_MAX: usize = 64;
-/// After the system ran out of something, so that the loop does not spin on it.
+/// The pause after the system ran out of a resource, so that the loop does not spin.
 pub(crate) const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
+/// Why an address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     #[error(transparent)]
     Address(#[from] AddressError),
-    #[error("there is no folder `{folder}`: make it with `mkdir -m 700`")]
+    #[error("folder `{folder}` does not exist: create it with `mkdir -m 700`")]
     NoFolder {
         folder: PathBuf,
         #[source]
@@ -40,13 +41,13 @@ pub enum BindError {
     #[error("folder `{folder}` is open to others (mode {mode:o}): close it with `chmod 700`")]
     FolderNotPrivate { folder: PathBuf, mode: u32 },
     #[error(
-        "folder `{folder}` belongs to uid {owner} and has mode {mode:o}: others could put a socket of \
-         theirs in the place of ours; use a folder that only you can write to"
+        "folder `{folder}` belongs to uid {owner} and has mode {mode:o}: other users could replace \
+         the socket; use a folder that only you can write to"
     )]
     FolderNotSafe { folder: PathBuf, owner: u32, mode: u32 },
     #[error(transparent)]
     PathTooLong(#[from] PathTooLong),
-    #[error("`{path}` is in the way and not a socket: move it, or listen elsewhere")]
+    #[error("`{path}` exists and is not a socket: move it, or listen elsewhere")]
     NotASocket { path: PathBuf },
     #[error("a daemon answers on `{path}`: stop it first, or listen elsewhere")]
     InUse { path: PathBuf },
@@ -64,183 +65,202 @@ pub enum BindError {
     },
     #[error("cannot listen on `{address}`")]
     Tcp {
-        address: Address,
+        address: EndpointAddress,
         #[source]
         source: io::Error,
     },
     #[error("`tcp://{address}` needs a token: anyone on this machine could connect")]
     NeedsToken { address: SocketAddr },
-    #[error("`{address}` speaks HTTP, which needs a daemon with a web front")]
-    Web { address: Address },
+    #[error("`{address}` is an HTTP address, which only a daemon serves")]
+    Web { address: EndpointAddress },
     #[error("`{address}` needs a certificate: set `cert` and `key` under [http] in config.toml")]
-    NeedsCertificate { address: Address },
-    #[error("`{address}` has no certificate that can be used")]
+    NeedsCertificate { address: EndpointAddress },
+    #[error("the certificate of `{address}` cannot be used")]
     Certificate {
-        address: Address,
+        address: EndpointAddress,
         #[source]
         source: Box<CertificateError>,
     },
 }
 
-/// Why [`Listener::accept`] has no stream. The listener goes on.
+/// Why [`ClientListener::accept`] returned no stream. The listener keeps working.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    #[error("{} on `{address}` was refused", client(*peer))]
+    #[error("{} on `{address}` was refused", describe_client(*peer))]
     Refused {
-        address: Address,
+        address: EndpointAddress,
         /// `None` on a unix socket.
         peer: Option<SocketAddr>,
         #[source]
-        why: Refusal,
+        why: AuthRefusal,
     },
-    #[error("no client could be accepted on `{address}`")]
+    #[error("failed to accept a client on `{address}`")]
     Failed {
-        address: Address,
+        address: EndpointAddress,
         #[source]
         source: io::Error,
     },
 }
 
-/// An address that is open to clients. Dropping it closes it, and removes the socket file. A socket file that
-/// something else removed is created again.
+/// Listens on an address. Dropping it closes the address and removes the socket file. A socket file
+/// that another process removed is created again.
 #[derive(Debug)]
-pub struct Listener {
-    door: Door,
-    address: Address,
+pub struct ClientListener {
+    kind: ListenerKind,
+    address: EndpointAddress,
 }
 
 #[derive(Debug)]
-enum Door {
-    Unix(UnixDoor),
+enum ListenerKind {
+    Unix(UnixSocketListener),
     Tcp {
         listener: TcpListener,
-        /// `None`: whoever is on this machine may speak.
-        check: Option<Check>,
-        strangers: Strangers,
+        /// `None`: every process of this machine is accepted.
+        credentials: Option<RequiredCredentials>,
+        unauthenticated: UnauthenticatedPeers,
     },
     Stdio {
-        taken: bool,
+        is_taken: bool,
     },
 }
 
-/// What a TCP peer must show before it is heard.
+/// The credentials that a TCP peer must present.
 #[derive(Clone)]
-enum Check {
-    Token(Keys),
-    Tls(TlsAcceptor, Keys),
+enum RequiredCredentials {
+    Token(Authenticator),
+    Tls(TlsAcceptor, Authenticator),
 }
 
-impl fmt::Debug for Check {
+impl fmt::Debug for RequiredCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Check::Token(_) => "Token",
-            Check::Tls(..) => "Tls",
+            RequiredCredentials::Token(_) => "Token",
+            RequiredCredentials::Tls(..) => "Tls",
         })
     }
 }
 
-/// Peers that are about to show what they must. If there are too many, the oldest gives way: one who
-/// says nothing keeps nobody out.
+/// Peers that are authenticating. If there are too many, the oldest is disconnected, so that peers
+/// that send nothing cannot block others.
 #[derive(Debug, Default)]
-struct Strangers {
-    admitting: JoinSet<Result<Stream, (SocketAddr, Refusal)>>,
+struct UnauthenticatedPeers {
+    admitting: JoinSet<Result<ClientStream, (SocketAddr, AuthRefusal)>>,
     oldest_first: VecDeque<AbortHandle>,
 }
 
-impl Strangers {
-    fn add(&mut self, stream: TcpStream, peer: SocketAddr, check: Check) {
+impl UnauthenticatedPeers {
+    fn add(&mut self, stream: TcpStream, peer: SocketAddr, credentials: RequiredCredentials) {
         self.oldest_first.retain(|it| !it.is_finished());
         if PENDING_MAX <= self.oldest_first.len()
             && let Some(oldest) = self.oldest_first.pop_front()
         {
             oldest.abort();
         }
-        let admitted = async move { admit(stream, check).await.map_err(|why| (peer, why)) };
+        let admitted =
+            async move { authenticate(stream, credentials).await.map_err(|why| (peer, why)) };
         self.oldest_first.push_back(self.admitting.spawn(admitted));
     }
 }
 
-impl Listener {
-    /// Opens `address` on the current runtime. TCP needs the token; the others let the system say
-    /// who is there.
-    pub fn bind(address: &Address, keys: Option<&Keys>) -> Result<Listener, BindError> {
+impl ClientListener {
+    /// Listens on `address` on the current runtime. TCP peers need the token; for the others the
+    /// system identifies the peer.
+    pub fn bind(
+        address: &EndpointAddress,
+        authenticator: Option<&Authenticator>,
+    ) -> Result<ClientListener, BindError> {
         address.require_private()?;
         match address {
-            Address::Unix(path) => {
-                let door = UnixDoor::bind(path, Folder::Private, MissingFolder::Report)?;
-                Ok(Listener { door: Door::Unix(door), address: address.clone() })
+            EndpointAddress::Unix(path) => {
+                let listener = UnixSocketListener::bind(
+                    path,
+                    FolderRequirement::Private,
+                    MissingFolder::Report,
+                )?;
+                Ok(ClientListener { kind: ListenerKind::Unix(listener), address: address.clone() })
             }
-            Address::Tcp(at) => {
-                let keys = keys.ok_or(BindError::NeedsToken { address: *at })?;
-                bind_tcp(*at, Some(Check::Token(keys.clone())))
+            EndpointAddress::Tcp(at) => {
+                let authenticator = authenticator.ok_or(BindError::NeedsToken { address: *at })?;
+                bind_tcp(*at, Some(RequiredCredentials::Token(authenticator.clone())))
             }
-            Address::Http(_) | Address::Https(_) => {
+            EndpointAddress::Http(_) | EndpointAddress::Https(_) => {
                 Err(BindError::Web { address: address.clone() })
             }
-            Address::Stdio => {
-                Ok(Listener { door: Door::Stdio { taken: false }, address: Address::Stdio })
-            }
+            EndpointAddress::Stdio => Ok(ClientListener {
+                kind: ListenerKind::Stdio { is_taken: false },
+                address: EndpointAddress::Stdio,
+            }),
         }
     }
 
-    /// A unix socket in a folder of our own, which is created again with the socket when it was removed.
-    pub fn bind_own(path: &Path) -> Result<Listener, BindError> {
-        let door = UnixDoor::bind(path, Folder::Private, MissingFolder::Create)?;
-        Ok(Listener { door: Door::Unix(door), address: Address::Unix(path.to_owned()) })
+    /// Listens on a unix socket in a folder of our own, which is created again with the socket if
+    /// it was removed.
+    pub fn bind_own(path: &Path) -> Result<ClientListener, BindError> {
+        let listener =
+            UnixSocketListener::bind(path, FolderRequirement::Private, MissingFolder::Create)?;
+        Ok(ClientListener {
+            kind: ListenerKind::Unix(listener),
+            address: EndpointAddress::Unix(path.to_owned()),
+        })
     }
 
-    /// Takes over a unix socket that another process bound and that listens already, such as a service
-    /// manager. Its file belongs to that process.
-    pub fn adopt(socket: OwnedFd) -> Result<Listener, BindError> {
-        let (door, path) = UnixDoor::adopt(socket)?;
-        Ok(Listener { door: Door::Unix(door), address: Address::Unix(path) })
+    /// Takes over a unix socket that already listens and that another process bound, such as a
+    /// service manager. Its file belongs to that process.
+    pub fn adopt(socket: OwnedFd) -> Result<ClientListener, BindError> {
+        let (listener, path) = UnixSocketListener::adopt(socket)?;
+        Ok(ClientListener {
+            kind: ListenerKind::Unix(listener),
+            address: EndpointAddress::Unix(path),
+        })
     }
 
-    /// [`Listener::bind`] for a program whose clients know no token and choose their own places: on loopback
-    /// TCP whoever is on this machine may speak, and a socket may lie in a folder that others can
-    /// enter, such as `/tmp`. It is still private itself, and its peers still have our uid.
-    pub fn bind_open(address: &Address) -> Result<Listener, BindError> {
+    /// [`ClientListener::bind`] for a program whose clients have no token and choose the path: on
+    /// loopback TCP every process of this machine is accepted, and a socket may be in a folder that
+    /// others can enter, such as `/tmp`. The socket itself is still private, and its peers still
+    /// have our uid.
+    pub fn bind_open(address: &EndpointAddress) -> Result<ClientListener, BindError> {
         address.require_private()?;
         match address {
-            Address::Unix(path) => {
-                let door = UnixDoor::bind(path, Folder::Safe, MissingFolder::Report)?;
-                Ok(Listener { door: Door::Unix(door), address: address.clone() })
+            EndpointAddress::Unix(path) => {
+                let listener =
+                    UnixSocketListener::bind(path, FolderRequirement::Safe, MissingFolder::Report)?;
+                Ok(ClientListener { kind: ListenerKind::Unix(listener), address: address.clone() })
             }
-            Address::Tcp(at) => bind_tcp(*at, None),
-            _ => Listener::bind(address, None),
+            EndpointAddress::Tcp(at) => bind_tcp(*at, None),
+            _ => ClientListener::bind(address, None),
         }
     }
 
-    /// TCP on any address: inside TLS, and with the token.
+    /// Listens on TCP at any address, with TLS and the token.
     pub fn bind_tls(
         at: SocketAddr,
-        certificate: &Certificate,
-        keys: &Keys,
-    ) -> Result<Listener, BindError> {
+        certificate: &TlsCertificate,
+        authenticator: &Authenticator,
+    ) -> Result<ClientListener, BindError> {
         let tls = certificate.load(&[]).map_err(|source| BindError::Certificate {
-            address: Address::Tcp(at),
+            address: EndpointAddress::Tcp(at),
             source: Box::new(source),
         })?;
-        bind_tcp(at, Some(Check::Tls(tls, keys.clone())))
+        bind_tcp(at, Some(RequiredCredentials::Tls(tls, authenticator.clone())))
     }
 
-    /// Where it listens: with the port that was chosen, if it was asked for port 0.
-    pub fn address(&self) -> &Address {
+    /// The address, with the chosen port if port 0 was requested.
+    pub fn address(&self) -> &EndpointAddress {
         &self.address
     }
 
-    /// The next client that may speak. On an error call again; safe to cancel. Stdio has one
+    /// The next authenticated client. After an error call it again; safe to cancel. Stdio has one
     /// client.
-    pub async fn accept(&mut self) -> Result<Stream, AcceptError> {
-        let accepted = match &mut self.door {
-            Door::Unix(door) => door.accept().await,
-            Door::Tcp { listener, check, strangers } => {
-                accept_tcp(listener, check.as_ref(), strangers).await
+    pub async fn accept(&mut self) -> Result<ClientStream, AcceptError> {
+        let accepted = match &mut self.kind {
+            ListenerKind::Unix(listener) => listener.accept().await,
+            ListenerKind::Tcp { listener, credentials, unauthenticated } => {
+                accept_tcp(listener, credentials.as_ref(), unauthenticated).await
             }
-            Door::Stdio { taken: true } => pending().await,
-            Door::Stdio { taken } => {
-                *taken = true;
-                crate::stdio().map_err(AcceptFailure::System)
+            ListenerKind::Stdio { is_taken: true } => pending().await,
+            ListenerKind::Stdio { is_taken } => {
+                *is_taken = true;
+                crate::open_stdio().map_err(AcceptFailure::System)
             }
         };
         match accepted {
@@ -258,36 +278,44 @@ impl Listener {
     }
 }
 
-fn client(peer: Option<SocketAddr>) -> String {
+fn describe_client(peer: Option<SocketAddr>) -> String {
     peer.map_or_else(|| "a client".to_owned(), |it| format!("the client at {it}"))
 }
 
 pub(crate) enum AcceptFailure {
-    Peer(Option<SocketAddr>, Refusal),
+    Peer(Option<SocketAddr>, AuthRefusal),
     System(io::Error),
 }
 
-fn bind_tcp(at: SocketAddr, check: Option<Check>) -> Result<Listener, BindError> {
+fn bind_tcp(
+    at: SocketAddr,
+    credentials: Option<RequiredCredentials>,
+) -> Result<ClientListener, BindError> {
     let listen = || {
         let listener = std::net::TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let address = Address::Tcp(listener.local_addr()?);
-        let door = Door::Tcp { listener, check, strangers: Strangers::default() };
-        Ok(Listener { door, address })
+        let address = EndpointAddress::Tcp(listener.local_addr()?);
+        let kind = ListenerKind::Tcp {
+            listener,
+            credentials,
+            unauthenticated: UnauthenticatedPeers::default(),
+        };
+        Ok(ClientListener { kind, address })
     };
-    listen().map_err(|source| BindError::Tcp { address: Address::Tcp(at), source })
+    listen().map_err(|source| BindError::Tcp { address: EndpointAddress::Tcp(at), source })
 }
 
-/// Accepts and waits for tokens at the same time: a peer that says nothing keeps nobody out.
+/// Accepts connections and authenticates peers at the same time, so that a silent peer blocks no
+/// other.
 async fn accept_tcp(
     listener: &TcpListener,
-    check: Option<&Check>,
-    strangers: &mut Strangers,
-) -> Result<Stream, AcceptFailure> {
+    credentials: Option<&RequiredCredentials>,
+    unauthenticated: &mut UnauthenticatedPeers,
+) -> Result<ClientStream, AcceptFailure> {
     loop {
         tokio::select! {
-            Some(admitted) = strangers.admitting.join_next() => match admitted {
+            Some(admitted) = unauthenticated.admitting.join_next() => match admitted {
                 Ok(admitted) => {
                     return admitted.map_err(|(peer, why)| AcceptFailure::Peer(Some(peer), why));
                 }
@@ -296,22 +324,27 @@ async fn accept_tcp(
             },
             accepted = listener.accept() => {
                 let (stream, peer) = accepted.map_err(AcceptFailure::System)?;
-                // A frame is sent when it is whole: nothing is gained by waiting for more.
+                // Frames are written completely, so waiting for more data gains nothing.
                 let _ = stream.set_nodelay(true);
-                let Some(check) = check else { return Ok(stream.into()) };
-                strangers.add(stream, peer, check.clone());
+                let Some(credentials) = credentials else { return Ok(stream.into()) };
+                unauthenticated.add(stream, peer, credentials.clone());
             }
         }
     }
 }
 
-async fn admit(stream: TcpStream, check: Check) -> Result<Stream, Refusal> {
-    match check {
-        Check::Token(keys) => {
-            let (stream, early) = auth::admit(stream, &keys).await?;
-            Ok(Stream { early, ..stream.into() })
+async fn authenticate(
+    stream: TcpStream,
+    credentials: RequiredCredentials,
+) -> Result<ClientStream, AuthRefusal> {
+    match credentials {
+        RequiredCredentials::Token(authenticator) => {
+            let (stream, early) = auth::authenticate_peer(stream, &authenticator).await?;
+            Ok(ClientStream { early, ..stream.into() })
         }
-        Check::Tls(tls, keys) => secure::admit(stream, tls, &keys).await,
+        RequiredCredentials::Tls(tls, authenticator) => {
+            tls_stream::authenticate_tls_peer(stream, tls, &authenticator).await
+        }
     }
 }
 
@@ -325,32 +358,35 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dial::{Socket, dial_blocking};
-    use crate::stream::Carrier;
-    use crate::token::Token;
+    use crate::dial::{BlockingSocket, dial_daemon_blocking};
+    use crate::stream::StreamCarrier;
+    use crate::token::BearerToken;
 
     #[tokio::test]
-    async fn tcp_sends_at_once_on_both_sides() {
+    async fn tcp_disables_nagle_on_both_sides() {
         let dir = tempfile::tempdir().unwrap();
-        let token = Token::create_or_read(&dir.path().join("token")).unwrap();
+        let token = BearerToken::create_or_read(&dir.path().join("token")).unwrap();
         let address = "tcp://127.0.0.1:0".parse().unwrap();
-        let mut listener = Listener::bind(&address, Some(&Keys::from(&token))).unwrap();
+        let mut listener =
+            ClientListener::bind(&address, Some(&Authenticator::from(&token))).unwrap();
         let at = listener.address().clone();
-        let there = tokio::task::spawn_blocking(move || dial_blocking(&at, Some(&token)));
-        let Carrier::Tcp(here) = listener.accept().await.unwrap().carrier else {
+        let there = tokio::task::spawn_blocking(move || dial_daemon_blocking(&at, Some(&token)));
+        let StreamCarrier::Tcp(here) = listener.accept().await.unwrap().carrier else {
             panic!("no TCP");
         };
-        let Ok(Socket::Tcp(there)) = there.await.unwrap() else { panic!("no TCP") };
+        let Ok(BlockingSocket::Tcp(there)) = there.await.unwrap() else { panic!("no TCP") };
         assert!(here.nodelay().unwrap() && there.nodelay().unwrap());
-        let mut open = Listener::bind_open(&address).unwrap();
-        let Address::Tcp(at) = *open.address() else { panic!("no TCP") };
+        let mut open = ClientListener::bind_open(&address).unwrap();
+        let EndpointAddress::Tcp(at) = *open.address() else { panic!("no TCP") };
         let _there = TcpStream::connect(at).await.unwrap();
-        let Carrier::Tcp(here) = open.accept().await.unwrap().carrier else { panic!("no TCP") };
-        assert!(here.nodelay().unwrap(), "also where no token is asked for");
+        let StreamCarrier::Tcp(here) = open.accept().await.unwrap().carrier else {
+            panic!("no TCP")
+        };
+        assert!(here.nodelay().unwrap(), "also without a token");
     }
 
     #[test]
-    fn only_a_lack_of_something_is_waited_for() {
+    fn only_exhausted_resources_cause_a_pause() {
         assert!(is_exhausted(&Errno::MFILE.into()));
         assert!(!is_exhausted(&Errno::CONNABORTED.into()));
         assert!(!is_exhausted(&io::ErrorKind::NotFound.into()));

@@ -1,9 +1,9 @@
-//! Copies bytes between a client's pipes and a daemon's socket, and understands none of them.
+//! Copies bytes between a client's pipes and a daemon's socket without interpreting them.
 //!
-//! Two blocking threads: a message costs one read and one write, and nothing waits for the other
-//! direction.
+//! It uses two blocking threads: a message costs one read and one write, and neither direction
+//! waits for the other.
 
-use crate::dial::Socket;
+use crate::dial::BlockingSocket;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use std::io;
@@ -13,33 +13,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What a pipe holds.
+/// The capacity of a pipe.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// How a relay ended.
 #[derive(Debug)]
-pub enum Ended {
-    /// The client said all it had to say, heard the answers, and the daemon closed.
+pub enum RelayEnd {
+    /// The client closed its input, its answers were copied, and the daemon closed.
     Finished,
-    /// The daemon closed, or died, while the client was there.
+    /// The daemon closed or crashed while the client was connected.
     DaemonGone,
-    /// Nobody reads our output any more.
+    /// The client no longer reads our output.
     ClientGone,
-    /// We could not go on: the output is a file on a full disk, or there are no threads left.
+    /// Copying failed: the output is a file on a full disk, or no thread could be started.
     Failed(io::Error),
 }
 
-/// Copies `input` to the socket and the socket to `output` until the socket ends or nobody reads
-/// `output`. When `input` ends the daemon is told so, and its answers are still copied.
+/// Copies `input` to the socket and the socket to `output` until the socket ends or the reader of
+/// `output` is gone. When `input` ends, our sending side is closed, and the daemon's answers are
+/// still copied.
 ///
-/// Returns although a read of `input` may be under way: that thread ends with the process, or with
-/// its input.
-pub fn relay<I, O>(input: I, output: O, socket: Socket) -> Ended
+/// May return while a thread still reads `input`: that thread ends with the process or its input.
+pub fn relay_bytes<I, O>(input: I, output: O, socket: BlockingSocket) -> RelayEnd
 where
     I: AsFd + Send + 'static,
     O: AsFd + Send + Sync + 'static,
 {
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(RelayState {
         socket,
         output,
         input_ended: AtomicBool::new(false),
@@ -49,69 +49,71 @@ where
     let spawned = thread::Builder::new().name("relay".to_owned()).spawn(move || up.copy_up(&input));
     let ended = match spawned {
         Ok(_) => shared.copy_down(),
-        Err(error) => Ended::Failed(error),
+        Err(error) => RelayEnd::Failed(error),
     };
     let _ = shared.socket.shutdown(Shutdown::Both);
     ended
 }
 
-struct Shared<O> {
-    socket: Socket,
+struct RelayState<O> {
+    socket: BlockingSocket,
     output: O,
     input_ended: AtomicBool,
     client_gone: AtomicBool,
 }
 
-impl<O: AsFd> Shared<O> {
+impl<O: AsFd> RelayState<O> {
     fn copy_up(&self, input: &impl AsFd) {
-        if let Err(Stopped::Writing(_)) = copy(input.as_fd(), self.socket.as_fd()) {
-            // The daemon is gone: the other direction says so.
+        if let Err(CopyError::Writing(_)) = copy_until_end(input.as_fd(), self.socket.as_fd()) {
+            // The daemon is gone, which the other direction reports.
             return;
         }
         self.input_ended.store(true, Ordering::Release);
         let _ = self.socket.shutdown(Shutdown::Write);
-        // A client that died is noticed now, not when its next update comes.
-        if hung_up(self.output.as_fd(), self.socket.as_fd()) {
+        // Detects an exited client now, not when the next update is written.
+        if wait_for_reader_exit(self.output.as_fd(), self.socket.as_fd()) {
             self.client_gone.store(true, Ordering::Release);
             let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
 
-    fn copy_down(&self) -> Ended {
-        match copy(self.socket.as_fd(), self.output.as_fd()) {
-            Err(Stopped::Writing(Errno::PIPE | Errno::CONNRESET)) => Ended::ClientGone,
-            Err(Stopped::Writing(error)) => Ended::Failed(error.into()),
-            _ if self.client_gone.load(Ordering::Acquire) => Ended::ClientGone,
-            Ok(()) if self.input_ended.load(Ordering::Acquire) => Ended::Finished,
-            Ok(()) | Err(Stopped::Reading) => Ended::DaemonGone,
+    fn copy_down(&self) -> RelayEnd {
+        match copy_until_end(self.socket.as_fd(), self.output.as_fd()) {
+            Err(CopyError::Writing(Errno::PIPE | Errno::CONNRESET)) => RelayEnd::ClientGone,
+            Err(CopyError::Writing(error)) => RelayEnd::Failed(error.into()),
+            _ if self.client_gone.load(Ordering::Acquire) => RelayEnd::ClientGone,
+            Ok(()) if self.input_ended.load(Ordering::Acquire) => RelayEnd::Finished,
+            Ok(()) | Err(CopyError::Reading) => RelayEnd::DaemonGone,
         }
     }
 }
 
-enum Stopped {
+enum CopyError {
     Reading,
     Writing(Errno),
 }
 
-fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Stopped> {
+fn copy_until_end(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), CopyError> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let count = patiently(from, PollFlags::IN, || rustix::io::read(from, &mut buffer[..]))
-            .map_err(|_| Stopped::Reading)?;
+        let count =
+            retry_until_ready(from, PollFlags::IN, || rustix::io::read(from, &mut buffer[..]))
+                .map_err(|_| CopyError::Reading)?;
         if count == 0 {
             return Ok(());
         }
         let mut rest = &buffer[..count];
         while !rest.is_empty() {
-            let written = patiently(to, PollFlags::OUT, || rustix::io::write(to, rest))
-                .map_err(Stopped::Writing)?;
+            let written = retry_until_ready(to, PollFlags::OUT, || rustix::io::write(to, rest))
+                .map_err(CopyError::Writing)?;
             rest = &rest[written..];
         }
     }
 }
 
-/// Someone may have made the file non-blocking for us: its flags are shared.
-fn patiently(
+/// Repeats a call that would block. Another process may have made the file non-blocking, because
+/// its flags are shared.
+fn retry_until_ready(
     fd: BorrowedFd<'_>,
     want: PollFlags,
     mut call: impl FnMut() -> Result<usize, Errno>,
@@ -131,8 +133,8 @@ fn patiently(
     }
 }
 
-/// Waits until the reader of `output` has gone (true) or the socket is over (false).
-fn hung_up(output: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> bool {
+/// Waits until the reader of `output` is gone (`true`) or the socket has ended (`false`).
+fn wait_for_reader_exit(output: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> bool {
     let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
     loop {
         let mut fds = [

@@ -1,4 +1,5 @@
-//! Unix sockets: in a private folder, private themselves, never taken from a living daemon.
+//! Creates unix sockets: in a private folder, with private permissions, and never in place of the
+//! socket of a running daemon.
 
 use crate::listen::BindError;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -14,17 +15,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixSocket};
 
-/// Clients that may knock while the loop is busy.
+/// The number of clients that may wait while the loop is busy.
 pub(crate) const BACKLOG: i32 = 1024;
-/// What the kernel takes (`sun_path`, less its zero).
+/// The limit of the kernel (`sun_path` without its terminating zero).
 const PATH_BYTES_MAX: usize = 107;
 
-/// The file of a socket that this process created. Dropping it removes the file, unless another file has
-/// its name by now.
+/// The file of a socket that this process created. Dropping it removes the file, unless another
+/// file now has its name.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
-    /// Device and inode. The kernel does not give the inode to another file while the socket is open.
+    /// Device and inode. The kernel does not reuse the inode while the socket is open.
     identity: (u64, u64),
 }
 
@@ -36,20 +37,20 @@ pub(crate) enum FolderLock {
     Try,
 }
 
-/// What the folder of a socket must be.
+/// The requirement on the folder of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Folder {
-    /// Ours, and closed to others.
+pub(crate) enum FolderRequirement {
+    /// It belongs to us, and other users have no access.
     Private,
-    /// Such that nobody else can put another socket in the place of ours: `/tmp` will do.
+    /// Other users cannot replace the socket, as in `/tmp`.
     Safe,
 }
 
-/// A path that no socket can have.
+/// A path that is too long for a socket.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "socket path `{}` has {} bytes, and the system takes at most {PATH_BYTES_MAX}: set \
-     `JACKFIELD_RUNTIME_DIR` to a shorter directory",
+    "socket path `{}` has {} bytes; the limit is {PATH_BYTES_MAX}: set `JACKFIELD_RUNTIME_DIR` to a \
+     shorter directory",
     path.display(), path.as_os_str().len()
 )]
 pub struct PathTooLong {
@@ -67,38 +68,38 @@ pub(crate) fn check_length(path: &Path) -> Result<(), PathTooLong> {
 /// Listens on `path`. A socket of that name is replaced if no process listens on it.
 pub(crate) fn bind(
     path: &Path,
-    folder: Folder,
+    folder: FolderRequirement,
     folder_lock: FolderLock,
 ) -> Result<(UnixListener, SocketFile), BindError> {
     check_length(path)?;
     let failed =
         |attempted| move |source| BindError::Io { path: path.to_owned(), attempted, source };
     check_folder(folder_of(path), folder)?;
-    // Two daemons that start at once must not both find the old socket dead.
-    let _lock = lock(folder_of(path), folder_lock).map_err(failed("claimed"))?;
+    // Two daemons that start at the same time must not both find the old socket stale.
+    let _lock = lock_folder(folder_of(path), folder_lock).map_err(failed("claimed"))?;
     remove_stale(path)?;
-    let socket = UnixSocket::new_stream().map_err(failed("made"))?;
+    let socket = UnixSocket::new_stream().map_err(failed("created"))?;
     socket.bind(path).map_err(failed("bound"))?;
-    let file = SocketFile::of(path).map_err(failed("found again"))?;
-    // Nobody can connect before `listen`, whatever the folder and the umask allow.
+    let file = SocketFile::new(path).map_err(failed("found again"))?;
+    // No client can connect before `listen`, regardless of the folder and the umask.
     fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed("made private"))?;
     let listener = socket.listen(BACKLOG.unsigned_abs()).map_err(failed("listened on"))?;
     Ok((listener, file))
 }
 
-/// Connects, waiting no longer than `patience` for room in the daemon's queue.
-pub(crate) fn connect(path: &Path, patience: Option<Duration>) -> io::Result<OwnedFd> {
+/// Connects, and waits at most for `timeout` for room in the daemon's queue.
+pub(crate) fn connect(path: &Path, timeout: Option<Duration>) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let mut flags = SocketFlags::CLOEXEC;
-    flags.set(SocketFlags::NONBLOCK, patience.is_none());
+    flags.set(SocketFlags::NONBLOCK, timeout.is_none());
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    sockopt::set_socket_timeout(&socket, Timeout::Send, patience)?;
+    sockopt::set_socket_timeout(&socket, Timeout::Send, timeout)?;
     rustix::net::connect(&socket, &address)?;
     sockopt::set_socket_timeout(&socket, Timeout::Send, None)?;
     Ok(socket)
 }
 
-/// Who is at the other end: the one who connected, or the one who listens.
+/// The uid of the process that connected, or of the process that listens.
 pub(crate) fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
     Ok(sockopt::socket_peercred(socket)?.uid.as_raw())
 }
@@ -114,15 +115,15 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn check_folder(folder: &Path, wanted: Folder) -> Result<(), BindError> {
+fn check_folder(folder: &Path, wanted: FolderRequirement) -> Result<(), BindError> {
     let folder = folder.to_owned();
     let metadata = match fs::metadata(&folder) {
         Ok(metadata) => metadata,
         Err(source) => return Err(BindError::NoFolder { folder, source }),
     };
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
-    if wanted == Folder::Safe {
-        // In a sticky folder only the owner of a name can take it away.
+    if wanted == FolderRequirement::Safe {
+        // In a sticky folder only the owner of a file can remove it.
         let (sticky, others_write) = (mode & 0o1000 != 0, mode & 0o022 != 0);
         let trusted = owner == our_uid() || owner == 0;
         let safe = trusted && (sticky || !others_write);
@@ -137,8 +138,8 @@ fn check_folder(folder: &Path, wanted: Folder) -> Result<(), BindError> {
     Ok(())
 }
 
-/// Held while names in the folder change; the system releases it with the descriptor.
-fn lock(folder: &Path, folder_lock: FolderLock) -> io::Result<OwnedFd> {
+/// Locks the folder while names in it change. The lock ends with the descriptor.
+fn lock_folder(folder: &Path, folder_lock: FolderLock) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;
     let operation = match folder_lock {
@@ -152,7 +153,7 @@ fn lock(folder: &Path, folder_lock: FolderLock) -> io::Result<OwnedFd> {
 /// Removes the socket file `path` if no process listens on it.
 pub fn remove_stale_socket(path: &Path) -> Result<(), BindError> {
     let failed = |source| BindError::Io { path: path.to_owned(), attempted: "removed", source };
-    match lock(folder_of(path), FolderLock::Wait) {
+    match lock_folder(folder_of(path), FolderLock::Wait) {
         Ok(_lock) => remove_stale(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),
@@ -172,13 +173,13 @@ fn remove_stale(path: &Path) -> Result<(), BindError> {
     match connect(path, None).map_err(|it| Errno::from_io_error(&it)) {
         Err(Some(Errno::CONNREFUSED)) => fs::remove_file(path).map_err(failed),
         Err(Some(Errno::NOENT)) => Ok(()),
-        // A full queue is a queue, and what we may not touch is not stale.
+        // A full queue belongs to a daemon, and a socket without permission is not stale.
         Ok(_) | Err(_) => Err(BindError::InUse { path: path.to_owned() }),
     }
 }
 
 impl SocketFile {
-    fn of(path: &Path) -> io::Result<SocketFile> {
+    fn new(path: &Path) -> io::Result<SocketFile> {
         let identity = identity(&fs::symlink_metadata(path)?);
         Ok(SocketFile { path: path.to_owned(), identity })
     }
@@ -187,7 +188,7 @@ impl SocketFile {
         &self.path
     }
 
-    /// Whether the name still leads to this socket.
+    /// Whether the path still refers to this socket.
     pub(crate) fn is_in_place(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|it| identity(&it) == self.identity)
     }
@@ -198,7 +199,7 @@ impl Drop for SocketFile {
         if !self.is_in_place() {
             return;
         }
-        let _lock = lock(folder_of(&self.path), FolderLock::Wait);
+        let _lock = lock_folder(folder_of(&self.path), FolderLock::Wait);
         if self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }

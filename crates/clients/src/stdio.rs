@@ -1,58 +1,59 @@
-//! Stdin and stdout of this process as a connection.
+//! Uses stdin and stdout of this process as a connection.
 //!
-//! `O_NONBLOCK` belongs to the open file, not to the descriptor: setting it on our stdin sets it
-//! for the shell and whoever else was given the same pipe or terminal, and their reads begin to
-//! fail. So it is never set on what we were given. A pipe is opened a second time through `/proc`,
-//! which makes an open file of our own. What cannot be opened twice (a socket, a terminal, a file,
-//! a pipe of another user) is copied by two blocking threads, at the price of one more hop.
+//! `O_NONBLOCK` belongs to the open file, not to the descriptor: setting it on our stdin also sets
+//! it for the shell and every other process that shares the pipe or terminal, and their reads would
+//! fail. It is therefore never set on inherited files. A pipe is opened a second time through
+//! `/proc`, which creates a separate open file. Files that cannot be opened twice (a socket, a
+//! terminal, a regular file, a pipe of another user) are copied by two blocking threads, which adds
+//! one hop.
 
-use crate::relay::relay;
-use crate::stream::{Carrier, Stream, pair};
+use crate::relay::relay_bytes;
+use crate::stream::{ClientStream, StreamCarrier, stream_pair};
 use rustix::fs::FileType;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::thread;
 use tokio::net::unix::pipe;
 
-/// The connection over stdin and stdout. To be made once.
-pub fn stdio() -> io::Result<Stream> {
+/// Opens the connection over stdin and stdout. Call it once.
+pub fn open_stdio() -> io::Result<ClientStream> {
     let (input, output) = (io::stdin(), io::stdout());
-    match reopened(input.as_fd(), output.as_fd()) {
+    match reopen_pipes(input.as_fd(), output.as_fd()) {
         Some(stream) => Ok(stream),
-        None => relayed(input, output),
+        None => relay_files(input, output),
     }
 }
 
-fn reopened(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> Option<Stream> {
-    let receiver = pipe::OpenOptions::new().open_receiver(name_of(input)?).ok()?;
-    let sender = pipe::OpenOptions::new().open_sender(name_of(output)?).ok()?;
-    Some(Carrier::Pipes(receiver, sender).into())
+fn reopen_pipes(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> Option<ClientStream> {
+    let receiver = pipe::OpenOptions::new().open_receiver(proc_path(input)?).ok()?;
+    let sender = pipe::OpenOptions::new().open_sender(proc_path(output)?).ok()?;
+    Some(StreamCarrier::Pipes(receiver, sender).into())
 }
 
-/// A name under which a pipe can be opened again.
-fn name_of(fd: BorrowedFd<'_>) -> Option<String> {
+/// A path under which a pipe can be opened again; `None` for other files.
+fn proc_path(fd: BorrowedFd<'_>) -> Option<String> {
     let stat = rustix::fs::fstat(fd).ok()?;
     let is_pipe = FileType::from_raw_mode(stat.st_mode) == FileType::Fifo;
     is_pipe.then(|| format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }
 
-/// The threads end with the connection; the one that reads ends with its input.
-fn relayed<I, O>(input: I, output: O) -> io::Result<Stream>
+/// The threads end with the connection; the reading one ends with its input.
+fn relay_files<I, O>(input: I, output: O) -> io::Result<ClientStream>
 where
     I: AsFd + Send + 'static,
     O: AsFd + Send + Sync + 'static,
 {
-    let (ours, theirs) = pair()?;
+    let (stream, relay_end) = stream_pair()?;
     thread::Builder::new()
         .name("stdio".to_owned())
-        .spawn(move || relay(input, output, theirs.into()))?;
-    Ok(ours)
+        .spawn(move || relay_bytes(input, output, relay_end.into()))?;
+    Ok(stream)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conn::{ClientEvent, ConnHandle, open};
+    use crate::connection::{ClientEvent, ClientHandle, open_connection};
     use bytes::Bytes;
     use rustix::fs::OFlags;
     use std::fs::File;
@@ -66,10 +67,10 @@ mod tests {
         waited.unwrap().unwrap().1
     }
 
-    /// A frame in, a frame out, then the client closes its output and we say goodbye.
-    async fn talk(stream: Stream, mut say: File, mut hear: File) -> ConnHandle {
+    /// Exchanges a frame in each direction; then the client closes its output and we close.
+    async fn exchange_frames(stream: ClientStream, mut say: File, mut hear: File) -> ClientHandle {
         let (events, mut told) = mpsc::channel(8);
-        let mut handle = open(stream, 1, events, 1 << 20);
+        let mut handle = open_connection(stream, 1, events, 1 << 20);
         assert!(matches!(next(&mut told).await, ClientEvent::Opened));
         say.write_all(b"{\"id\":1,\"method\":\"a\"}\n").unwrap();
         let event = next(&mut told).await;
@@ -98,23 +99,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pipes_are_opened_a_second_time_and_keep_their_own_flags() {
+    async fn pipes_are_reopened_and_the_originals_stay_blocking() {
         let ((input, say), (hear, output)) =
             (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
-        let stream = reopened(input.as_fd(), output.as_fd()).expect("pipes can be opened again");
+        let stream =
+            reopen_pipes(input.as_fd(), output.as_fd()).expect("pipes can be opened again");
         for fd in [&input, &output] {
             assert!(!rustix::fs::fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK));
         }
-        talk(stream, say.into(), hear.into()).await;
+        exchange_frames(stream, say.into(), hear.into()).await;
     }
 
     #[tokio::test]
-    async fn what_cannot_be_opened_twice_is_copied() {
+    async fn files_that_cannot_be_reopened_are_copied() {
         let ((input, say), (hear, output)) =
             (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
-        assert!(reopened(input.as_fd(), output.as_fd()).is_none());
-        let stream = relayed(input, output).unwrap();
+        assert!(reopen_pipes(input.as_fd(), output.as_fd()).is_none());
+        let stream = relay_files(input, output).unwrap();
         let [say, hear] = [say, hear].map(|it| File::from(OwnedFd::from(it)));
-        talk(stream, say, hear).await;
+        exchange_frames(stream, say, hear).await;
     }
 }

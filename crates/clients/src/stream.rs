@@ -1,7 +1,7 @@
-//! The two ends of a connection, whatever carries it.
+//! A connection over a unix socket, TCP or pipes, and its two halves.
 //!
-//! An enum and not a trait object: reading and writing are the hot path, and there are three
-//! carriers only.
+//! It is an enum and not a trait object, because reading and writing are the hot path and there are
+//! only three variants.
 
 use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -16,89 +16,91 @@ use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
 
-/// An open connection whose peer may speak: admitted by a [`crate::Listener`], or dialled by us.
+/// An open connection to an authenticated peer: accepted by a [`crate::ClientListener`], or dialed
+/// by us.
 #[derive(Debug)]
-pub struct Stream {
-    pub(crate) carrier: Carrier,
-    /// What the peer said right behind the line that let it in.
+pub struct ClientStream {
+    pub(crate) carrier: StreamCarrier,
+    /// The bytes that the peer sent right after the line that authenticated it.
     pub(crate) early: Bytes,
 }
 
 #[derive(Debug)]
-pub(crate) enum Carrier {
+pub(crate) enum StreamCarrier {
     Unix(UnixStream),
     Tcp(TcpStream),
     Pipes(pipe::Receiver, pipe::Sender),
 }
 
-/// The process that connected to our unix socket, as the kernel noted it at that moment.
+/// The process that connected to our unix socket, as the kernel recorded it at that moment.
 #[derive(Debug, Clone, Copy)]
 pub struct UnixPeer<'a> {
-    /// `None` if it has no number here: it is in another pid namespace, and no descendant of ours.
+    /// `None` if it has no pid here: it is in another pid namespace and not a descendant of ours.
     pub pid: Option<u32>,
     pub uid: u32,
     pub socket: BorrowedFd<'a>,
 }
 
-impl Stream {
-    /// Who connected, where that is known: TCP and pipes do not tell.
+impl ClientStream {
+    /// The process that connected; `None` for TCP and pipes.
     pub fn unix_peer(&self) -> Option<UnixPeer<'_>> {
-        let Carrier::Unix(stream) = &self.carrier else { return None };
+        let StreamCarrier::Unix(stream) = &self.carrier else { return None };
         let peer = stream.peer_cred().ok()?;
         let pid = peer.pid().and_then(|it| u32::try_from(it).ok()).filter(|it| *it != 0);
         Some(UnixPeer { pid, uid: peer.uid(), socket: stream.as_fd() })
     }
 
-    /// Says the first line on a fresh connection, which has room for it; tokio does not know that yet.
-    pub(crate) fn begin(&self, line: &[u8]) -> io::Result<()> {
+    /// Writes the first line on a new connection, which has room for it. tokio has not yet
+    /// registered the socket as writable, so this bypasses tokio.
+    pub(crate) fn write_first_line(&self, line: &[u8]) -> io::Result<()> {
         let written = match &self.carrier {
-            Carrier::Unix(stream) => rustix::io::write(stream, line),
-            Carrier::Tcp(stream) => rustix::io::write(stream, line),
-            Carrier::Pipes(_, write) => rustix::io::write(write, line),
+            StreamCarrier::Unix(stream) => rustix::io::write(stream, line),
+            StreamCarrier::Tcp(stream) => rustix::io::write(stream, line),
+            StreamCarrier::Pipes(_, write) => rustix::io::write(write, line),
         };
         if written? == line.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
     pub(crate) fn split(self) -> (ReadHalf, WriteHalf, Bytes) {
         let (read, write) = match self.carrier {
-            Carrier::Unix(stream) => {
+            StreamCarrier::Unix(stream) => {
                 let (read, write) = stream.into_split();
                 (ReadHalf::Unix(read), WriteHalf::Unix(write))
             }
-            Carrier::Tcp(stream) => {
+            StreamCarrier::Tcp(stream) => {
                 let (read, write) = stream.into_split();
                 (ReadHalf::Tcp(read), WriteHalf::Tcp(write))
             }
-            Carrier::Pipes(read, write) => (ReadHalf::Pipe(read), WriteHalf::Pipe(write)),
+            StreamCarrier::Pipes(read, write) => (ReadHalf::Pipe(read), WriteHalf::Pipe(write)),
         };
         (read, write, self.early)
     }
 }
 
-impl From<Carrier> for Stream {
-    fn from(carrier: Carrier) -> Stream {
-        Stream { carrier, early: Bytes::new() }
+impl From<StreamCarrier> for ClientStream {
+    fn from(carrier: StreamCarrier) -> ClientStream {
+        ClientStream { carrier, early: Bytes::new() }
     }
 }
 
-impl From<UnixStream> for Stream {
-    fn from(stream: UnixStream) -> Stream {
-        Carrier::Unix(stream).into()
+impl From<UnixStream> for ClientStream {
+    fn from(stream: UnixStream) -> ClientStream {
+        StreamCarrier::Unix(stream).into()
     }
 }
 
-impl From<TcpStream> for Stream {
-    fn from(stream: TcpStream) -> Stream {
-        Carrier::Tcp(stream).into()
+impl From<TcpStream> for ClientStream {
+    fn from(stream: TcpStream) -> ClientStream {
+        StreamCarrier::Tcp(stream).into()
     }
 }
 
-/// A connection inside this process: our end on the current runtime, and a blocking one for
-/// whoever is the client.
-pub fn pair() -> io::Result<(Stream, StdUnixStream)> {
-    let (ours, theirs) = StdUnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    Ok((UnixStream::from_std(ours)?.into(), theirs))
+/// A connection inside this process: our end on the current runtime, and a blocking one for the
+/// client.
+pub fn stream_pair() -> io::Result<(ClientStream, StdUnixStream)> {
+    let (daemon_end, client_end) = StdUnixStream::pair()?;
+    daemon_end.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(daemon_end)?.into(), client_end))
 }
 
 #[derive(Debug)]
@@ -109,13 +111,14 @@ pub(crate) enum ReadHalf {
 }
 
 impl ReadHalf {
-    /// Reads once, what `buffer` has room for at most.
+    /// Reads once, at most as much as `buffer` has room for.
     pub(crate) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        // tokio's own read knows that a short read has emptied the socket and saves the next call.
+        // tokio's `read` skips the next system call after a short read, which has emptied the
+        // socket.
         match self {
             ReadHalf::Unix(half) => pin!(half.read(buffer)).poll(cx),
             ReadHalf::Tcp(half) => pin!(half.read(buffer)).poll(cx),
@@ -123,7 +126,7 @@ impl ReadHalf {
         }
     }
 
-    /// For the last read, which must not trust tokio's news: they may still be on their way.
+    /// For the last read, which must not rely on tokio's readiness: a newer event may be pending.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             ReadHalf::Unix(half) => AsRef::<UnixStream>::as_ref(half).as_fd(),
@@ -149,9 +152,8 @@ impl WriteHalf {
         }
     }
 
-    /// A write was cut short: the socket is not writable until the system says so. Saves the call
-    /// that would find out.
-    pub(crate) fn note_full(&self) {
+    /// Records after a partial write that the socket is not writable, which saves a system call.
+    pub(crate) fn mark_full(&self) {
         let full = || -> io::Result<()> { Err(io::ErrorKind::WouldBlock.into()) };
         let _ = match self {
             WriteHalf::Unix(half) => {
@@ -172,24 +174,24 @@ impl WriteHalf {
         }
     }
 
-    /// Whether nobody can hear us any more. A TCP peer that closed looks like one that only
-    /// stopped talking, until we write.
-    pub(crate) fn is_deaf(&self) -> bool {
+    /// Whether the peer no longer reads. A TCP peer that has closed looks like one that only closed
+    /// its sending side, until we write.
+    pub(crate) fn is_disconnected(&self) -> bool {
         let mut fds = [PollFd::from_borrowed_fd(self.fd(), PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let asked = rustix::event::poll(&mut fds, Some(&now));
-        asked.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+        let polled = rustix::event::poll(&mut fds, Some(&now));
+        polled.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
-    /// The peer reads an end of file after what was written. Pipes end when they are dropped.
+    /// Closes the sending side: the peer reads an end of file. Pipes close when they are dropped.
     pub(crate) fn finish(&self) {
         if !matches!(self, WriteHalf::Pipe(_)) {
             let _ = shutdown(self.fd(), Shutdown::Write);
         }
     }
 
-    /// Ends the connection now, in both directions.
-    pub(crate) fn cut(&self) {
+    /// Closes the connection now, in both directions.
+    pub(crate) fn close_both(&self) {
         if !matches!(self, WriteHalf::Pipe(_)) {
             let _ = shutdown(self.fd(), Shutdown::Both);
         }

@@ -1,6 +1,6 @@
-//! The token of a daemon that runs: read again when its file was replaced.
+//! The token of a running daemon, which is read again when its file was replaced.
 
-use crate::token::{Token, TokenError};
+use crate::token::{BearerToken, TokenError};
 use jackfield_wire::chain;
 use std::{
     fs,
@@ -10,35 +10,35 @@ use std::{
     time::SystemTime,
 };
 
-/// A token file, and the token that it had when it was last usable.
+/// A token file, and its last valid token.
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
-    last: Mutex<(Stamp, Token)>,
+    last: Mutex<(FileStamp, BearerToken)>,
 }
 
-/// What shows that a file is another than before.
-type Stamp = Option<(SystemTime, u64, u64)>;
+/// The attributes that show whether a file has changed.
+type FileStamp = Option<(SystemTime, u64, u64)>;
 
 impl TokenFile {
     /// Reads the token in `path`, or writes a new one there.
     pub fn open(path: &Path) -> Result<TokenFile, TokenError> {
-        let token = Token::create_or_read(path)?;
+        let token = BearerToken::create_or_read(path)?;
         Ok(TokenFile { path: path.to_owned(), last: Mutex::new((None, token)) })
     }
 
-    /// The token that lets clients in now. A file that is missing or unusable leaves the last one.
-    pub(crate) fn token(&self) -> Token {
+    /// The current token. If the file is missing or invalid, the last valid token is kept.
+    pub(crate) fn token(&self) -> BearerToken {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = stamp(&self.path);
+        let stamp = file_stamp(&self.path);
         if stamp != last.0 {
-            last.0 = stamp; // Once: a broken file is logged when it breaks.
-            match Token::read(&self.path) {
+            last.0 = stamp; // So that an invalid file is logged only once.
+            match BearerToken::read(&self.path) {
                 Ok(token) => last.1 = token,
                 Err(error) => {
                     tracing::error!(
                         why = chain(&error),
-                        "the token file cannot be used; the last token stays"
+                        "failed to read the token file; the last token stays valid"
                     );
                 }
             }
@@ -47,7 +47,7 @@ impl TokenFile {
     }
 }
 
-fn stamp(path: &Path) -> Stamp {
+fn file_stamp(path: &Path) -> FileStamp {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
 }
@@ -57,20 +57,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replaced_token_is_noticed_and_a_broken_file_leaves_the_last_one() {
+    fn replaced_token_is_used_and_an_invalid_file_keeps_the_last_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
         let file = TokenFile::open(&path).unwrap();
         let first = file.token();
-        assert!(first.matches(Token::read(&path).unwrap().reveal()));
-        let second = Token::replace(&path).unwrap();
+        assert!(first.matches(BearerToken::read(&path).unwrap().reveal()));
+        let second = BearerToken::replace(&path).unwrap();
         assert!(!second.matches(first.reveal()));
         assert!(file.token().matches(second.reveal()));
         fs::write(&path, "no token").unwrap();
         assert!(file.token().matches(second.reveal()));
         fs::remove_file(&path).unwrap();
         assert!(file.token().matches(second.reveal()));
-        let third = Token::replace(&path).unwrap();
+        let third = BearerToken::replace(&path).unwrap();
         assert!(file.token().matches(third.reveal()));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no draft is left");
     }

@@ -2,7 +2,8 @@
 //! nothing.
 
 use crate::{Hub, SessionId, fanout::Phase};
-use std::{collections::BTreeMap, sync::Arc};
+use jackfield_events::AgentName;
+use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gauges {
@@ -34,7 +35,7 @@ pub struct Gauges {
 /// A running agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    pub agent: Arc<str>,
+    pub agent: AgentName,
     /// None for one that waits warm, or that only introduced itself.
     pub sessions: Vec<SessionId>,
     pub pid: u32,

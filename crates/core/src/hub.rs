@@ -6,7 +6,7 @@ use crate::{
     budget::{ByteBudget, ByteOwner},
     id::Names,
     limits,
-    log::{Body, Event, State, Texts, Worth},
+    log::Texts,
     peer::Conn,
     session::{Fork, KeyIndex, Session},
     storage::StorageState,
@@ -14,17 +14,17 @@ use crate::{
     timer::{Timer, Timers},
 };
 use bytes::Bytes;
-use jackfield_wire::Fault;
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
+use jackfield_events::{
+    AgentName, EventBody, SessionEvent, SessionSummary, SummaryUpdate, TenantName,
 };
+use jackfield_wire::Fault;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A session as the journal holds it: the state at its last durable event.
 #[derive(Debug, Clone)]
 pub struct Recovered {
     pub session: SessionId,
-    pub state: State,
+    pub state: SessionSummary,
 }
 
 #[derive(Debug)]
@@ -44,9 +44,9 @@ pub struct Hub {
     /// What warm processes are kept for.
     pub(crate) warm: Vec<Shape>,
     /// Agents whose processes failed lately, by name.
-    pub(crate) breakers: BTreeMap<Arc<str>, Breaker>,
+    pub(crate) breakers: BTreeMap<AgentName, Breaker>,
     /// Those whose clients were here.
-    pub(crate) tenants: BTreeMap<Arc<str>, Tenancy>,
+    pub(crate) tenants: BTreeMap<TenantName, Tenancy>,
     /// Bytes of messages that sessions, agents and clients keep.
     pub(crate) kept: ByteBudget,
     /// Bytes that the logs of all sessions hold until they are durable.
@@ -211,7 +211,7 @@ impl Hub {
     }
 
     /// What is known of a session, for whoever tells people about it.
-    pub fn session(&self, id: &SessionId) -> Option<&State> {
+    pub fn session(&self, id: &SessionId) -> Option<&SessionSummary> {
         self.sessions.get(id).map(|it| &it.state)
     }
 
@@ -237,31 +237,34 @@ impl Hub {
     }
 
     /// Writes a fact down. It is heard when the journal has it.
-    pub(crate) fn append(&mut self, id: &SessionId, body: Body) -> Seq {
+    pub(crate) fn append(&mut self, id: &SessionId, body: EventBody) -> Seq {
         self.append_at(id, self.now, body)
     }
 
     /// The same for a fact that has a time of its own.
-    pub(crate) fn append_at(&mut self, id: &SessionId, at: Time, body: Body) -> Seq {
+    pub(crate) fn append_at(&mut self, id: &SessionId, at: Time, body: EventBody) -> Seq {
         let session = self.sessions.get_mut(id).expect("the caller found this session");
-        let event = Event { seq: session.gate.head().next(), at, body };
+        let event = SessionEvent { seq: session.gate.head().next(), at, body };
         let seq = event.seq;
         let worth = session.state.fold(&event);
         session.gate.hold(event.clone());
         if matches!(
             event.body,
-            Body::Queued { .. } | Body::Prompted { .. } | Body::Withdrawn { .. }
+            EventBody::Queued(_) | EventBody::Prompted(_) | EventBody::Withdrawn(_)
         ) {
             session.count_queue(&self.kept);
         }
-        if worth == Worth::ALittleLater && !std::mem::replace(&mut session.summary_is_due, true) {
+        if worth == SummaryUpdate::Deferred && !std::mem::replace(&mut session.summary_is_due, true)
+        {
             let at = self.now.plus(limits::SUMMARY_MS);
             self.timers.set(at, Timer::Summary(id.clone()));
         }
-        let may_have_key =
-            matches!(event.body, Body::Opened { .. } | Body::Queued { .. } | Body::Prompted { .. });
+        let may_have_key = matches!(
+            event.body,
+            EventBody::Opened(_) | EventBody::Queued(_) | EventBody::Prompted(_)
+        );
         if !session.stalled {
-            let summary = (worth == Worth::Now).then(|| session.state.to_summary());
+            let summary = (worth == SummaryUpdate::Immediate).then(|| session.state.to_summary());
             self.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
         if may_have_key {

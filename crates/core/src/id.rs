@@ -1,6 +1,7 @@
 //! Names of things inside the hub. Newtypes, so that a conn is never taken for an agent.
 
-use std::{fmt, sync::Arc};
+use jackfield_events::SessionId;
+use std::fmt;
 
 /// A client connection, for as long as it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,36 +10,6 @@ pub struct ConnId(pub u64);
 /// One agent process, for as long as it runs. A restarted agent is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentId(pub u64);
-
-/// Position in one session's log; the first event is 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Seq(pub u64);
-
-impl Seq {
-    #[must_use]
-    pub fn next(self) -> Seq {
-        Seq(self.0 + 1)
-    }
-}
-
-/// The hub's name for a session: `s-` and 12 base32 characters. Clients know no other.
-pub type SessionId = Arc<str>;
-
-/// A moment, in milliseconds since the Unix epoch. The driver owns the clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Time(pub u64);
-
-impl Time {
-    #[must_use]
-    pub fn plus(self, ms: u64) -> Time {
-        Time(self.0.saturating_add(ms))
-    }
-
-    /// Milliseconds from an earlier moment to this one.
-    pub fn since(self, earlier: Time) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
-}
 
 impl fmt::Display for ConnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

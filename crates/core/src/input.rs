@@ -1,10 +1,10 @@
 //! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
 
 use crate::{
-    AgentId, AgentPool, ConnId, Launch, Liveness, PeerProcess, Policies, Seq, SessionId, Sleep,
+    AgentId, AgentPool, ConnId, Launch, Liveness, PeerProcess, PolicySet, Seq, SessionId, Sleep,
     StorageFault, Usage,
-    log::{Event, State},
 };
+use jackfield_events::{AgentName, HostId, SessionEvent, SessionSummary, TenantName};
 use jackfield_wire::{Fault, Frame, LineTooLong};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -34,37 +34,37 @@ pub enum Input {
     /// An agent process ended, or could not be started.
     AgentGone { agent: AgentId, exit: Exit },
     /// Other agents are known by name than before, or are kept otherwise; what runs goes on.
-    AgentsChanged { agents: BTreeMap<Arc<str>, Launch>, pools: BTreeMap<Arc<str>, AgentPool> },
+    AgentsChanged { agents: BTreeMap<AgentName, Launch>, pools: BTreeMap<AgentName, AgentPool> },
     /// The configuration was read again. Timers that run already keep their time.
-    SettingsChanged { default_agent: Option<Arc<str>>, sleep: Sleep, liveness: Liveness },
+    SettingsChanged { default_agent: Option<AgentName>, sleep: Sleep, liveness: Liveness },
     /// The journal has everything of this session up to `upto`.
     Durable { session: SessionId, upto: Seq },
     /// The journal could not append; nothing after the last [`Input::Durable`] is known to be there.
     AppendFailed { session: SessionId, why: AppendFailure },
     /// The journal answered [`crate::Output::Read`]: a prefix of what is durable after `after`.
-    Read { conn: ConnId, session: SessionId, after: Seq, events: Vec<Event> },
+    Read { conn: ConnId, session: SessionId, after: Seq, events: Vec<SessionEvent> },
     /// The journal could not answer [`crate::Output::Read`]; `damaged`: it never will.
     ReadFailed { conn: ConnId, session: SessionId, after: Seq, why: String, damaged: bool },
     /// The journal answered [`crate::Output::Recall`]: a prefix of what is durable after `after`.
-    Recalled { session: SessionId, after: Seq, events: Vec<Event> },
+    Recalled { session: SessionId, after: Seq, events: Vec<SessionEvent> },
     /// The journal could not answer [`crate::Output::Recall`].
     RecallFailed { session: SessionId, why: String },
     /// [`crate::Output::Copy`] is done: what the fold over the copy gives, its last event included.
-    Copied { to: SessionId, state: Box<State> },
+    Copied { to: SessionId, state: Box<SessionSummary> },
     /// [`crate::Output::Copy`] failed; nothing of the copy is left.
     CopyFailed { to: SessionId, why: String },
     /// This hub owns a session from now on: `state` is what the fold over its log gives, its last
     /// event included. `from` is the host that had it, if another one had.
-    Adopted { session: SessionId, state: Box<State>, from: Option<Arc<str>> },
+    Adopted { session: SessionId, state: Box<SessionSummary>, from: Option<HostId> },
     /// This hub is to own a session no longer; answered with [`crate::Output::LetGone`].
     LetGo { session: SessionId },
     /// What the driver was asked to serve with [`crate::Output::Serve`]: the answer, under the
     /// agent's own id.
     Served { agent: AgentId, frame: Frame },
     /// What tenants have on the other hosts of a fleet, all together.
-    Elsewhere { tenants: BTreeMap<Arc<str>, Usage> },
+    Elsewhere { tenants: BTreeMap<TenantName, Usage> },
     /// Other rules hold than before; what is decided stays.
-    PolicyChanged { policies: Arc<Policies> },
+    PolicyChanged { policies: Arc<PolicySet> },
     /// The machine is short of memory.
     Pressure,
     /// The time asked for by [`crate::Hub::poll_timeout`] has come.

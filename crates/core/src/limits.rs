@@ -38,33 +38,14 @@ pub const KEPT_BYTES_MIN: usize = 64 * 1024;
 /// `session/new` and what the agent offers in its answer. Lists of MCP servers, modes and models are a few kilobytes.
 pub const SETUP_BYTES_MAX: usize = 1024 * 1024;
 
-/// A title or a mode that is kept with a session, one of its options, and how many options.
-pub const TITLE_BYTES_MAX: usize = 4 * 1024;
-pub const OPTION_BYTES_MAX: usize = 16 * 1024;
-pub const OPTIONS_MAX: usize = 256;
-
 /// Requests one client may have in flight. An editor has a handful; a thousand is a runaway loop.
 pub const PENDING_PER_CONN_MAX: usize = 1024;
 
 /// Prompts waiting behind the running turn of a session.
 pub const QUEUE_MAX: usize = 32;
 
-/// Prompts with a key that a session remembers. A client sends a prompt again within moments of losing its connection:
-/// a few would do.
-pub const KEYS_MAX: usize = 32;
-/// A key is an `Idempotency-Key` of HTTP, or made by a gateway. A fingerprint is a hash.
-pub const KEY_BYTES_MAX: usize = 255;
-pub const FINGERPRINT_BYTES_MAX: usize = 64;
-/// The same for keys with a fingerprint, which come over HTTP: a program that does not know what became of its requests
-/// repeats them within a day, also after it was started again itself.
-pub const FINGERPRINTED_KEYS_MAX: usize = 256;
-pub const KEY_LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 /// Keys of a tenant that lead to a session: with the longest keys about 5 MB.
 pub const KEYS_PER_TENANT_MAX: usize = 10_000;
-
-/// An outcome that is kept with its key: a stop reason and some figures are a few hundred bytes.
-pub const KEYED_OUTCOME_BYTES_MAX: usize = 4 * 1024;
-pub const FINGERPRINTED_OUTCOME_BYTES_MAX: usize = 512;
 
 /// Requests that wait for a session's agent to wake.
 pub const PARKED_MAX: usize = 256;

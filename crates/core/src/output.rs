@@ -1,10 +1,8 @@
 //! Everything the hub can ask for. The driver carries these out in order and never waits.
 
-use crate::{
-    AgentId, ConnId, PeerProcess, Seq, SessionId,
-    log::{Event, Json},
-};
+use crate::{AgentId, ConnId, PeerProcess, Seq, SessionId};
 use bytes::Bytes;
+use jackfield_events::{AgentName, HostId, RawJson, SessionEvent};
 use jackfield_wire::Frame;
 use std::{fmt, path::PathBuf, sync::Arc};
 
@@ -16,7 +14,7 @@ pub const TERMINAL_PREFIX: &str = "jackfield-terminal-";
 pub enum Output {
     /// Write this event, and the session's new summary if there is one; answer with
     /// [`crate::Input::Durable`].
-    Append { session: SessionId, event: Event, summary: Option<Bytes> },
+    Append { session: SessionId, event: SessionEvent, summary: Option<Bytes> },
     /// Write the summary of a session whose events up to `upto` are written; answer with
     /// [`crate::Input::Durable`].
     Summarize { session: SessionId, upto: Seq, summary: Bytes },
@@ -24,10 +22,10 @@ pub enum Output {
     Read { conn: ConnId, session: SessionId, after: Seq },
     /// Read events after `after` for the hub itself; answer with [`crate::Input::Recalled`].
     Recall { session: SessionId, after: Seq },
-    /// Copy the events up to `upto` into a new stream, each [`Event::moved_to`] it, and put `last`
-    /// behind them; answer with [`crate::Input::Copied`]. A copy without `last` is none: the next
-    /// start forgets it.
-    Copy { from: SessionId, upto: Seq, to: SessionId, last: Event },
+    /// Copy the events up to `upto` into a new stream, each with the id of the new session
+    /// ([`SessionEvent::with_session_id`]), and append `last`; answer with [`crate::Input::Copied`].
+    /// A copy without `last` is incomplete: the next start removes it.
+    Copy { from: SessionId, upto: Seq, to: SessionId, last: SessionEvent },
     /// Remove the session's stream.
     Delete { session: SessionId },
     /// The hub has forgotten this session, because of [`crate::Input::LetGo`] or because nobody needs
@@ -67,7 +65,7 @@ pub enum Output {
 /// How to start an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    pub name: Arc<str>,
+    pub name: AgentName,
     /// Empty if the driver knows by the name how it is started.
     pub argv: Vec<String>,
     pub cwd: PathBuf,
@@ -116,7 +114,7 @@ pub enum Note {
     /// `from` is the host that had it.
     SessionAdopted {
         session: SessionId,
-        from: Option<Arc<str>>,
+        from: Option<HostId>,
     },
     SessionLetGo {
         session: SessionId,
@@ -161,7 +159,7 @@ pub enum Note {
         /// In the agent's words.
         what: String,
         /// What it is about, as the policy reads it; null for a form.
-        call: Json,
+        call: Option<RawJson>,
     },
     AgentEnded {
         agent: AgentId,

@@ -1,6 +1,7 @@
 //! Whether the journal takes events, and how clients and operators are told when it does not.
 
 use crate::{ConnId, Hub, Note, Time, session::Session, session::rfc3339};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 
@@ -119,11 +120,20 @@ impl Hub {
         self.storage.failing.as_ref().is_some_and(|it| it.fault.needs_operator())
     }
 
-    /// For status, lists and notices. Tenants do not learn the names of files.
+    /// For status and notices. Tenants do not learn the names of files.
     pub(crate) fn storage_json(&self, conn: ConnId) -> Value {
+        self.storage_trouble(conn).unwrap_or_else(|| json!({ "ok": true }))
+    }
+
+    /// The same for lists, which say nothing of a storage that is well.
+    pub(crate) fn storage_trouble(&self, conn: ConnId) -> Option<Value> {
         let is_operator = self.tenant_name(conn).is_none();
+        let lost = self.config.lost_records.filter(|_| is_operator);
+        if lost.is_none() && self.storage.failing.is_none() {
+            return None;
+        }
         let mut storage = json!({ "ok": true });
-        if let Some(lost) = self.config.lost_records.filter(|_| is_operator) {
+        if let Some(lost) = lost {
             storage["lostRecords"] = json!(lost);
         }
         if let Some(StorageFailure { fault, error, since }) = &self.storage.failing {
@@ -137,7 +147,7 @@ impl Hub {
                 storage["unwrittenEvents"] = json!(self.unwritten_events());
             }
         }
-        storage
+        Some(storage)
     }
 
     /// What a session waits for, if it waits for the storage.
@@ -160,7 +170,7 @@ impl Hub {
         let told: Vec<ConnId> = told.map(|(conn, _)| *conn).collect();
         for conn in told {
             let state = self.storage_json(conn).to_string();
-            let frame = Frame::notification("_jackfield/storage", &state);
+            let frame = Frame::notification(Method::ControlStorage.name(), &state);
             self.send(conn, frame.into_bytes());
         }
     }
@@ -173,13 +183,15 @@ fn is_stalled(session: &Session) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AppendFailure, Config, Input, Output, Recovered, Seq, log::State};
+    use crate::{AppendFailure, Config, Input, Output, Recovered, Seq};
+    use jackfield_events::SessionSummary;
 
     const CLIENT: ConnId = ConnId(1);
 
     /// A hub with one client, and a session whose last turn it has just ended: event 6 is not durable.
     fn hub() -> Hub {
-        let state = State { seq: 5, turns: 1, open_turn: Some(1), ..State::default() };
+        let state =
+            SessionSummary { seq: 5, turns: 1, open_turn: Some(1), ..SessionSummary::default() };
         let recovered = [Recovered { session: "s-1".into(), state }];
         let mut hub = Hub::new(Config::default(), Time(0), recovered);
         drain(&mut hub);

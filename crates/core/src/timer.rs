@@ -2,6 +2,7 @@
 //! checks that it still applies.
 
 use crate::{AgentId, SessionId, Time};
+use jackfield_events::TenantName;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,7 @@ pub(crate) enum Timer {
     /// The pause before a warm process is started again is over.
     Warm,
     /// The agents of this tenant may be read again.
-    Rate(std::sync::Arc<str>),
+    Rate(TenantName),
     /// The turns that still run when the daemon stops have had their time.
     StopGrace,
 }

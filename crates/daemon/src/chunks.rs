@@ -5,11 +5,9 @@
 //! nor does anything but words.
 
 use bytes::Bytes;
-use jackfield_core::{
-    Seq, SessionId,
-    log::{Body, Event},
-};
-use jackfield_journal::Append;
+use jackfield_core::{Seq, SessionId};
+use jackfield_events::{EventBody, SessionEvent};
+use jackfield_journal::AppendRequest;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
@@ -60,7 +58,12 @@ impl Chunks {
         Chunks { linger, ..Chunks::default() }
     }
 
-    pub(crate) fn push(&mut self, session: &SessionId, event: &Event, summary: Option<Bytes>) {
+    pub(crate) fn push(
+        &mut self,
+        session: &SessionId,
+        event: &SessionEvent,
+        summary: Option<Bytes>,
+    ) {
         let chunk = self.chunk(session, event.seq);
         if chunk.count != 0 {
             chunk.body.push(b'\n');
@@ -70,7 +73,7 @@ impl Chunks {
         if summary.is_some() {
             chunk.summary = summary;
         }
-        if !matches!(event.body, Body::Said { .. }) {
+        if !matches!(event.body, EventBody::Said(_)) {
             chunk.urgent = true;
             self.rouse(session);
         }
@@ -128,7 +131,7 @@ impl Chunks {
     }
 
     /// Everything that can be appended now, under whatever epoch the port has claimed.
-    pub(crate) fn take(&mut self, now: Instant) -> Vec<Append> {
+    pub(crate) fn take(&mut self, now: Instant) -> Vec<AppendRequest> {
         let mut batch = Vec::new();
         for session in std::mem::take(&mut self.ready) {
             let Some(stream) = self.streams.get_mut(&session) else { continue };
@@ -139,8 +142,8 @@ impl Chunks {
             stream.in_flight = true;
             stream.sent = Some(now);
             stream.bytes = chunk.body.len();
-            batch.push(Append {
-                stream: session,
+            batch.push(AppendRequest {
+                stream: session.into(),
                 epoch: 0,
                 first: chunk.first,
                 count: chunk.count,
@@ -178,10 +181,11 @@ impl Chunks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_core::{Time, log::Body};
+    use jackfield_core::Time;
+    use jackfield_events::{AgentMessage, RawJson};
 
-    fn event(seq: u64) -> Event {
-        Event { seq: Seq(seq), at: Time(seq), body: Body::Closed }
+    fn event(seq: u64) -> SessionEvent {
+        SessionEvent { seq: Seq(seq), at: Time(seq), body: EventBody::Closed }
     }
 
     #[test]
@@ -206,10 +210,10 @@ mod tests {
         assert!(!chunks.has_ready());
     }
 
-    fn said(seq: u64) -> Event {
-        let frame = jackfield_core::log::Json::trusted("{}");
-        let body = Body::Said { turn: 1, late: false, frame };
-        Event { seq: Seq(seq), at: Time(seq), body }
+    fn said(seq: u64) -> SessionEvent {
+        let frame = RawJson::trusted("{}");
+        let body = EventBody::Said(AgentMessage { turn: 1, late: false, frame });
+        SessionEvent { seq: Seq(seq), at: Time(seq), body }
     }
 
     #[test]

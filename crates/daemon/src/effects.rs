@@ -11,13 +11,15 @@ use crate::{
 };
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, GuardCommand, Launch as Command, Ledger, Speaks, Stop,
+    AgentEvent, AgentHandle, GuardCommand, LaunchCommand as Command, ProcessLedger, StdoutFormat,
+    StopUrgency,
 };
-use jackfield_clients::ConnHandle;
+use jackfield_clients::ClientHandle;
 use jackfield_core::{
-    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, StorageFault, limits, log::State,
+    AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, StorageFault, limits,
 };
-use jackfield_journal::{AppendError, Done, Port, ReadError};
+use jackfield_events::{Seq, SessionId, SessionSummary};
+use jackfield_journal::{AppendError, JournalCompletion, NonBlockingJournal, ReadError};
 use jackfield_wire::chain;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -44,16 +46,16 @@ pub(crate) const FOR_THE_HUB: u64 = 0;
 #[derive(Debug, Clone)]
 pub(crate) struct Ground {
     pub(crate) guard: GuardCommand,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: ProcessLedger,
     /// Marks this daemon's processes among all of the machine.
     pub(crate) mark: String,
 }
 
 /// The hands of the loop: the edges, and what is on its way to them.
 pub(crate) struct Effects {
-    pub(crate) conns: BTreeMap<ConnId, ConnHandle>,
+    pub(crate) conns: BTreeMap<ConnId, ClientHandle>,
     pub(crate) agents: BTreeMap<AgentId, AgentHandle>,
-    pub(crate) port: Port,
+    pub(crate) port: NonBlockingJournal,
     pub(crate) chunks: Chunks,
     pub(crate) roster: Roster,
     pub(crate) served: Served,
@@ -71,7 +73,7 @@ pub(crate) struct Effects {
 
 impl Effects {
     pub(crate) fn new(
-        port: Port,
+        port: NonBlockingJournal,
         roster: Roster,
         served: Served,
         ground: Ground,
@@ -80,7 +82,7 @@ impl Effects {
         Effects {
             conns: BTreeMap::new(),
             agents: BTreeMap::new(),
-            chunks: Chunks::new(port.linger()),
+            chunks: Chunks::new(port.append_interval()),
             port,
             roster,
             served,
@@ -106,20 +108,23 @@ impl Effects {
             }
             Output::Read { conn, session, after } => {
                 let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
-                if let Some(refused) = self.port.read(conn.0, session, after.0, events, bytes) {
+                if let Some(refused) =
+                    self.port.start_read(conn.0, session.into(), after.0, events, bytes)
+                {
                     self.on_done(refused);
                 }
             }
             Output::Recall { session, after } => {
                 let (events, bytes) = (limits::READ_EVENTS_MAX, limits::READ_BYTES_MAX);
-                let refused = self.port.read(FOR_THE_HUB, session, after.0, events, bytes);
+                let refused =
+                    self.port.start_read(FOR_THE_HUB, session.into(), after.0, events, bytes);
                 if let Some(refused) = refused {
                     self.on_done(refused);
                 }
             }
             Output::Copy { from, upto, to, last } => {
                 let fork = Box::new(Fork::new(to.clone(), last));
-                if let Some(refused) = self.port.copy(from, upto.0, to, fork) {
+                if let Some(refused) = self.port.start_copy(from.into(), upto.0, to.into(), fork) {
                     self.on_done(refused);
                 }
             }
@@ -129,9 +134,9 @@ impl Effects {
             }
             Output::Delete { session } => {
                 self.chunks.failed(&session);
-                self.port.delete(session);
+                self.port.start_delete(session.into());
             }
-            Output::LetGone { session } => self.port.release(session),
+            Output::LetGone { session } => self.port.release_stream(session.into()),
             Output::ToClient { conn, text } => self.tell_client(conn, text),
             Output::CloseClient { conn } => {
                 if let Some(handle) = self.conns.get_mut(&conn) {
@@ -144,7 +149,7 @@ impl Effects {
             Output::ResumeAgent { agent } => self.with_agent(agent, AgentHandle::resume),
             Output::StopAgent { agent, now } => {
                 self.served.on_stop(agent, now);
-                let how = if now { Stop::Now } else { Stop::Polite };
+                let how = if now { StopUrgency::Now } else { StopUrgency::Polite };
                 self.with_agent(agent, |it| it.stop(how));
             }
             Output::EndTools { agent, age_ms } => {
@@ -179,8 +184,8 @@ impl Effects {
 
     /// Cuts off the client with the most unread bytes while all together have too many.
     fn bound_unread_of_clients(&mut self) {
-        let unread = |conns: &BTreeMap<ConnId, ConnHandle>| -> usize {
-            conns.values().map(ConnHandle::queued_bytes).sum()
+        let unread = |conns: &BTreeMap<ConnId, ClientHandle>| -> usize {
+            conns.values().map(ClientHandle::queued_bytes).sum()
         };
         while UNREAD_BYTES_ALL_MAX < unread(&self.conns) {
             let most = self.conns.iter_mut().max_by_key(|(_, it)| it.queued_bytes());
@@ -208,7 +213,7 @@ impl Effects {
                 continue;
             }
             tracing::warn!(%agent, "agents do not read; the one with the most unread is stopped");
-            handle.stop(Stop::Now);
+            handle.stop(StopUrgency::Now);
         }
     }
 
@@ -224,7 +229,7 @@ impl Effects {
             Err(full) => {
                 // It has not read for a long time and will not miss one more message.
                 tracing::warn!(%agent, %full, "an agent does not read; it is stopped");
-                handle.stop(Stop::Now);
+                handle.stop(StopUrgency::Now);
             }
         }
     }
@@ -247,12 +252,12 @@ impl Effects {
         if start.never_asks {
             self.inputs.push_back(Input::AgentNeverAsks { agent });
         }
-        let speaks = Speaks::Frames;
-        let command = Command { argv: start.argv, cwd, env: start.env, speaks };
+        let stdout_format = StdoutFormat::Frames;
+        let command = Command { argv: start.argv, cwd, env: start.env, stdout_format };
         let Ground { guard, ledger, mark } = &self.ground;
         let mark = format!("{mark}-{}", agent.0);
         let events = self.agent_events.clone();
-        match jackfield_agents::spawn(guard, &command, &mark, ledger, events, agent) {
+        match jackfield_agents::spawn_agent(guard, &command, &mark, ledger, events, agent) {
             Ok(handle) => {
                 self.meters.on_spawn(agent);
                 self.agents.insert(agent, handle);
@@ -280,58 +285,61 @@ impl Effects {
             return;
         }
         let batch = self.chunks.take(now);
-        for done in self.port.append(batch) {
+        for done in self.port.append_batch(batch) {
             self.on_done(done);
         }
     }
 
     /// The journal answered.
-    pub(crate) fn on_done(&mut self, done: Done) {
+    pub(crate) fn on_done(&mut self, done: JournalCompletion) {
         match done {
-            Done::Appended { stream, upto } => {
-                self.chunks.done(&stream, Instant::now());
-                let upto = jackfield_core::Seq(upto);
-                self.inputs.push_back(Input::Durable { session: stream, upto });
+            JournalCompletion::Appended { stream, upto } => {
+                let (session, upto) = (SessionId::from(stream), Seq(upto));
+                self.chunks.done(&session, Instant::now());
+                self.inputs.push_back(Input::Durable { session, upto });
             }
-            Done::AppendFailed { stream, error, .. } => {
-                self.chunks.failed(&stream);
+            JournalCompletion::AppendFailed { stream, error, .. } => {
                 let why = failure(&error);
                 if why == AppendFailure::Fenced {
-                    self.port.disown(&stream);
+                    self.port.forget_claim(&stream);
                 }
-                self.inputs.push_back(Input::AppendFailed { session: stream, why });
+                let session = SessionId::from(stream);
+                self.chunks.failed(&session);
+                self.inputs.push_back(Input::AppendFailed { session, why });
             }
-            Done::Read { token, stream, after, events } => {
-                self.inputs.push_back(crate::main_loop::read_answer(token, stream, after, &events));
+            JournalCompletion::Read { token, stream, after, events } => {
+                let session = SessionId::from(stream);
+                let answer = crate::main_loop::read_answer(token, session, after, &events);
+                self.inputs.push_back(answer);
             }
-            Done::ReadFailed { token, stream, after, error } => {
-                let why = chain(&error);
-                tracing::error!(session = %stream, after, why, "the journal cannot be read");
+            JournalCompletion::ReadFailed { token, stream, after, error } => {
+                let (session, why) = (SessionId::from(stream), chain(&error));
+                tracing::error!(%session, after, why, "failed to read the journal");
                 if token == FOR_THE_HUB {
-                    return self.inputs.push_back(Input::RecallFailed { session: stream, why });
+                    return self.inputs.push_back(Input::RecallFailed { session, why });
                 }
-                let (conn, after) = (ConnId(token), jackfield_core::Seq(after));
+                let (conn, after) = (ConnId(token), Seq(after));
                 let damaged = matches!(error, ReadError::Damaged { .. });
-                let failed = Input::ReadFailed { conn, session: stream, after, why, damaged };
+                let failed = Input::ReadFailed { conn, session, after, why, damaged };
                 self.inputs.push_back(failed);
             }
-            Done::Copied { stream: to, summary } => {
-                let state = State::from_summary(&summary).expect("it was made of a state");
-                self.inputs.push_back(Input::Copied { to, state: Box::new(state) });
+            JournalCompletion::Copied { stream: to, summary } => {
+                let state = SessionSummary::from_summary(&summary).expect("it was made of a state");
+                self.inputs.push_back(Input::Copied { to: to.into(), state: Box::new(state) });
             }
-            Done::CopyFailed { stream: to, error } => {
+            JournalCompletion::CopyFailed { stream: to, error } => {
                 let why = chain(&error);
                 tracing::error!(session = %to, why, "a session could not be copied");
-                self.inputs.push_back(Input::CopyFailed { to, why });
+                self.inputs.push_back(Input::CopyFailed { to: to.into(), why });
             }
-            Done::Deleted { .. } | Done::Released { .. } => {}
-            Done::ReleaseFailed { stream, error } => {
+            JournalCompletion::Deleted { .. } | JournalCompletion::Released { .. } => {}
+            JournalCompletion::ReleaseFailed { stream, error } => {
                 tracing::warn!(session = %stream, why = chain(&error), "a session is let go later");
             }
-            Done::DeleteFailed { stream, error } => {
+            JournalCompletion::DeleteFailed { stream, error } => {
                 tracing::error!(session = %stream, why = chain(&error), "a session's log is still there");
             }
-            Done::UpkeepFailed { error } => {
+            JournalCompletion::UpkeepFailed { error } => {
                 tracing::warn!(why = chain(&error), "the journal could not be tidied up");
             }
         }

@@ -19,7 +19,7 @@ pub(crate) fn for_agent(
 ) -> Vec<(String, String)> {
     let mut rules = rules.cloned().unwrap_or_default();
     rules.pass.extend(settings.into_iter().flat_map(|it| it.pass_env.clone()));
-    let mut env: BTreeMap<String, String> = rules.compose(ours).into_iter().collect();
+    let mut env: BTreeMap<String, String> = rules.compose_environment(ours).into_iter().collect();
     for (name, value) in settings.into_iter().flat_map(|it| &it.env) {
         env.insert(name.clone(), value.clone());
     }

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many clients leave before the allocator is asked. What fewer leave behind is soon used again.
+/// After this many clients have left, free memory is returned. What fewer clients free is soon used again.
 const CLIENTS: usize = 32;
 /// Clients that leave together leave within this time.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,11 +1,11 @@
 //! The process around the hub: it starts, recovers, listens, runs the one loop, and stops.
 //!
-//! Read in this order: [`paths`] and [`config`] (what it is told), `lock` and `boot` (how it comes up),
-//! `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks` (events on
-//! their way to the journal), `roster` (agents by name), [`rulebook`] (what they may do), `served`
-//! (files and terminals that no client serves), `notify` (telling people), `observe` (log lines),
-//! `recorder` (the last inputs, for the day an
-//! assertion fails), `tenants` (who else may come in), `web` (the thread that speaks HTTP), `fleet` (this daemon as one of many).
+//! Read in this order: [`paths`] and [`config`] (what it is told), `lock` and `boot` (how it comes
+//! up), `main_loop` (one input at a time), `effects` (carrying out what the hub asks), `chunks`
+//! (events on their way to the journal), `roster` (agents by name), [`rulebook`] (what they may
+//! do), `served` (files and terminals that no client serves), `notify` (telling people), `observe`
+//! (log lines), `recorder` (the last inputs, for the day an assertion fails), `tenants` (who else
+//! may come in), `web` (the thread that speaks HTTP), `fleet` (this daemon as one of many).
 //!
 //! - **Invariant:** one thread owns the hub and all its sockets and pipes; the journal's threads talk to
 //!   it by mailbox, and the web front by the hub's own socket.

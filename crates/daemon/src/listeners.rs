@@ -1,7 +1,7 @@
 //! The addresses on which a daemon listens.
 
 use crate::serve::BootError;
-use jackfield_clients::{Address, Keys, Listener, Stream};
+use jackfield_clients::{Authenticator, ClientListener, ClientStream, EndpointAddress};
 use jackfield_wire::chain;
 use std::{os::fd::OwnedFd, path::Path};
 use tokio::sync::mpsc;
@@ -9,21 +9,21 @@ use tokio::sync::mpsc;
 /// Opens all addresses and accepts clients on them. `own` is the socket in the runtime directory; a socket
 /// that a service manager passed is used instead of an address with the same path.
 pub(crate) fn open_listeners(
-    addresses: Vec<Address>,
+    addresses: Vec<EndpointAddress>,
     own: &Path,
     passed: Option<OwnedFd>,
-    keys: &Keys,
-    accepted: &mpsc::Sender<Stream>,
-) -> Result<Vec<Address>, BootError> {
-    let passed = passed.map(Listener::adopt).transpose().map_err(BootError::PassedSocket)?;
+    keys: &Authenticator,
+    accepted: &mpsc::Sender<ClientStream>,
+) -> Result<Vec<EndpointAddress>, BootError> {
+    let passed = passed.map(ClientListener::adopt).transpose().map_err(BootError::PassedSocket)?;
     let mut listeners = Vec::new();
     for address in addresses {
         if passed.as_ref().is_some_and(|it| *it.address() == address) {
             continue;
         }
         let listener = match &address {
-            Address::Unix(path) if path == own => Listener::bind_own(path),
-            _ => Listener::bind(&address, Some(keys)),
+            EndpointAddress::Unix(path) if path == own => ClientListener::bind_own(path),
+            _ => ClientListener::bind(&address, Some(keys)),
         };
         listeners.push(listener.map_err(|source| BootError::Listen { address, source })?);
     }
@@ -36,7 +36,7 @@ pub(crate) fn open_listeners(
 }
 
 /// Accepts clients until the loop is gone. A client that is refused is a line in the log.
-async fn admit(mut listener: Listener, accepted: mpsc::Sender<Stream>) {
+async fn admit(mut listener: ClientListener, accepted: mpsc::Sender<ClientStream>) {
     loop {
         match listener.accept().await {
             Ok(stream) => {

@@ -15,12 +15,11 @@ use crate::{
     service_manager::ServiceManager,
     signals::DaemonSignal,
 };
-use jackfield_agents::{AgentEvent, Stop};
-use jackfield_clients::{ClientEvent, Stream};
-use jackfield_core::{
-    AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time, log::Event,
-};
-use jackfield_journal::Done;
+use jackfield_agents::{AgentEvent, StopUrgency};
+use jackfield_clients::{ClientEvent, ClientStream};
+use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time};
+use jackfield_events::SessionEvent;
+use jackfield_journal::JournalCompletion;
 use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
 use std::{
     convert::Infallible,
@@ -35,12 +34,12 @@ const BATCH_MAX: usize = 128;
 
 /// One bounded mailbox per edge.
 pub(crate) struct Mailboxes {
-    pub(crate) journal: Receiver<Done>,
+    pub(crate) journal: Receiver<JournalCompletion>,
     pub(crate) agents: Receiver<(AgentId, AgentEvent)>,
     pub(crate) clients: Receiver<(ConnId, ClientEvent)>,
     pub(crate) served: Receiver<served::Done>,
     pub(crate) terminals: Receiver<(TerminalId, AgentEvent)>,
-    pub(crate) accepted: Receiver<Stream>,
+    pub(crate) accepted: Receiver<ClientStream>,
     pub(crate) scrapes: Receiver<Scrape>,
     pub(crate) signals: Receiver<DaemonSignal>,
     /// Where this daemon is one of many.
@@ -67,12 +66,12 @@ pub(crate) struct MainLoop {
 
 /// What the loop woke up for.
 enum Woken {
-    Journal(Done),
+    Journal(JournalCompletion),
     Agent(AgentId, AgentEvent),
     Client(ConnId, ClientEvent),
     Served(served::Done),
     Terminal(TerminalId, AgentEvent),
-    Accepted(Stream),
+    Accepted(ClientStream),
     Scrape(Scrape),
     Signal(DaemonSignal),
     Fleet(Call),
@@ -192,7 +191,7 @@ impl MainLoop {
         self.feed(Input::Stop);
         if 1 < self.signals {
             for agent in self.effects.agents.values_mut() {
-                agent.stop(Stop::Now);
+                agent.stop(StopUrgency::Now);
             }
             self.effects.served.end_now();
         }
@@ -246,7 +245,7 @@ impl MainLoop {
                     self.feed(Input::ClientSpoke { conn, frame });
                 }
             }
-            ClientEvent::Babbled(fault) => self.feed(Input::ClientBabbled { conn, fault }),
+            ClientEvent::InvalidFrame(fault) => self.feed(Input::ClientBabbled { conn, fault }),
             ClientEvent::Wrote(bytes) => self.feed(Input::ClientWrote { conn, bytes }),
             ClientEvent::Finished => self.feed(Input::ClientFinished { conn }),
             ClientEvent::Gone => {
@@ -264,21 +263,21 @@ impl MainLoop {
         }
     }
 
-    pub(crate) fn on_accepted(&mut self, stream: Stream) {
+    pub(crate) fn on_accepted(&mut self, stream: ClientStream) {
         self.open_client(stream, FRAME_BYTES_MAX);
     }
 
     /// A client of a gateway, which has added to what the client sent.
-    pub(crate) fn on_leg(&mut self, stream: Stream) {
+    pub(crate) fn on_leg(&mut self, stream: ClientStream) {
         self.open_client(stream, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     }
 
-    fn open_client(&mut self, stream: Stream, frame_bytes_max: usize) {
+    fn open_client(&mut self, stream: ClientStream, frame_bytes_max: usize) {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
         let peer = peers::identify(&stream, &self.effects.ground);
         let events = self.client_events.clone();
-        let handle = jackfield_clients::open(stream, conn, events, frame_bytes_max);
+        let handle = jackfield_clients::open_connection(stream, conn, events, frame_bytes_max);
         self.effects.conns.insert(conn, handle);
         self.refresh_files();
         self.feed(Input::ClientOpened { conn, peer });
@@ -364,10 +363,10 @@ pub(crate) fn read_answer(
     token: u64,
     session: SessionId,
     after: u64,
-    lines: &[jackfield_journal::Event],
+    lines: &[jackfield_journal::StoredEvent],
 ) -> Input {
     let (conn, after) = (ConnId(token), Seq(after));
-    let events = lines.iter().map(|it| Event::decode(Seq(it.seq), &it.line));
+    let events = lines.iter().map(|it| SessionEvent::decode(Seq(it.seq), &it.line));
     match events.collect::<Result<Vec<_>, _>>() {
         Ok(events) if token == FOR_THE_HUB => Input::Recalled { session, after, events },
         Ok(events) => Input::Read { conn, session, after, events },
@@ -381,7 +380,7 @@ pub(crate) fn read_answer(
     }
 }
 
-fn in_words(exit: jackfield_agents::Exit) -> Exit {
+fn in_words(exit: jackfield_agents::AgentExit) -> Exit {
     let status = match (&exit.failed_to_start, exit.code, exit.signal) {
         (Some(why), _, _) => why.clone(),
         (None, Some(code), _) => format!("exit status {code}"),

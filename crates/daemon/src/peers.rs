@@ -2,12 +2,12 @@
 
 use crate::effects::Ground;
 use jackfield_agents::ProcessPlace;
-use jackfield_clients::Stream;
+use jackfield_clients::ClientStream;
 use jackfield_core::{AgentId, PeerPlace, PeerProcess};
 
 /// What is known of a client's process at the moment it is let in. `None` for TCP, and for
 /// connections of this process itself, such as those of the web front.
-pub(crate) fn identify(stream: &Stream, ground: &Ground) -> Option<PeerProcess> {
+pub(crate) fn identify(stream: &ClientStream, ground: &Ground) -> Option<PeerProcess> {
     let peer = stream.unix_peer()?;
     let Some(pid) = peer.pid else {
         // What an agent starts is always visible from here.

@@ -1,11 +1,9 @@
 //! From the journal to the hub's memory: each session's summary, and the events after it folded in.
 
 use crate::copy::UNFINISHED;
-use jackfield_core::{
-    Recovered, Seq, SessionId,
-    log::{Event, State, Texts},
-};
-use jackfield_journal::{Journal, ReadError, Stream};
+use jackfield_core::{Recovered, Seq, SessionId, log::Texts};
+use jackfield_events::{SessionEvent, SessionSummary};
+use jackfield_journal::{Journal, ReadError, StreamInfo};
 
 const SLICE_EVENTS: usize = 4096;
 const SLICE_BYTES: usize = 4 * 1024 * 1024;
@@ -16,9 +14,9 @@ pub(crate) fn recover(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
     let mut texts = Texts::default();
     // Most summaries are whole. They are taken one at a time, or ten thousand of them would leave
     // their mark on the memory of a daemon that needs none of it.
-    journal.each_stream(|stream| match State::from_summary(&stream.summary) {
+    journal.for_each_stream(|stream| match SessionSummary::from_summary(&stream.summary) {
         Ok(state) if state.upto() == Seq(stream.head) => {
-            recovered.push(shared(&mut texts, stream.name, state));
+            recovered.push(shared(&mut texts, stream.name.into(), state));
         }
         _ => unfinished.push(stream),
     })?;
@@ -29,7 +27,7 @@ pub(crate) fn recover(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
             continue;
         }
         match state(journal, &stream) {
-            Ok(state) => recovered.push(shared(&mut texts, stream.name, state)),
+            Ok(state) => recovered.push(shared(&mut texts, stream.name.into(), state)),
             Err(why) => {
                 tracing::error!(session = %stream.name, why, "a session cannot be read; it is left as it is");
             }
@@ -38,9 +36,9 @@ pub(crate) fn recover(journal: &Journal) -> Result<Vec<Recovered>, ReadError> {
     Ok(recovered)
 }
 
-fn forget(journal: &Journal, stream: &Stream) {
+fn forget(journal: &Journal, stream: &StreamInfo) {
     let session = &stream.name;
-    match journal.delete(session) {
+    match journal.delete_stream(session) {
         Ok(()) => tracing::info!(%session, "a copy that was never finished is gone"),
         Err(error) => {
             tracing::warn!(%session, %error, "a copy that was never finished is still there");
@@ -48,24 +46,26 @@ fn forget(journal: &Journal, stream: &Stream) {
     }
 }
 
-fn shared(texts: &mut Texts, session: SessionId, mut state: State) -> Recovered {
+fn shared(texts: &mut Texts, session: SessionId, mut state: SessionSummary) -> Recovered {
     texts.share_all(&mut state);
     Recovered { session, state }
 }
 
 /// What the log of a session says: its summary, and the events after it.
-pub(crate) fn state(journal: &Journal, stream: &Stream) -> Result<State, String> {
-    let summary = (!stream.summary.is_empty()).then(|| State::from_summary(&stream.summary));
+pub(crate) fn state(journal: &Journal, stream: &StreamInfo) -> Result<SessionSummary, String> {
+    let summary =
+        (!stream.summary.is_empty()).then(|| SessionSummary::from_summary(&stream.summary));
     let mut state = summary.transpose().map_err(|error| error.to_string())?.unwrap_or_default();
     while state.upto() < Seq(stream.head) {
         let events = journal
-            .read(&stream.name, state.upto().0, SLICE_EVENTS, SLICE_BYTES)
+            .read_events(&stream.name, state.upto().0, SLICE_EVENTS, SLICE_BYTES)
             .map_err(|error| error.to_string())?;
         if events.is_empty() {
             return Err(format!("the log ends at {}, not at {}", state.upto().0, stream.head));
         }
         for event in events {
-            let event = Event::decode(Seq(event.seq), &event.line).map_err(|error| error.why)?;
+            let event =
+                SessionEvent::decode(Seq(event.seq), &event.line).map_err(|error| error.why)?;
             state.fold(&event);
         }
     }
@@ -87,45 +87,48 @@ pub(crate) fn report_lost_records(journal: &Journal) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::copy::Fork;
-    use jackfield_core::{
-        SessionId, Time,
-        log::{Body, Json},
-    };
-    use jackfield_journal::{Append, Done, Port, Translate};
+    use jackfield_core::{SessionId, Time};
+    use jackfield_events::{AgentMessage, EventBody, RawJson, SessionForked, SessionOpened};
+    use jackfield_journal::{AppendRequest, JournalCompletion, LineTranslator, NonBlockingJournal};
     use std::{sync::mpsc, time::Duration};
 
-    fn event(seq: u64, body: Body) -> Event {
-        Event { seq: Seq(seq), at: Time(seq), body }
+    fn event(seq: u64, body: EventBody) -> SessionEvent {
+        SessionEvent { seq: Seq(seq), at: Time(seq), body }
     }
 
-    fn said(session: &str, text: &str) -> Body {
+    fn said(session: &str, text: &str) -> EventBody {
         let frame = format!(
             r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{session}","t":"{text}"}}}}"#
         );
-        Body::Said { turn: 0, late: false, frame: Json::trusted(frame) }
+        EventBody::Said(AgentMessage { turn: 0, late: false, frame: RawJson::trusted(frame) })
     }
 
-    fn opened() -> Body {
-        Body::Opened {
+    fn opened() -> EventBody {
+        EventBody::Opened(SessionOpened {
             agent: "claude".into(),
             argv: Vec::new(),
             cwd: "/x".into(),
-            params: Json::trusted("{}"),
+            params: RawJson::trusted("{}"),
             agent_session: "a1".into(),
-            setup: Json::null(),
-            fallback: Json::null(),
-        }
+            setup: RawJson::null(),
+            fallback: None,
+        })
     }
 
-    fn forked() -> Body {
+    fn forked() -> EventBody {
         let (from, cwd) = ("s-1".into(), "/y".into());
-        Body::Forked { from, seq: Seq(2), cwd, params: Json::trusted("{}") }
+        EventBody::Forked(SessionForked {
+            from,
+            seq_there: Seq(2),
+            cwd,
+            params: RawJson::trusted("{}"),
+        })
     }
 
     /// A session of three events.
     fn journal() -> Journal {
-        let journal = Journal::memory();
-        let mut state = State::default();
+        let journal = Journal::in_memory();
+        let mut state = SessionSummary::default();
         let (mut body, mut count) = (Vec::new(), 0);
         for fact in [opened(), said("s-1", "one"), said("s-1", "two")] {
             count += 1;
@@ -136,10 +139,10 @@ mod tests {
             event.encode(&mut body);
             state.fold(&event);
         }
-        let epoch = journal.claim("s-1").unwrap().epoch;
+        let epoch = journal.claim_stream("s-1").unwrap().epoch;
         let (stream, body, summary) = ("s-1".into(), body.into(), Some(state.to_summary()));
-        let append = Append { stream, epoch, first: 1, count: 3, body, summary };
-        journal.append(&[append]).remove(0).unwrap();
+        let append = AppendRequest { stream, epoch, first: 1, count: 3, body, summary };
+        journal.append_batch(&[append]).remove(0).unwrap();
         journal
     }
 
@@ -147,36 +150,36 @@ mod tests {
     fn a_fork_is_recovered_as_the_hub_was_told() {
         let journal = journal();
         let (tx, done) = mpsc::channel();
-        let port = Port::start(journal.clone(), move |it| tx.send(it).unwrap());
+        let port = NonBlockingJournal::start(journal.clone(), move |it| tx.send(it).unwrap());
         let to: SessionId = "s-2".into();
         let fork = Box::new(Fork::new(to.clone(), event(3, forked())));
-        assert!(port.copy("s-1".into(), 2, to, fork).is_none());
+        assert!(port.start_copy("s-1".into(), 2, to.into(), fork).is_none());
         let done = done.recv_timeout(Duration::from_secs(30)).unwrap();
-        let Done::Copied { summary, .. } = done else { panic!("{done:?}") };
+        let JournalCompletion::Copied { summary, .. } = done else { panic!("{done:?}") };
         port.stop();
         let mut recovered = recover(&journal).unwrap();
         let fork = recovered.remove(1);
         assert_eq!((&*fork.session, fork.state.upto()), ("s-2", Seq(3)));
-        assert_eq!(fork.state, State::from_summary(&summary).unwrap());
+        assert_eq!(fork.state, SessionSummary::from_summary(&summary).unwrap());
         assert_eq!((&*fork.state.agent_session, &*fork.state.cwd), ("", "/y"));
         assert_eq!(&*fork.state.forked.unwrap().agent_session, "a1");
-        let lines = journal.read("s-2", 0, 10, 10_000).unwrap();
-        let second = Event::decode(Seq(2), &lines[1].line).unwrap();
+        let lines = journal.read_events("s-2", 0, 10, 10_000).unwrap();
+        let second = SessionEvent::decode(Seq(2), &lines[1].line).unwrap();
         assert_eq!(second.body, said("s-2", "one"));
     }
 
     #[test]
     fn a_copy_that_a_crash_cut_is_no_session_and_is_gone() {
         let journal = journal();
-        let unfinished = Fork::new("s-2".into(), event(3, forked())).unfinished();
-        let epoch = journal.claim("s-2").unwrap().epoch;
+        let unfinished = Fork::new("s-2".into(), event(3, forked())).unfinished_summary();
+        let epoch = journal.claim_stream("s-2").unwrap().epoch;
         let mut body = Vec::new();
         event(1, opened()).encode(&mut body);
         let (stream, body, summary) = ("s-2".into(), body.into(), Some(unfinished));
-        let append = Append { stream, epoch, first: 1, count: 1, body, summary };
-        journal.append(&[append]).remove(0).unwrap();
+        let append = AppendRequest { stream, epoch, first: 1, count: 1, body, summary };
+        journal.append_batch(&[append]).remove(0).unwrap();
         let recovered = recover(&journal).unwrap();
         assert_eq!(recovered.len(), 1);
-        assert_eq!(journal.streams().unwrap().len(), 1);
+        assert_eq!(journal.list_streams().unwrap().len(), 1);
     }
 }

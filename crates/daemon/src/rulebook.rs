@@ -3,8 +3,10 @@
 //! that has changed since means nothing until it is trusted again, and the trusted one stays.
 
 use crate::paths::Paths;
-use jackfield_catalogue::{Catalogue, Spec};
-use jackfield_policy::{Effect, Flaw, Policies, Policy, parse, parse_project};
+use jackfield_catalogue::{AgentSpec, Catalog};
+use jackfield_policy::{
+    Policy, PolicyError, PolicySet, RuleEffect, parse_policy, parse_project_policy,
+};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -23,7 +25,7 @@ const REAL_FOLDERS_MAX: usize = 1024;
 pub(crate) struct Rulebook {
     paths: Paths,
     seen: Texts,
-    policies: Arc<Policies>,
+    policies: Arc<PolicySet>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +43,7 @@ pub enum RulesError {
         source: io::Error,
     },
     #[error("`{}` is no policy: {}", path.display(), listed(flaws))]
-    Flawed { path: PathBuf, flaws: Vec<Flaw> },
+    Flawed { path: PathBuf, flaws: Vec<PolicyError> },
 }
 
 /// Everything that decides what the rules are.
@@ -62,14 +64,14 @@ struct TrustedText {
 
 impl Rulebook {
     /// A policy that cannot be read stops the start: what it forbids must not be allowed meanwhile.
-    pub(crate) fn open(paths: &Paths, catalogue: &Catalogue) -> Result<Rulebook, RulesError> {
+    pub(crate) fn open(paths: &Paths, catalogue: &Catalog) -> Result<Rulebook, RulesError> {
         let seen = look(paths)?;
         let mut policies = read(paths, &seen)?;
-        policies.unasking = unasking(catalogue);
+        policies.unenforced_modes = unasking(catalogue);
         Ok(Rulebook { paths: paths.clone(), seen, policies: Arc::new(policies) })
     }
 
-    pub(crate) fn policies(&self) -> Arc<Policies> {
+    pub(crate) fn policies(&self) -> Arc<PolicySet> {
         self.policies.clone()
     }
 
@@ -78,7 +80,7 @@ impl Rulebook {
     pub(crate) fn refresh<'a>(
         &mut self,
         folders: impl Iterator<Item = &'a str>,
-    ) -> Option<Arc<Policies>> {
+    ) -> Option<Arc<PolicySet>> {
         let read_again = self.read_again();
         let moved = self.find_real_folders(folders);
         (read_again || moved).then(|| self.policies())
@@ -103,7 +105,7 @@ impl Rulebook {
             real_folders.clear();
         }
         real_folders.extend(changed);
-        self.policies = Arc::new(Policies { real_folders, ..(*self.policies).clone() });
+        self.policies = Arc::new(PolicySet { real_folders, ..(*self.policies).clone() });
         true
     }
 
@@ -120,9 +122,9 @@ impl Rulebook {
         self.seen = seen; // Once: a broken file is complained about when it breaks.
         match read {
             Ok(policies) => {
-                let unasking = self.policies.unasking.clone();
+                let unenforced_modes = self.policies.unenforced_modes.clone();
                 let real_folders = self.policies.real_folders.clone();
-                self.policies = Arc::new(Policies { unasking, real_folders, ..policies });
+                self.policies = Arc::new(PolicySet { unenforced_modes, real_folders, ..policies });
                 true
             }
             Err(error) => {
@@ -138,7 +140,7 @@ pub fn trust(paths: &Paths, project: &Path) -> Result<Policy, RulesError> {
     let path = project.join(PROJECT_FILE);
     let unreadable = |source| RulesError::Unreadable { path: path.clone(), source };
     let text = fs::read_to_string(&path).map_err(unreadable)?;
-    let policy = parse_project(&text, &path.display().to_string());
+    let policy = parse_project_policy(&text, &path.display().to_string());
     let policy = policy.map_err(|flaws| RulesError::Flawed { path: path.clone(), flaws })?;
     let mut trusted = trusted(paths)?;
     trusted.insert(project.to_owned(), text);
@@ -191,27 +193,27 @@ fn text_of(path: &Path) -> Result<Option<String>, RulesError> {
     }
 }
 
-fn read(paths: &Paths, texts: &Texts) -> Result<Policies, RulesError> {
+fn read(paths: &Paths, texts: &Texts) -> Result<PolicySet, RulesError> {
     let path = paths.policy_file();
-    let user = parse(texts.user.as_deref().unwrap_or_default(), &path.display().to_string());
+    let user = parse_policy(texts.user.as_deref().unwrap_or_default(), &path.display().to_string());
     let user = user.map_err(|flaws| RulesError::Flawed { path, flaws })?;
     let mut projects = BTreeMap::new();
     for (project, trusted) in &texts.projects {
         let path = project.join(PROJECT_FILE);
-        let policy = parse_project(&trusted.text, &path.display().to_string());
+        let policy = parse_project_policy(&trusted.text, &path.display().to_string());
         let mut policy = policy.map_err(|flaws| RulesError::Flawed { path, flaws })?;
         if trusted.is_gone {
-            policy.rules.retain(|it| it.effect != Effect::Allow);
+            policy.rules.retain(|it| it.effect != RuleEffect::Allow);
         }
         projects.insert(project.clone(), policy);
     }
     let home = std::env::var("HOME").ok();
-    Ok(Policies { user, projects, home, ..Policies::default() })
+    Ok(PolicySet { user, projects, home, ..PolicySet::default() })
 }
 
 /// In which modes which agent asks nothing, as the catalogue has it.
-fn unasking(catalogue: &Catalogue) -> BTreeMap<String, Vec<String>> {
-    let of = |spec: &Spec| {
+fn unasking(catalogue: &Catalog) -> BTreeMap<String, Vec<String>> {
+    let of = |spec: &AgentSpec| {
         let modes = spec.launch.iter().flat_map(|it| &it.modes);
         let silent: Vec<String> = modes.filter(|it| !it.asks).map(|it| it.id.clone()).collect();
         (!silent.is_empty()).then(|| (spec.id.clone(), silent))
@@ -219,7 +221,7 @@ fn unasking(catalogue: &Catalogue) -> BTreeMap<String, Vec<String>> {
     catalogue.iter().filter_map(of).collect()
 }
 
-fn listed(flaws: &[Flaw]) -> String {
+fn listed(flaws: &[PolicyError]) -> String {
     let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
     flaws.join("; ")
 }
@@ -283,9 +285,9 @@ mod tests {
         assert_eq!(book.refresh(NO_FOLDERS).unwrap().projects[&project].rules.len(), 2);
         fs::rename(project.join(PROJECT_FILE), project.join("elsewhere")).unwrap();
         let policies = book.refresh(NO_FOLDERS).unwrap();
-        let effects: Vec<Effect> =
+        let effects: Vec<RuleEffect> =
             policies.projects[&project].rules.iter().map(|it| it.effect).collect();
-        assert_eq!(effects, [Effect::Deny]);
+        assert_eq!(effects, [RuleEffect::Deny]);
         assert!(distrust(&paths, &project).unwrap());
         assert!(book.refresh(NO_FOLDERS).unwrap().projects.is_empty());
     }
@@ -316,7 +318,7 @@ mod tests {
     #[test]
     fn the_catalogue_says_which_modes_ask_nothing() {
         let (_dir, _paths, book) = world();
-        let modes = &book.policies().unasking["claude"];
+        let modes = &book.policies().unenforced_modes["claude"];
         assert_eq!(modes, &["bypassPermissions"]);
     }
 }

@@ -25,10 +25,12 @@ use crate::{
     token,
     web::{self, Routes},
 };
-use jackfield_agents::{GuardCommand, Ledger, take_passed_socket};
-use jackfield_clients::{Address, BindError, Keys, Stream, TokenError, pair};
+use jackfield_agents::{GuardCommand, ProcessLedger, take_passed_socket};
+use jackfield_clients::{
+    Authenticator, BindError, ClientStream, EndpointAddress, TokenError, stream_pair,
+};
 use jackfield_core::{Config, Hub, Patience};
-use jackfield_journal::{Journal, OpenError, Port, ReadError};
+use jackfield_journal::{Journal, NonBlockingJournal, OpenError, ReadError};
 use std::{io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
@@ -37,7 +39,7 @@ use tokio::sync::mpsc;
 pub struct Options {
     pub paths: Paths,
     /// Beside the socket in the runtime directory.
-    pub listen: Vec<Address>,
+    pub listen: Vec<EndpointAddress>,
     pub idle_after: Option<Duration>,
     pub log: LogTarget,
     /// A filter such as `info`.
@@ -62,7 +64,7 @@ pub enum JournalChoice {
 /// The daemon listens.
 #[derive(Debug)]
 pub struct Ready {
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<EndpointAddress>,
     pub sessions: usize,
 }
 
@@ -89,7 +91,7 @@ pub enum BootError {
     Recover(#[source] ReadError),
     #[error("cannot listen on `{address}`")]
     Listen {
-        address: Address,
+        address: EndpointAddress,
         #[source]
         source: BindError,
     },
@@ -120,13 +122,13 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
     let passed = take_passed_socket()
         .map_err(|source| BootError::PassedSocket(BindError::PassedSocket { source }))?;
     let manager = ServiceManager::from_env();
-    options.guard.open_many_files();
+    options.guard.raise_file_limit();
     roster::warm_up();
     boot::directories(&options.paths)?;
     observe::start(&options.log, &options.log_level)
         .map_err(|source| BootError::System { what: "the log file", source })?;
     let _lock = DaemonLock::take(&options.paths.lock(), &options.paths.socket())?;
-    let ledger = Ledger::open(&options.paths.ledger())
+    let ledger = ProcessLedger::open(&options.paths.ledger())
         .map_err(|source| BootError::System { what: "the ledger", source })?;
     boot::reap(&ledger);
     runtime()?.block_on(async move {
@@ -138,7 +140,7 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         if tenants.is_some() {
             tracing::warn!("{UNCONFINED_AGENTS_WARNING}");
         }
-        let keys = Keys::new(token, tenants.as_ref().map(Tenants::vouch));
+        let keys = Authenticator::new(token, tenants.as_ref().map(Tenants::vouch));
         let Some((journal, reached)) = open(&options, &mut signalled).await? else {
             tracing::info!("daemon stopped before the servers of its fleet could be used");
             return Ok(());
@@ -146,9 +148,9 @@ pub fn serve(mut options: Options, on_ready: impl FnOnce(&Ready)) -> Result<(), 
         let (accepted, arrivals) = mpsc::channel(64);
         // The socket comes last: a client that finds it finds every other address open too.
         let mut addresses = options.listen.clone();
-        addresses.push(Address::Unix(options.paths.socket()));
+        addresses.push(EndpointAddress::Unix(options.paths.socket()));
         let (on_the_web, addresses): (Vec<_>, Vec<_>) =
-            addresses.into_iter().partition(Address::is_web);
+            addresses.into_iter().partition(EndpointAddress::is_web);
         let mut bound = Vec::new();
         let (metrics, scrapes) = metrics::channel();
         let hosts = reached.as_ref().and_then(fleet::Reached::hosts);
@@ -205,7 +207,7 @@ impl Isolated {
 pub fn isolated(options: Options) -> Result<Isolated, BootError> {
     roster::warm_up();
     let system = |what| move |source| BootError::System { what, source };
-    let ledger = Ledger::open(&options.paths.ledger()).map_err(system("the ledger"))?;
+    let ledger = ProcessLedger::open(&options.paths.ledger()).map_err(system("the ledger"))?;
     let journal = open_local(&options)?;
     let options = Options { idle_after: Some(Duration::ZERO), ..options };
     let (give, take) = std::sync::mpsc::sync_channel(1);
@@ -221,7 +223,8 @@ pub fn isolated(options: Options) -> Result<Isolated, BootError> {
                 let calls = Calls { accepted: arrivals, scrapes, signals: signalled, fleet };
                 let manager = ServiceManager::absent();
                 let assembled = assemble(options, journal, ledger, calls, manager);
-                let (Ok((mut main_loop, mail, _)), Ok((ours, theirs))) = (assembled, pair()) else {
+                let (Ok((mut main_loop, mail, _)), Ok((ours, theirs))) = (assembled, stream_pair())
+                else {
                     return;
                 };
                 if give.send(theirs).is_ok() {
@@ -249,7 +252,7 @@ async fn open(
 
 fn open_local(options: &Options) -> Result<Journal, BootError> {
     match options.journal {
-        JournalChoice::Memory => Ok(Journal::memory()),
+        JournalChoice::Memory => Ok(Journal::in_memory()),
         JournalChoice::Sqlite => {
             let path = options.paths.journal();
             Journal::open(&path, options.settings.durability()).map_err(BootError::Journal)
@@ -273,7 +276,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, BootError> {
 
 /// What reaches the loop from outside the edges.
 pub(crate) struct Calls {
-    pub(crate) accepted: mpsc::Receiver<Stream>,
+    pub(crate) accepted: mpsc::Receiver<ClientStream>,
     pub(crate) scrapes: mpsc::Receiver<Scrape>,
     signals: mpsc::Receiver<DaemonSignal>,
     pub(crate) fleet: mpsc::Receiver<Call>,
@@ -288,7 +291,7 @@ pub(crate) fn nothing<T>() -> mpsc::Receiver<T> {
 fn assemble(
     options: Options,
     journal: Journal,
-    ledger: Ledger,
+    ledger: ProcessLedger,
     calls: Calls,
     manager: ServiceManager,
 ) -> Result<(MainLoop, Mailboxes, usize), BootError> {
@@ -315,7 +318,7 @@ fn assemble(
     let (client_events, client_mail) = mpsc::channel(64);
     let (served_done, served_mail) = mpsc::channel(64);
     let (terminal_events, terminal_mail) = mpsc::channel(64);
-    let port = Port::start(journal, move |done| {
+    let port = NonBlockingJournal::start(journal, move |done| {
         // The loop is gone only when nobody waits for the answer any more.
         let _unheard = journal_done.blocking_send(done);
     });

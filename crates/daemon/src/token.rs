@@ -1,14 +1,14 @@
 //! The daemon's token: where it is kept, where earlier versions kept it, and how it is replaced.
 
 use crate::paths::Paths;
-use jackfield_clients::{Token, TokenError, TokenFile};
+use jackfield_clients::{BearerToken, TokenError, TokenFile};
 use jackfield_wire::chain;
 use std::fs;
 
 /// Opens the token of a daemon that starts. It is made if there is none; one that an earlier version
 /// kept in the runtime directory is moved, so that clients which know it go on working.
 pub(crate) fn open(paths: &Paths) -> Result<TokenFile, TokenError> {
-    if is_absent(&Token::read(&paths.token())) {
+    if is_absent(&BearerToken::read(&paths.token())) {
         move_former(paths)?;
     }
     TokenFile::open(&paths.token())
@@ -16,9 +16,9 @@ pub(crate) fn open(paths: &Paths) -> Result<TokenFile, TokenError> {
 
 fn move_former(paths: &Paths) -> Result<(), TokenError> {
     let former = paths.former_token();
-    match Token::read(&former) {
+    match BearerToken::read(&former) {
         Ok(token) => {
-            token.keep(&paths.token())?;
+            token.store(&paths.token())?;
             fs::remove_file(&former).map_err(|source| TokenError::Io {
                 path: former,
                 attempted: "removed",
@@ -34,17 +34,17 @@ fn move_former(paths: &Paths) -> Result<(), TokenError> {
 }
 
 /// The token for a client. A daemon of an earlier version may still run, and has it in another place.
-pub fn read(paths: &Paths) -> Result<Token, TokenError> {
-    let read = Token::read(&paths.token());
-    if is_absent(&read) { Token::read(&paths.former_token()).or(read) } else { read }
+pub fn read(paths: &Paths) -> Result<BearerToken, TokenError> {
+    let read = BearerToken::read(&paths.token());
+    if is_absent(&read) { BearerToken::read(&paths.former_token()).or(read) } else { read }
 }
 
 /// Replaces the token, also that of a daemon that runs.
-pub fn rotate(paths: &Paths) -> Result<Token, TokenError> {
-    Token::replace(&paths.token())
+pub fn rotate(paths: &Paths) -> Result<BearerToken, TokenError> {
+    BearerToken::replace(&paths.token())
 }
 
-fn is_absent(read: &Result<Token, TokenError>) -> bool {
+fn is_absent(read: &Result<BearerToken, TokenError>) -> bool {
     read.as_ref().is_err_and(TokenError::is_absent)
 }
 
@@ -66,12 +66,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let paths = paths(dir.path());
         assert!(read(&paths).unwrap_err().is_absent());
-        let former = Token::create_or_read(&paths.former_token()).unwrap();
+        let former = BearerToken::create_or_read(&paths.former_token()).unwrap();
         assert_eq!(read(&paths).unwrap().reveal(), former.reveal(), "the daemon still runs");
         open(&paths).unwrap();
-        assert_eq!(Token::read(&paths.token()).unwrap().reveal(), former.reveal());
+        assert_eq!(BearerToken::read(&paths.token()).unwrap().reveal(), former.reveal());
         assert!(!paths.former_token().exists());
-        let stale = Token::create_or_read(&paths.former_token()).unwrap();
+        let stale = BearerToken::create_or_read(&paths.former_token()).unwrap();
         open(&paths).unwrap();
         assert_ne!(read(&paths).unwrap().reveal(), stale.reveal());
     }
@@ -80,7 +80,7 @@ mod tests {
     fn former_token_that_others_could_read_is_not_taken_over() {
         let dir = tempfile::tempdir().unwrap();
         let paths = paths(dir.path());
-        let former = Token::create_or_read(&paths.former_token()).unwrap();
+        let former = BearerToken::create_or_read(&paths.former_token()).unwrap();
         fs::set_permissions(paths.former_token(), fs::Permissions::from_mode(0o644)).unwrap();
         open(&paths).unwrap();
         assert_ne!(read(&paths).unwrap().reveal(), former.reveal());

@@ -7,11 +7,11 @@ use crate::{
     tenants::Tenants,
 };
 use jackfield_clients::{
-    Address, Dialer, Keys,
-    web::{self, Door, Porter, Router},
+    Authenticator, EndpointAddress, HubDialer,
+    web::{self, RequestGuard, Router, WebListener},
 };
 use jackfield_core::Tenant;
-use jackfield_fleet::Entry;
+use jackfield_fleet::HostEntry;
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 use tokio::sync::{oneshot, watch};
 
@@ -19,13 +19,13 @@ use tokio::sync::{oneshot, watch};
 #[derive(Debug, Clone)]
 pub struct Front {
     /// The hub, to be dialled.
-    pub hub: Dialer,
+    pub hub: HubDialer,
     /// Not for tenants: it is about everybody.
     pub metrics: Option<Metrics>,
     /// Whose routes these are.
     pub tenant: Option<Arc<Tenant>>,
     /// If sessions are placed on the hosts of a fleet: these.
-    pub hosts: Option<watch::Receiver<Arc<Vec<Entry>>>>,
+    pub hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
 }
 
 /// Makes the routes that are served beside the protocol itself.
@@ -47,7 +47,7 @@ impl fmt::Debug for Routes {
 /// The front while it runs.
 pub(crate) struct Web {
     /// Where it listens.
-    pub(crate) addresses: Vec<Address>,
+    pub(crate) addresses: Vec<EndpointAddress>,
     stop: oneshot::Sender<()>,
     ended: oneshot::Receiver<()>,
     thread: JoinHandle<()>,
@@ -66,38 +66,39 @@ impl Web {
 
 /// Opens the addresses and starts the thread; `None` if there are none.
 pub(crate) fn start(
-    addresses: &[Address],
+    addresses: &[EndpointAddress],
     options: &Options,
-    keys: &Keys,
+    keys: &Authenticator,
     tenants: Option<&Arc<Tenants>>,
     metrics: Metrics,
-    hosts: Option<watch::Receiver<Arc<Vec<Entry>>>>,
+    hosts: Option<watch::Receiver<Arc<Vec<HostEntry>>>>,
 ) -> Result<Option<Web>, BootError> {
     if addresses.is_empty() {
         return Ok(None);
     }
     let (http, certificate) = (&options.settings.http, options.settings.http.certificate());
-    let bind = |address: &Address| {
-        Door::bind(address, certificate.as_ref())
+    let bind = |address: &EndpointAddress| {
+        WebListener::bind(address, certificate.as_ref())
             .map_err(|source| BootError::Listen { address: address.clone(), source })
     };
-    let doors: Vec<Door> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
+    let doors: Vec<WebListener> = addresses.iter().map(bind).collect::<Result<_, _>>()?;
     let addresses = doors.iter().map(|it| it.address().clone()).collect();
-    let hub = Address::Unix(options.paths.socket());
+    let hub = EndpointAddress::Unix(options.paths.socket());
     let more = options.routes.clone();
     let routes = move |front: Front| {
-        let protocol = web::acp(&front.hub);
+        let protocol = web::acp_routes(&front.hub);
         protocol.merge(more.as_ref().map_or_else(Router::new, |it| (it.0)(front)))
     };
     let (dialer, metrics) = (hub.clone().into(), Some(metrics));
     let own = Front { hub: dialer, metrics, tenant: None, hosts: hosts.clone() };
     let tenants = tenants.cloned();
-    let routes = web::Routes::new(routes(own), move |guest| {
+    let routes = web::TenantRoutes::new(routes(own), move |guest| {
         let tenant = tenants.as_ref().and_then(|it| it.tenant(&guest.name));
-        let hub = Dialer::new(hub.clone(), Some(guest.clone()));
+        let hub = HubDialer::new(hub.clone(), Some(guest.clone()));
         routes(Front { hub, metrics: None, tenant, hosts: hosts.clone() })
     });
-    let porter = Porter { keys: keys.clone(), hosts: http.hosts(), origins: http.origins() };
+    let porter =
+        RequestGuard { authenticator: keys.clone(), hosts: http.hosts(), origins: http.origins() };
     let system = |what| move |source: io::Error| BootError::System { what, source };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -111,7 +112,7 @@ pub(crate) fn start(
     let thread = thread
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = web::serve(doors, porter, routes, stopped).await {
+                if let Err(error) = web::serve_http(doors, porter, routes, stopped).await {
                     tracing::error!(%error, "the web front has ended");
                 }
             });

@@ -63,7 +63,7 @@ fn close_stdout_in_a_turn() -> Duration {
     let answer = client.answer(prompt);
     let took = begin.elapsed();
     let told = answer["error"].to_string();
-    assert!(told.contains("closed its stdout and lived on"), "{answer}");
+    assert!(told.contains("closed its stdout and kept running"), "{answer}");
     drop(client);
     daemon.stop();
     took

@@ -2,7 +2,7 @@
 //! work it takes the files it may have.
 
 use jackfield_e2e::{Home, procs};
-use jackfield_journal::{Append, Durability, Journal};
+use jackfield_journal::{AppendRequest, DurabilityLevel, Journal};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::{
@@ -97,9 +97,9 @@ fn fill(home: &Home, sessions: usize) {
     drop(client);
     daemon.stop();
     let journal =
-        Journal::open(&home.path().join("state/journal.db"), Durability::Process).unwrap();
-    let model = journal.streams().unwrap().into_iter().find(|it| *it.name == *id).unwrap();
-    let events = journal.read(&id, 0, usize::MAX, usize::MAX).unwrap();
+        Journal::open(&home.path().join("state/journal.db"), DurabilityLevel::Process).unwrap();
+    let model = journal.list_streams().unwrap().into_iter().find(|it| *it.name == *id).unwrap();
+    let events = journal.read_events(&id, 0, usize::MAX, usize::MAX).unwrap();
     let lines: Vec<&[u8]> = events.iter().map(|it| it.line.as_ref()).collect();
     let body: bytes::Bytes = lines.join(&b'\n').into();
     let count = u32::try_from(lines.len()).unwrap();
@@ -108,19 +108,19 @@ fn fill(home: &Home, sessions: usize) {
     summary["setup"]["configOptions"] = json!("x".repeat(6 * 1024));
     let names: Vec<Arc<str>> = (1..sessions).map(|it| format!("s-copy{it:08}").into()).collect();
     for names in names.chunks(500) {
-        let batch: Vec<Append> = names
+        let batch: Vec<AppendRequest> = names
             .iter()
             .enumerate()
-            .map(|(number, name)| Append {
+            .map(|(number, name)| AppendRequest {
                 stream: name.clone(),
-                epoch: journal.claim(name).unwrap().epoch,
+                epoch: journal.claim_stream(name).unwrap().epoch,
                 first: 1,
                 count,
                 body: body.clone(),
                 summary: Some(summary_of(&summary, number)),
             })
             .collect();
-        assert!(journal.append(&batch).iter().all(Result::is_ok));
+        assert!(journal.append_batch(&batch).iter().all(Result::is_ok));
     }
     assert!(UnixStream::connect(home.socket()).is_err(), "the first daemon is gone");
 }

@@ -80,6 +80,9 @@ fn socket_path_that_is_too_long_is_named_with_the_limit_and_a_way_out() {
         let output = finish(command(&home, &state, args), BOUND);
         let said = said(&output);
         assert!(!output.status.success(), "{args:?}");
-        assert!(said.contains("at most 107") && said.contains("JACKFIELD_RUNTIME_DIR"), "{said}");
+        assert!(
+            said.contains("the limit is 107") && said.contains("JACKFIELD_RUNTIME_DIR"),
+            "{said}"
+        );
     }
 }

@@ -102,11 +102,11 @@ fn a_file_inside_is_read_and_every_way_out_is_refused_with_its_reason() {
         ("dir/../../secret", -32602, "outside the session's directories"),
         ("out", -32602, "outside the session's directories"),
         ("../missing", -32602, "outside the session's directories"),
-        ("pipe", -32602, "no regular file"),
+        ("pipe", -32602, "not a regular file"),
         ("dir", -32602, "is a directory"),
         ("missing", -32002, "no file"),
         ("big", -32602, "use `line` and `limit`"),
-        ("binary", -32602, "no text in UTF-8"),
+        ("binary", -32602, "not UTF-8 text"),
     ];
     for (name, code, why) in cases {
         let path = world.work.join(name);

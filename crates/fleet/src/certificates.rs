@@ -1,6 +1,7 @@
-//! The certificates of a fleet: one authority, a certificate for each NATS server and one for each role.
+//! Creates the certificates of a fleet: one authority, a certificate for each NATS server and one
+//! for each role.
 
-use crate::roles::{FleetRole, authorization};
+use crate::roles::{FleetRole, format_authorization};
 use jackfield_nats_access::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -12,12 +13,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// What the servers include in their configuration.
+/// The servers include this file in their configuration.
 const AUTHORIZATION_FILE: &str = "authorization.conf";
 const AUTHORITY_KEY_FILE: &str = "ca.key.pem";
-/// How long certificates are valid.
-const YEARS_VALID: i32 = 10;
-const SECONDS_OF_A_YEAR: u64 = 31_556_952;
+/// The validity of certificates.
+const VALIDITY_YEARS: i32 = 10;
+const SECONDS_PER_YEAR: u64 = 31_556_952;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
@@ -33,13 +34,13 @@ pub enum CertificateError {
         #[source]
         source: io::Error,
     },
-    #[error("cannot make a certificate")]
+    #[error("cannot create a certificate")]
     Certificate(#[from] rcgen::Error),
 }
 
-/// Writes what is missing in a directory of certificates and returns the directories that are new:
-/// `authority` (stays with the operator), `servers/NAME` for each server, and one for each role. An authority
-/// that is there is used again, so that a server can be added later.
+/// Writes the missing certificates of a directory and returns the new subdirectories: `authority`
+/// (stays with the operator), `servers/NAME` for each server, and one for each role. An existing
+/// authority is used again, so that a server can be added later.
 pub fn write_certificates(
     directory: &Path,
     servers: &[String],
@@ -48,16 +49,21 @@ pub fn write_certificates(
     let mut written = Vec::new();
     let authority = CertificateAuthority::open(&directory.join("authority"), &mut written)?;
     for server in servers {
-        let place = directory.join("servers").join(server);
-        // Servers are clients of each other.
+        let server_directory = directory.join("servers").join(server);
+        // Servers are also clients of each other.
         let purposes = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        authority.issue(&place, server, &purposes, &mut written)?;
-        write(&place.join(AUTHORIZATION_FILE), &authorization(cell))?;
+        authority.issue_certificate(&server_directory, server, &purposes, &mut written)?;
+        write_file(&server_directory.join(AUTHORIZATION_FILE), &format_authorization(cell))?;
     }
     for role in FleetRole::ALL {
         let purposes = [ExtendedKeyUsagePurpose::ClientAuth];
         let name = role.certificate_name();
-        authority.issue(&directory.join(role.name()), &name, &purposes, &mut written)?;
+        authority.issue_certificate(
+            &directory.join(role.name()),
+            &name,
+            &purposes,
+            &mut written,
+        )?;
     }
     Ok(written)
 }
@@ -74,29 +80,29 @@ impl CertificateAuthority {
     ) -> Result<CertificateAuthority, CertificateError> {
         let (certificate, key) =
             (directory.join(AUTHORITY_FILE), directory.join(AUTHORITY_KEY_FILE));
-        let params = CertificateAuthority::params()?;
+        let params = CertificateAuthority::create_params()?;
         if key.exists() {
-            let key = KeyPair::from_pem(&read(&key)?)?;
-            let pem = read(&certificate)?;
+            let key = KeyPair::from_pem(&read_file(&key)?)?;
+            let pem = read_file(&certificate)?;
             return Ok(CertificateAuthority { pem, issuer: Issuer::new(params, key) });
         }
         let pair = KeyPair::generate()?;
         let pem = params.self_signed(&pair)?.pem();
-        write(&key, &pair.serialize_pem())?;
-        write(&certificate, &pem)?;
+        write_file(&key, &pair.serialize_pem())?;
+        write_file(&certificate, &pem)?;
         written.push(directory.to_owned());
         Ok(CertificateAuthority { pem, issuer: Issuer::new(params, pair) })
     }
 
-    fn params() -> Result<CertificateParams, CertificateError> {
-        let mut params = params("Jackfield fleet", Vec::new())?;
+    fn create_params() -> Result<CertificateParams, CertificateError> {
+        let mut params = create_params("Jackfield fleet", Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         Ok(params)
     }
 
-    /// Writes certificate, key and authority for one name, if they are not there.
-    fn issue(
+    /// Writes certificate, key and authority for one name, unless they exist.
+    fn issue_certificate(
         &self,
         directory: &Path,
         name: &str,
@@ -106,46 +112,47 @@ impl CertificateAuthority {
         if directory.join(CERTIFICATE_FILE).exists() {
             return Ok(());
         }
-        let mut params = params(name, vec![name.to_owned()])?;
+        let mut params = create_params(name, vec![name.to_owned()])?;
         params.extended_key_usages = purposes.to_vec();
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        write(&directory.join(KEY_FILE), &key.serialize_pem())?;
-        write(&directory.join(AUTHORITY_FILE), &self.pem)?;
-        // Last: a directory that has it is complete.
-        write(&directory.join(CERTIFICATE_FILE), &certificate.pem())?;
+        write_file(&directory.join(KEY_FILE), &key.serialize_pem())?;
+        write_file(&directory.join(AUTHORITY_FILE), &self.pem)?;
+        // The certificate is written last: a directory that contains it is complete.
+        write_file(&directory.join(CERTIFICATE_FILE), &certificate.pem())?;
         written.push(directory.to_owned());
         Ok(())
     }
 }
 
-fn params(name: &str, names: Vec<String>) -> Result<CertificateParams, CertificateError> {
+fn create_params(name: &str, names: Vec<String>) -> Result<CertificateParams, CertificateError> {
     let mut params = CertificateParams::new(names)?;
     let mut subject = DistinguishedName::new();
     subject.push(DnType::CommonName, name);
     params.distinguished_name = subject;
-    let year = this_year();
+    let year = current_year();
     params.not_before = date_time_ymd(year, 1, 1);
-    params.not_after = date_time_ymd(year + YEARS_VALID, 1, 1);
+    params.not_after = date_time_ymd(year + VALIDITY_YEARS, 1, 1);
     Ok(params)
 }
 
-/// Of the average length of a year: around the first of January it may be the one before, which is as good.
-fn this_year() -> i32 {
+/// Computed with the average length of a year. Around the first of January it may return the
+/// previous year, which is good enough.
+fn current_year() -> i32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    1970 + i32::try_from(since.as_secs() / SECONDS_OF_A_YEAR).expect("a few hundred years")
+    1970 + i32::try_from(since.as_secs() / SECONDS_PER_YEAR).expect("the year is a small number")
 }
 
-fn write(path: &Path, text: &str) -> Result<(), CertificateError> {
+fn write_file(path: &Path, text: &str) -> Result<(), CertificateError> {
     let failed = |source| CertificateError::Write { path: path.to_owned(), source };
     let directory = path.parent().expect("a file in a directory");
     jackfield_private_files::create_dir(directory).map_err(failed)?;
     jackfield_private_files::write_file(path, text.as_bytes()).map_err(failed)
 }
 
-fn read(path: &Path) -> Result<String, CertificateError> {
+fn read_file(path: &Path) -> Result<String, CertificateError> {
     fs::read_to_string(path)
         .map_err(|source| CertificateError::Read { path: path.to_owned(), source })
 }

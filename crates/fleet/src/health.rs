@@ -1,48 +1,48 @@
-//! How the servers are: who leads, who is away, who is behind.
+//! The health of the NATS servers: leaders, unreachable replicas and replicas that lag behind.
 
-use crate::link::{Link, LinkError};
+use crate::connection::{FleetConnection, FleetConnectionError};
 use async_nats::jetstream::stream::Info;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Streams that are asked about at the same time.
-const AT_ONCE: usize = 32;
+/// The number of streams that are queried concurrently.
+const CONCURRENT_QUERIES_MAX: usize = 32;
 
-/// The streams of the cell, and the servers that have them.
+/// The JetStream streams of the cell, and the servers that store them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Health {
+pub struct ClusterHealth {
     pub streams: usize,
-    /// Streams that nobody leads: nothing is written to them now.
+    /// Streams without a leader, which currently cannot be written.
     pub leaderless: Vec<String>,
-    /// What they hold, once for all replicas.
+    /// The total size, not counting replicas.
     pub messages: u64,
     pub bytes: u64,
-    pub servers: BTreeMap<String, Standing>,
+    pub servers: BTreeMap<String, ServerHealth>,
 }
 
-/// How a server stands, by what the leaders say of it.
+/// The state of one server according to the leaders of its streams.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Standing {
-    /// Streams that it leads.
+pub struct ServerHealth {
+    /// The number of streams that it leads.
     pub leads: usize,
-    /// Streams of which it is a replica that cannot be reached.
+    /// The number of streams whose leader cannot reach it.
     pub offline: usize,
-    /// Streams of which it is a replica that does not have everything yet.
+    /// The number of streams whose replica on it lags behind.
     pub behind: usize,
 }
 
-impl Health {
-    /// Whether each stream has its leader, and every replica everything.
-    pub fn is_good(&self) -> bool {
+impl ClusterHealth {
+    /// Whether each stream has a leader and all replicas are up to date.
+    pub fn is_healthy(&self) -> bool {
         self.leaderless.is_empty()
             && self.servers.values().all(|it| (it.offline, it.behind) == (0, 0))
     }
 
-    fn add(&mut self, info: &Info) {
+    fn add_stream(&mut self, info: &Info) {
         self.messages += info.state.messages;
         self.bytes += info.state.bytes;
-        // A server without a cluster says nothing of it.
+        // A single server reports no cluster.
         let Some(cluster) = &info.cluster else { return };
         match &cluster.leader {
             Some(leader) => self.servers.entry(leader.clone()).or_default().leads += 1,
@@ -56,24 +56,28 @@ impl Health {
     }
 }
 
-impl Link {
-    pub async fn health(&self) -> Result<Health, LinkError> {
-        // Who leads the cluster as a whole knows them.
-        let away = |why| format!("they choose a leader, or most of them are away ({why})");
-        let names = self.context.stream_names().try_collect::<Vec<String>>().await;
-        let names = names.map_err(|it| LinkError::Away(away(it)))?;
-        let ours = format!("{}-", self.cell());
-        let names: Vec<String> = names.into_iter().filter(|it| it.starts_with(&ours)).collect();
-        let mut health = Health { streams: names.len(), ..Health::default() };
-        let ask = |name: String| async move {
-            let asked = self.context.get_stream(&name).await;
-            (name, asked.map(|it| it.cached_info().clone()))
+impl FleetConnection {
+    pub async fn read_health(&self) -> Result<ClusterHealth, FleetConnectionError> {
+        // Only the leader of the whole cluster can list the streams.
+        let unavailable = |error| {
+            FleetConnectionError::Unavailable(format!(
+                "they are electing a leader, or most of them are unreachable ({error})"
+            ))
         };
-        let mut answers = stream::iter(names).map(ask).buffer_unordered(AT_ONCE);
-        while let Some((name, answer)) = answers.next().await {
-            match answer {
-                Ok(info) => health.add(&info),
-                // Its leader would have answered.
+        let names = self.context.stream_names().try_collect::<Vec<String>>().await;
+        let names = names.map_err(unavailable)?;
+        let prefix = format!("{}-", self.cell());
+        let names: Vec<String> = names.into_iter().filter(|it| it.starts_with(&prefix)).collect();
+        let mut health = ClusterHealth { streams: names.len(), ..ClusterHealth::default() };
+        let query = |name: String| async move {
+            let stream = self.context.get_stream(&name).await;
+            (name, stream.map(|it| it.cached_info().clone()))
+        };
+        let mut replies = stream::iter(names).map(query).buffer_unordered(CONCURRENT_QUERIES_MAX);
+        while let Some((name, reply)) = replies.next().await {
+            match reply {
+                Ok(info) => health.add_stream(&info),
+                // The leader of the stream would have answered.
                 Err(_) => health.leaderless.push(name),
             }
         }

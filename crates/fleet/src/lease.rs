@@ -1,131 +1,124 @@
-//! A host goes on saying that it is there, and notices when nobody can have heard it.
+//! The lease of a host: the host renews its entry in the list of hosts, and detects when it cannot.
 
 use crate::{
-    entry::Entry,
-    link::{Link, REQUEST_TIMEOUT},
+    connection::FleetConnection,
+    host_entry::HostEntry,
+    renewal::{LAST_ATTEMPT_TIMEOUT, RenewalError, read_entry, renew, renew_through_any_server},
 };
-use async_nats::{
-    Client, HeaderMap, Request,
-    client::RequestErrorKind,
-    jetstream::{self, Context},
-};
-use serde::Deserialize;
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 use tokio::{
     sync::{mpsc, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinHandle,
 };
 
-/// A host that was not heard for so long is dead.
-pub(crate) const LEASE: Duration = Duration::from_secs(10);
-const RENEW: Duration = Duration::from_secs(3);
-/// A host that was not acknowledged for so long ends its agents: they must be gone when the lease is over.
-pub(crate) const GIVE_UP: Duration = Duration::from_millis(6_600);
-/// What is left of the lease then. Who was not heard because nobody led the list has so long from when
-/// somebody does.
-pub(crate) const SILENCE: Duration = Duration::from_millis(3_400);
-/// How long a list of hosts that was just created may take to have a leader.
-const START_PATIENCE: Duration = Duration::from_secs(15);
-/// How long a try may take when there is no time to lose.
-const LAST_TRY: Duration = Duration::from_millis(700);
-/// The same for an answer, once a server is reached.
-const LAST_ANSWER: Duration = Duration::from_millis(400);
-const RETRY: Duration = Duration::from_millis(200);
-
-const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
+/// A host whose lease was not renewed for this long is dead.
+pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(10);
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(3);
+/// A host whose renewals were not acknowledged for this long ends its agents, so that they have
+/// ended when the lease expires.
+pub(crate) const RENEWAL_DEADLINE: Duration = Duration::from_millis(6_600);
+/// The rest of the lease at the deadline. A host that could not renew because the list had no
+/// leader has this long once there is a leader again.
+pub(crate) const LEADERLESS_GRACE: Duration = Duration::from_millis(3_400);
+/// How long a new list of hosts may take to elect a leader.
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(15);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseEvent {
-    /// Nobody may have heard of us for so long that they will soon think us dead: end every agent now.
-    CutOff,
-    /// We are heard again.
-    Back,
+    /// The lease could not be renewed and is about to expire: end every agent now.
+    Lost,
+    /// The lease was renewed again.
+    Regained,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     #[error(
         "a host named `{name}` is alive: stop it, wait {} s if it was killed, or choose another --host-name",
-        LEASE.as_secs()
+        LEASE_DURATION.as_secs()
     )]
-    Taken { name: String },
-    #[error("the servers did not take our entry in the list of hosts: {0}")]
+    NameInUse { name: String },
+    #[error("failed to write the entry in the list of hosts: {0}")]
     Refused(String),
 }
 
-/// Keeps the entry of a host fresh for as long as it lives.
+/// Renews the entry of a host until it is dropped.
 #[derive(Debug)]
-pub struct Lease {
-    link: Link,
-    entry: watch::Sender<Entry>,
-    ends: watch::Receiver<Duration>,
+pub struct HostLease {
+    connection: FleetConnection,
+    entry: watch::Sender<HostEntry>,
+    expires_at: watch::Receiver<Duration>,
     task: JoinHandle<()>,
 }
 
-impl Lease {
-    /// Takes the name, which nobody living may have.
-    pub async fn take(
-        link: Link,
-        entry: Entry,
+impl HostLease {
+    /// Acquires the lease for the name of the host. Fails if another live host has the name.
+    pub async fn acquire(
+        connection: FleetConnection,
+        entry: HostEntry,
         events: mpsc::Sender<LeaseEvent>,
-    ) -> Result<Lease, LeaseError> {
+    ) -> Result<HostLease, LeaseError> {
         let name = entry.host.name.to_string();
-        let (mut last, gone) = start(async || current(&link, &name).await).await?;
-        if !gone {
-            // Somebody had this name. If it lives, it says so within its lease.
-            tokio::time::sleep(LEASE).await;
-            let (now, gone) = current(&link, &name).await?;
-            if !gone && now != last {
-                return Err(LeaseError::Taken { name });
+        let read_name = async || read_name_state(&connection, &name).await;
+        let (mut last, mut is_free) = retry_until_leader(&read_name).await?;
+        if !is_free {
+            // If the previous holder of the name is alive, it renews its lease within this time.
+            tokio::time::sleep(LEASE_DURATION).await;
+            let previous = last;
+            (last, is_free) = read_name().await?;
+            if !is_free && last != previous {
+                return Err(LeaseError::NameInUse { name });
             }
-            last = now;
         }
-        let taken = boottime();
-        let first = async || {
-            renew(&link, &entry, last).await.map_err(|why| match why {
-                Failure::Taken => LeaseError::Taken { name: name.clone() },
+        let started_at = boottime();
+        let write_first = async || {
+            renew(&connection, &entry, last).await.map_err(|error| match error {
+                RenewalError::Superseded => LeaseError::NameInUse { name: name.clone() },
                 other => LeaseError::Refused(other.to_string()),
             })
         };
-        last = start(first).await?;
+        let last = retry_until_leader(write_first).await?;
         let (entry, entries) = watch::channel(entry);
-        let (put_off, ends) = watch::channel(taken + LEASE);
-        let keeper = Keeper {
-            link: link.clone(),
+        let (extend, expires_at) = watch::channel(started_at + LEASE_DURATION);
+        let renewer = LeaseRenewer {
+            connection: connection.clone(),
             entries,
             events,
-            put_off,
+            extend,
             last,
-            heard: taken,
-            cut_off: false,
+            renewed_at: started_at,
+            is_lost: false,
         };
-        Ok(Lease { link, entry, ends, task: tokio::spawn(keeper.run()) })
+        Ok(HostLease { connection, entry, expires_at, task: tokio::spawn(renewer.run()) })
     }
 
-    /// Nobody thinks us dead before that, on the clock that goes on while the machine sleeps. It is put off
-    /// again and again.
-    pub fn ends(&self) -> watch::Receiver<Duration> {
-        self.ends.clone()
+    /// When the lease expires, on the clock that includes suspend. Each renewal extends it. No
+    /// other host considers us dead before.
+    pub fn expires_at(&self) -> watch::Receiver<Duration> {
+        self.expires_at.clone()
     }
 
-    /// Gives the name back, for who ends on purpose: others need not wait until the lease is over.
-    pub async fn give_back(self) {
+    /// Releases the lease of a host that ends regularly, so that others need not wait until it
+    /// expires.
+    pub async fn release(self) {
         self.task.abort();
-        let last = Entry { gone: true, ..self.entry.borrow().clone() };
-        if let Ok(Some((at, theirs))) = holder(&self.link, &last.host.name).await
-            && theirs.host == last.host
+        let last_entry = HostEntry { gone: true, ..self.entry.borrow().clone() };
+        if let Ok(Some((position, entry))) =
+            read_entry(&self.connection, &last_entry.host.name).await
+            && entry.host == last_entry.host
         {
-            let _forgotten_later = renew(&self.link, &last, at).await;
+            // If this fails, the lease expires by itself.
+            let _ = renew(&self.connection, &last_entry, position).await;
         }
     }
 
-    /// Whether we take nothing new.
     pub fn is_draining(&self) -> bool {
         self.entry.borrow().draining
     }
 
-    /// Says something new, at once.
-    pub fn update(&self, change: impl FnOnce(&mut Entry)) {
+    /// Changes the entry and publishes it at once.
+    pub fn update_entry(&self, change: impl FnOnce(&mut HostEntry)) {
         self.entry.send_if_modified(|entry| {
             let before = entry.clone();
             change(entry);
@@ -134,254 +127,138 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for HostLease {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-struct Keeper {
-    link: Link,
-    entries: watch::Receiver<Entry>,
+struct LeaseRenewer {
+    connection: FleetConnection,
+    entries: watch::Receiver<HostEntry>,
     events: mpsc::Sender<LeaseEvent>,
-    put_off: watch::Sender<Duration>,
-    /// The place of our last entry: if it is not the last one of our name, somebody else has it.
+    /// Sets the time at which the lease expires.
+    extend: watch::Sender<Duration>,
+    /// The position of our last entry. If it is not the last one of our name, another host has the
+    /// name.
     last: u64,
-    /// When the renewal began that was acknowledged last.
-    heard: Duration,
-    cut_off: bool,
+    /// When the last acknowledged renewal started.
+    renewed_at: Duration,
+    is_lost: bool,
 }
 
-impl Keeper {
+impl LeaseRenewer {
     async fn run(mut self) {
         loop {
-            let since = boottime().saturating_sub(self.heard);
-            let pause = RENEW.checked_sub(since).unwrap_or(RETRY);
+            let since = boottime().saturating_sub(self.renewed_at);
+            let delay = RENEWAL_INTERVAL.checked_sub(since).unwrap_or(RETRY_DELAY);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(delay) => {}
                 changed = self.entries.changed() => if changed.is_err() { return },
             }
             let entry = self.entries.borrow_and_update().clone();
-            let began = boottime();
-            let left = GIVE_UP.checked_sub(LAST_TRY + began.saturating_sub(self.heard));
-            let renewed = match left {
-                _ if self.cut_off => renew(&self.link, &entry, self.last).await,
-                // The answer may take longer than there is time for it.
-                Some(left) => within(left, renew(&self.link, &entry, self.last)).await,
-                None => renew_by_any(&self.link, &entry, self.last).await,
+            let started_at = boottime();
+            let elapsed = started_at.saturating_sub(self.renewed_at);
+            let remaining = RENEWAL_DEADLINE.checked_sub(LAST_ATTEMPT_TIMEOUT + elapsed);
+            let renewal = match remaining {
+                _ if self.is_lost => renew(&self.connection, &entry, self.last).await,
+                // The reply may take longer than the remaining time.
+                Some(remaining) => {
+                    let renewal = renew(&self.connection, &entry, self.last);
+                    let renewal = tokio::time::timeout(remaining, renewal).await;
+                    renewal.unwrap_or(Err(RenewalError::TimedOut))
+                }
+                None => renew_through_any_server(&self.connection, &entry, self.last).await,
             };
-            match renewed {
-                Ok(last) => {
-                    (self.last, self.heard) = (last, began);
-                    self.put_off.send_replace(began + LEASE);
-                    self.tell(false).await;
+            let is_last_attempt = remaining.is_none();
+            self.on_renewal(renewal, &entry, started_at, is_last_attempt).await;
+        }
+    }
+
+    async fn on_renewal(
+        &mut self,
+        renewal: Result<u64, RenewalError>,
+        entry: &HostEntry,
+        started_at: Duration,
+        is_last_attempt: bool,
+    ) {
+        match renewal {
+            Ok(position) => {
+                (self.last, self.renewed_at) = (position, started_at);
+                self.extend.send_replace(started_at + LEASE_DURATION);
+                self.set_state(LeaseEvent::Regained).await;
+            }
+            Err(RenewalError::Superseded) => self.on_superseded(entry).await,
+            // While the list has no leader, no host is considered dead, nor for a while after that.
+            Err(RenewalError::NoLeader) if is_last_attempt => {
+                if !self.is_lost {
+                    self.extend.send_replace(started_at + LEADERLESS_GRACE);
                 }
-                Err(Failure::Taken) => {
-                    // Ours, perhaps, whose answer was lost; or a host of our name while we were away.
-                    let name = entry.host.name.to_string();
-                    match tokio::time::timeout(LAST_TRY, holder(&self.link, &name)).await {
-                        Ok(Ok(Some((at, theirs)))) if theirs.host == entry.host => self.last = at,
-                        // We were away for so long that our entry is no more kept.
-                        Ok(Ok(None)) => self.last = 0,
-                        _ if self.is_late() => self.tell(true).await,
-                        _ => {}
-                    }
-                }
-                // While nobody leads the list, nobody is called dead, nor for a while after that.
-                Err(Failure::Nobody) if left.is_none() => {
-                    if !self.cut_off {
-                        self.put_off.send_replace(began + SILENCE);
-                    }
-                }
-                Err(why) => {
-                    if self.is_late() {
-                        tracing::error!(%why, "the lease could not be renewed");
-                        self.tell(true).await;
-                    }
+            }
+            Err(error) => {
+                if self.is_past_deadline() {
+                    tracing::error!(%error, "failed to renew lease");
+                    self.set_state(LeaseEvent::Lost).await;
                 }
             }
         }
     }
 
-    fn is_late(&self) -> bool {
-        GIVE_UP <= boottime().saturating_sub(self.heard)
+    /// The last entry is not the one that we know: it is ours and its reply was lost, or another
+    /// host took our name while we were disconnected.
+    async fn on_superseded(&mut self, entry: &HostEntry) {
+        let reading = read_entry(&self.connection, &entry.host.name);
+        match tokio::time::timeout(LAST_ATTEMPT_TIMEOUT, reading).await {
+            Ok(Ok(Some((position, last)))) if last.host == entry.host => self.last = position,
+            // We were disconnected for so long that the servers removed our entry.
+            Ok(Ok(None)) => self.last = 0,
+            _ if self.is_past_deadline() => self.set_state(LeaseEvent::Lost).await,
+            _ => {}
+        }
     }
 
-    async fn tell(&mut self, cut_off: bool) {
-        if std::mem::replace(&mut self.cut_off, cut_off) != cut_off {
-            let event = if cut_off { LeaseEvent::CutOff } else { LeaseEvent::Back };
-            let _unheard = self.events.send(event).await;
+    fn is_past_deadline(&self) -> bool {
+        RENEWAL_DEADLINE <= boottime().saturating_sub(self.renewed_at)
+    }
+
+    /// Sends the event if it changes the state.
+    async fn set_state(&mut self, event: LeaseEvent) {
+        let is_lost = event == LeaseEvent::Lost;
+        if std::mem::replace(&mut self.is_lost, is_lost) != is_lost {
+            // A closed channel means that the host is ending.
+            let _ = self.events.send(event).await;
         }
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("somebody else has the name")]
-    Taken,
-    #[error("nobody leads the list of hosts")]
-    Nobody,
-    #[error("no answer in time")]
-    Late,
-    #[error("{0}")]
-    Away(String),
-}
-
-async fn within(
-    time: Duration,
-    renewal: impl Future<Output = Result<u64, Failure>>,
-) -> Result<u64, Failure> {
-    let waited = tokio::time::timeout(time, renewal).await;
-    waited.unwrap_or(Err(Failure::Late))
-}
-
-/// A list that was just made may have no leader yet.
-async fn start<T>(step: impl AsyncFn() -> Result<T, LeaseError>) -> Result<T, LeaseError> {
-    let since = tokio::time::Instant::now();
+/// Retries while a new list of hosts has no leader.
+async fn retry_until_leader<T>(
+    step: impl AsyncFn() -> Result<T, LeaseError>,
+) -> Result<T, LeaseError> {
+    let started_at = tokio::time::Instant::now();
     loop {
         match step().await {
-            Err(LeaseError::Refused(_)) if since.elapsed() < START_PATIENCE => {
-                tokio::time::sleep(RETRY).await;
+            Err(LeaseError::Refused(_)) if started_at.elapsed() < ELECTION_TIMEOUT => {
+                tokio::time::sleep(RETRY_DELAY).await;
             }
-            done => return done,
+            result => return result,
         }
     }
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    seq: Option<u64>,
-    error: Option<Refusal>,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    err_code: u64,
-    description: String,
-}
-
-/// "Wrong last sequence".
-const STALE: u64 = 10071;
-/// The same while an earlier one is under way. A leader that has lost its majority says so until it steps
-/// down: it is no more than an answer that is late.
-const UNDER_WAY: u64 = 10164;
-
-/// Writes the entry if the last one of this name is the one we know; returns its place.
-async fn renew(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
-    renew_by(&link.client, REQUEST_TIMEOUT, link, entry, last).await
-}
-
-/// The same by every server that is reached, each asked for itself. `Nobody` means more here: by so many
-/// servers no leader was found that those that were not reached are too few to have chosen one. A leader
-/// that is only slow has our entry before it can say that there is none.
-///
-/// This is as true as `--fleet` names all servers that may have the list.
-async fn renew_by_any(link: &Link, entry: &Entry, last: u64) -> Result<u64, Failure> {
-    let told = link.client.server_info().connect_urls;
-    let servers: BTreeSet<String> = link.servers.urls().iter().cloned().chain(told).collect();
-    let mut tries: JoinSet<_> = servers
-        .into_iter()
-        .map(|server| {
-            let (link, entry) = (link.clone(), entry.clone());
-            async move {
-                let client = link.servers.options().connect(server).await.ok()?;
-                let mut answer = renew_by(&client, LAST_ANSWER, &link, &entry, last).await;
-                if let Err(Failure::Taken) = answer {
-                    let context = jetstream::new(client.clone());
-                    match holder_by(&context, &link, &entry.host.name).await {
-                        // An earlier try of ours, whose answer was lost.
-                        Ok(Some((at, theirs))) if theirs.host == entry.host => {
-                            answer = renew_by(&client, LAST_ANSWER, &link, &entry, at).await;
-                        }
-                        Ok(None) => answer = renew_by(&client, LAST_ANSWER, &link, &entry, 0).await,
-                        Ok(Some(_)) => {}
-                        Err(why) => answer = Err(Failure::Away(why)),
-                    }
-                }
-                Some((client.server_info().server_id, answer))
-            }
-        })
-        .collect();
-    let size = link.servers.urls().len().max(link.replicas);
-    let majority = link.replicas / 2 + 1;
-    let mut leaderless = BTreeSet::new();
-    let deadline = tokio::time::Instant::now() + LAST_TRY;
-    while let Ok(Some(tried)) = tokio::time::timeout_at(deadline, tries.join_next()).await {
-        match tried {
-            Ok(Some((server, Err(Failure::Nobody | Failure::Late)))) => {
-                leaderless.insert(server);
-            }
-            Ok(Some((_, Err(Failure::Away(_)))) | None) | Err(_) => {}
-            Ok(Some((_, answer))) => return answer,
-        }
-        if size < leaderless.len() + majority {
-            return Err(Failure::Nobody);
-        }
-    }
-    Err(Failure::Away("too few servers are reached".to_owned()))
-}
-
-async fn renew_by(
-    client: &Client,
-    timeout: Duration,
-    link: &Link,
-    entry: &Entry,
-    last: u64,
-) -> Result<u64, Failure> {
-    let body = serde_json::to_vec(entry).expect("an entry is plain data");
-    let mut headers = HeaderMap::new();
-    headers.insert(EXPECTED_LAST, last.to_string());
-    let request = Request::new().headers(headers).payload(body.into()).timeout(Some(timeout));
-    let answer = client.send_request(link.entry(&entry.host.name), request).await;
-    let answer = answer.map_err(|it| match it.kind() {
-        RequestErrorKind::NoResponders => Failure::Nobody,
-        RequestErrorKind::TimedOut => Failure::Late,
-        _ => Failure::Away(it.to_string()),
-    })?;
-    let answer: Answer =
-        serde_json::from_slice(&answer.payload).map_err(|it| Failure::Away(it.to_string()))?;
-    match (answer.seq, answer.error) {
-        (_, Some(it)) if it.err_code == STALE => Err(Failure::Taken),
-        (_, Some(it)) if it.err_code == UNDER_WAY => Err(Failure::Late),
-        (_, Some(it)) => Err(Failure::Away(it.description)),
-        (Some(seq), None) => Ok(seq),
-        (None, None) => Err(Failure::Away("the server's answer makes no sense".to_owned())),
-    }
-}
-
-/// The place of the last entry of a name, and whether nobody has the name now.
-async fn current(link: &Link, name: &str) -> Result<(u64, bool), LeaseError> {
-    let holder = holder(link, name).await.map_err(LeaseError::Refused)?;
-    Ok(holder.map_or((0, true), |(at, entry)| (at, entry.gone)))
-}
-
-/// The last entry of a name and its place, as the leader has it.
-pub(crate) async fn holder(link: &Link, name: &str) -> Result<Option<(u64, Entry)>, String> {
-    holder_by(&link.context, link, name).await
-}
-
-async fn holder_by(
-    context: &Context,
-    link: &Link,
+/// The position of the last entry of a name, and whether the name is free.
+async fn read_name_state(
+    connection: &FleetConnection,
     name: &str,
-) -> Result<Option<(u64, Entry)>, String> {
-    use jetstream::stream::LastRawMessageErrorKind as Kind;
-    let entries = context.get_stream_no_info(link.entries()).await;
-    let entries = entries.map_err(|it| it.to_string())?;
-    match entries.get_last_raw_message_by_subject(&link.entry(name)).await {
-        Ok(it) => {
-            let entry = serde_json::from_slice(&it.payload).map_err(|it| it.to_string())?;
-            Ok(Some((it.sequence, entry)))
-        }
-        Err(it) if it.kind() == Kind::NoMessageFound => Ok(None),
-        Err(it) => Err(it.to_string()),
-    }
+) -> Result<(u64, bool), LeaseError> {
+    let entry = read_entry(connection, name).await.map_err(LeaseError::Refused)?;
+    Ok(entry.map_or((0, true), |(position, entry)| (position, entry.gone)))
 }
 
-/// Time that goes on while the machine sleeps: a lease does, too.
+/// The time since boot, including suspend: a lease also expires while the machine is suspended.
 pub(crate) fn boottime() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let seconds = u64::try_from(now.tv_sec).expect("since the machine was started");
+    let seconds = u64::try_from(now.tv_sec).expect("time since boot is positive");
     let nanos = u32::try_from(now.tv_nsec).expect("less than a second");
     Duration::new(seconds, nanos)
 }

@@ -1,39 +1,44 @@
-//! Hosts and gateways of a fleet find each other and talk, over NATS. What clients say is not known here.
+//! Connects the hosts and gateways of a fleet over NATS. This crate does not interpret the frames
+//! of clients.
 //!
-//! Reading order: [`Link`] (`link.rs`, the connection and the names on it), [`Entry`] (`entry.rs`, what a
-//! host says of itself), [`Lease`] (`lease.rs`, how it goes on saying it), [`Directory`] (`directory.rs`,
-//! who is there, and who no longer is), `words.rs` and `ask.rs` (a question to one host), `leg.rs` (a stream of bytes
-//! between a gateway and a host), [`Health`] (`health.rs`, how the servers are),
-//! [`Trail`] (`trail.rs`, what clients have done), [`FleetRole`] (`roles.rs`, what a host, a gateway and an
-//! operator may do on the servers) and `certificates.rs` (how the servers know them).
+//! Reading order: [`FleetConnection`] (`connection.rs`, the connection and its subjects),
+//! [`HostEntry`] (`host_entry.rs`, what a host publishes about itself), [`HostLease`] (`lease.rs` and `renewal.rs`,
+//! how it renews its entry), [`HostDirectory`] (`host_directory.rs`, the live hosts),
+//! `host_messages.rs` and `host_requests.rs` (requests to one host), `host_connection.rs` (byte
+//! streams between a gateway and a host), [`ClusterHealth`] (`health.rs`, the state of the
+//! servers), [`AuditLog`] (`audit_log.rs`, what clients have done), [`FleetRole`] (`roles.rs`, the
+//! permissions of hosts, gateways and operators on the servers) and `certificates.rs` (how servers
+//! identify them).
 //!
-//! **Invariant:** a host that cannot renew its lease knows it, and ends its agents, before anybody else may
-//! think that it is dead. Its own clock decides the one, the clock of each who watches the other; no two
-//! clocks are compared. While the list of hosts has no leader nobody is called dead, and a host waits for
-//! as long as most servers tell it so themselves.
+//! **Invariant:** a host that cannot renew its lease detects that and ends its agents before any
+//! other host may consider it dead. Its own clock decides the former, the clock of each observer
+//! the latter; no two clocks are compared. While the list of hosts has no leader, no host is
+//! considered dead, and a host waits as long as most servers themselves report that there is no
+//! leader.
 //!
-//! **Invariant:** a leg carries bytes in order and without a gap, or it ends.
+//! **Invariant:** a host connection relays bytes in order and without gaps, or it ends.
 
-mod ask;
+mod audit_log;
 mod certificates;
-mod directory;
-mod entry;
+mod connection;
 mod health;
+mod host_connection;
+mod host_directory;
+mod host_entry;
+mod host_messages;
+mod host_requests;
 mod lease;
-mod leg;
-mod link;
+mod renewal;
 mod roles;
-mod trail;
-mod words;
 
-pub use ask::{Asked, Questions};
+pub use audit_log::{AuditEnd, AuditEvent, AuditLog};
 pub use certificates::{CertificateError, write_certificates};
-pub use directory::Directory;
-pub use entry::{Entry, HostName, Share};
-pub use health::Health;
-pub use lease::{Lease, LeaseError, LeaseEvent};
-pub use leg::{answer_leg, open_leg};
-pub use link::{Link, LinkError, Server, unique};
+pub use connection::{FleetConnection, FleetConnectionError, ServerInfo, random_id};
+pub use health::ClusterHealth;
+pub use host_connection::{accept_host_connection, open_host_connection};
+pub use host_directory::HostDirectory;
+pub use host_entry::{HostEntry, HostInstance, TenantUsage};
+pub use host_messages::{HostRequest, HostResponse};
+pub use host_requests::{ReceivedRequest, RequestListener};
+pub use lease::{HostLease, LeaseError, LeaseEvent};
 pub use roles::FleetRole;
-pub use trail::{Trail, Word};
-pub use words::{Answer, Question};

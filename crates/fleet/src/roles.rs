@@ -1,7 +1,9 @@
-//! What each role may do on the NATS servers of a fleet, as the `authorization` block of their configuration.
+//! The permissions of each role on the NATS servers of a fleet, as the `authorization` block of
+//! their configuration.
 //!
-//! A server knows the role of a client by the name in its certificate. Everything that a role does not need is
-//! refused: a gateway cannot change the log of a session, and an operator cannot read one.
+//! A server identifies the role of a client by the name in its certificate. It refuses everything
+//! that a role does not need: a gateway cannot change the log of a session, and an operator cannot
+//! read one.
 
 use jackfield_nats_access::{MEMBER_INBOX, OPERATOR_INBOX};
 use std::fmt::Write as _;
@@ -9,18 +11,18 @@ use std::fmt::Write as _;
 /// A kind of client of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FleetRole {
-    /// Runs agents and writes their logs; it may be a gateway as well.
+    /// Runs agents and writes their logs. It may also be a gateway.
     Host,
-    /// Connects clients to hosts. It reads logs and does not write them.
+    /// Connects clients to hosts. It reads logs but does not write them.
     Gateway,
-    /// Looks at the fleet, reads the audit trail and drains hosts.
+    /// Inspects the fleet, reads the audit log and drains hosts.
     Operator,
 }
 
 impl FleetRole {
     pub const ALL: [FleetRole; 3] = [FleetRole::Host, FleetRole::Gateway, FleetRole::Operator];
 
-    /// The name of its directory of certificates.
+    /// The name of its certificate directory.
     pub fn name(self) -> &'static str {
         match self {
             FleetRole::Host => "host",
@@ -29,20 +31,21 @@ impl FleetRole {
         }
     }
 
-    /// The DNS name in its certificate, by which servers know it.
+    /// The DNS name in its certificate, by which servers identify it.
     pub(crate) fn certificate_name(self) -> String {
         format!("jackfield-{}", self.name())
     }
 
-    /// Subjects that it may publish to.
-    fn publishes(self, cell: &str) -> Vec<String> {
+    /// The subjects that it may publish to.
+    fn publish_subjects(self, cell: &str) -> Vec<String> {
         let requests = |names: &[&str]| -> Vec<String> {
             names.iter().map(|it| format!("$JS.API.{it}")).collect()
         };
         let subjects = |names: &[&str]| -> Vec<String> {
             names.iter().map(|it| format!("{cell}.{it}")).collect()
         };
-        // The member that starts first creates the streams. That does not change a stream that exists.
+        // The first member that starts creates the streams. This does not permit changes of
+        // existing streams.
         let read = requests(&[
             "INFO",
             "STREAM.NAMES",
@@ -84,9 +87,10 @@ impl FleetRole {
         }
     }
 
-    /// Subjects that it may subscribe to.
-    fn subscribes(self, cell: &str) -> Vec<String> {
-        // Hosts and gateways run operators' commands with their own certificates, as `jackfield host drain`.
+    /// The subjects that it may subscribe to.
+    fn subscribe_subjects(self, cell: &str) -> Vec<String> {
+        // Operator commands such as `jackfield host drain` may use the certificates of a host or
+        // gateway.
         let member = [format!("{MEMBER_INBOX}.>"), format!("{OPERATOR_INBOX}.>")];
         match self {
             FleetRole::Host => {
@@ -99,10 +103,10 @@ impl FleetRole {
     }
 }
 
-/// The `authorization` block for the servers of a cell.
-pub(crate) fn authorization(cell: &str) -> String {
+/// Formats the `authorization` block for the servers of a cell.
+pub(crate) fn format_authorization(cell: &str) -> String {
     let mut text = format!(
-        "# Written by `jackfield fleet certs` for the cell `{cell}`: what each role may do.\n\
+        "# Written by `jackfield fleet certs` for the cell `{cell}`: the permissions of each role.\n\
          authorization {{\n  users: [\n"
     );
     for role in FleetRole::ALL {
@@ -112,16 +116,16 @@ pub(crate) fn authorization(cell: &str) -> String {
             let quoted = quoted.join("\n");
             format!("        {label}: {{ allow: [\n{quoted}\n        ] }}\n")
         };
-        let publish = block("publish", &role.publishes(cell));
-        let subscribe = block("subscribe", &role.subscribes(cell));
-        // Hosts answer questions, whose replies go to the inbox of the client that asked.
+        let publish = block("publish", &role.publish_subjects(cell));
+        let subscribe = block("subscribe", &role.subscribe_subjects(cell));
+        // Hosts respond to requests in the inbox of the sender.
         let responses =
             if role == FleetRole::Host { "        allow_responses: true\n" } else { "" };
         write!(
             text,
             "    {{\n      user: \"{name}\"\n      permissions: {{\n{publish}{subscribe}{responses}      }}\n    }}\n"
         )
-        .expect("a string takes everything");
+        .expect("writing to a string never fails");
     }
     text.push_str("  ]\n}\n");
     text

@@ -1,16 +1,19 @@
-//! The shipped configuration of a NATS server and the certificates of `jackfield fleet certs`, on a real server:
-//! strangers reach nothing, and each role only what it needs.
+//! Tests the shipped configuration of a NATS server with the certificates of `jackfield fleet
+//! certs` on a real server: unauthenticated clients have no access, and each role only the access
+//! that it needs.
 
 use async_nats::{Client, ConnectOptions, Event};
 use futures_util::StreamExt as _;
-use jackfield_fleet::{Answer, FleetRole, HostName, Link, Question, write_certificates};
+use jackfield_fleet::{
+    FleetConnection, FleetRole, HostInstance, HostRequest, HostResponse, write_certificates,
+};
 use jackfield_nats_access::{ClientRole, NatsServers};
 use jackfield_testkit::nats::{Cluster, deployed_configuration, without_routes};
 use std::{path::PathBuf, time::Duration};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const CELL: &str = "cell";
 
 /// One server with the configuration of `deploy/nats.conf`, and the certificates for it.
@@ -20,7 +23,7 @@ struct SecuredServer {
 }
 
 impl SecuredServer {
-    /// `edit` changes the configuration further.
+    /// `edit` modifies the configuration.
     fn start(edit: impl FnOnce(&str) -> String) -> SecuredServer {
         let certificates = tempfile::tempdir().unwrap();
         let cluster = Cluster::start_with(|clients, routes, store| {
@@ -48,15 +51,16 @@ impl SecuredServer {
         NatsServers::new(vec![self.url()], Some(self.directory(role)), client_role).unwrap()
     }
 
-    async fn link(&self, role: FleetRole) -> Link {
-        Link::connect(&self.servers(role), CELL).await.unwrap()
+    async fn connect(&self, role: FleetRole) -> FleetConnection {
+        FleetConnection::connect(&self.servers(role), CELL).await.unwrap()
     }
 
     async fn client(&self, role: FleetRole) -> RoleClient {
-        let (tell, refusals) = mpsc::channel(64);
-        let options = self.servers(role).options().event_callback(move |event| {
+        let (tx, refusals) = mpsc::channel(64);
+        let options = self.servers(role).connect_options().event_callback(move |event| {
             if let Event::ServerError(error) = event {
-                let _test_is_over = tell.try_send(error.to_string());
+                // The channel is closed when the test has ended.
+                let _ = tx.try_send(error.to_string());
             }
             std::future::ready(())
         });
@@ -64,7 +68,7 @@ impl SecuredServer {
     }
 }
 
-/// A client with the certificate of a role, and what the server has refused it.
+/// A client with the certificate of a role, and the refusals that the server has sent to it.
 struct RoleClient {
     client: Client,
     refusals: mpsc::Receiver<String>,
@@ -83,20 +87,20 @@ impl RoleClient {
 
     async fn assert_refused(&mut self, what: &str) {
         self.client.flush().await.unwrap();
-        let refusal = soon(what, self.refusals.recv()).await.unwrap();
+        let refusal = within_timeout(what, self.refusals.recv()).await.unwrap();
         let refusal = refusal.to_lowercase();
         assert!(refusal.contains("permissions violation"), "{refusal}");
         assert!(refusal.contains(&what.to_lowercase()), "{refusal}, not {what}");
     }
 }
 
-async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SOON, work).await.unwrap_or_else(|_| panic!("no {what} in {SOON:?}"))
+async fn within_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TIMEOUT, work).await.unwrap_or_else(|_| panic!("no {what} in {TIMEOUT:?}"))
 }
 
-/// Connects only if the server allows it.
-async fn connects(options: ConnectOptions, url: &str) -> bool {
-    let connected = soon("answer", options.connect(url)).await;
+/// Whether the server accepts a connection.
+async fn can_connect(options: ConnectOptions, url: &str) -> bool {
+    let connected = within_timeout("answer", options.connect(url)).await;
     match connected {
         Ok(client) => client.flush().await.is_ok(),
         Err(_) => false,
@@ -104,39 +108,44 @@ async fn connects(options: ConnectOptions, url: &str) -> bool {
 }
 
 #[tokio::test]
-async fn clients_without_a_certificate_of_the_fleet_reach_nothing() {
+async fn clients_without_a_certificate_of_the_fleet_cannot_connect() {
     let server = SecuredServer::start(without_routes);
     let (plain, secure) = (server.cluster.servers()[0].url(), server.url());
     let authority = server.directory(FleetRole::Host).join("ca.pem");
 
-    assert!(!connects(ConnectOptions::new(), &plain).await, "no TLS and no credentials");
+    assert!(!can_connect(ConnectOptions::new(), &plain).await, "no TLS and no credentials");
     let trusting = || ConnectOptions::new().add_root_certificates(authority.clone());
-    assert!(!connects(trusting(), &secure).await, "TLS without a certificate");
+    assert!(!can_connect(trusting(), &secure).await, "TLS without a certificate");
     let password = trusting().user_and_password("jackfield-host".into(), String::new());
-    assert!(!connects(password, &secure).await, "the name of a role and no certificate");
+    assert!(!can_connect(password, &secure).await, "the name of a role and no certificate");
 
     // The same names, signed by another authority.
     let others = tempfile::tempdir().unwrap();
     write_certificates(others.path(), &["n1".to_owned()], CELL).unwrap();
-    let stranger = others.path().join(FleetRole::Host.name());
-    let forged =
-        trusting().add_client_certificate(stranger.join("cert.pem"), stranger.join("key.pem"));
-    assert!(!connects(forged, &secure).await, "a certificate of another fleet");
+    let forged_directory = others.path().join(FleetRole::Host.name());
+    let forged = trusting().add_client_certificate(
+        forged_directory.join("cert.pem"),
+        forged_directory.join("key.pem"),
+    );
+    assert!(!can_connect(forged, &secure).await, "a certificate of another fleet");
 
-    // The certificate of a server is good for routes, not for a client.
+    // The certificate of a server is valid for routes, not for a client.
     let ip = server.cluster.servers()[0].address().ip().to_string();
     let own = server.certificates.path().join("servers").join(ip);
     let as_server = trusting().add_client_certificate(own.join("cert.pem"), own.join("key.pem"));
-    assert!(!connects(as_server, &secure).await, "the certificate of a server");
+    assert!(!can_connect(as_server, &secure).await, "the certificate of a server");
 
-    assert!(connects(server.servers(FleetRole::Host).options(), &secure).await, "a host");
+    assert!(
+        can_connect(server.servers(FleetRole::Host).connect_options(), &secure).await,
+        "a host"
+    );
 }
 
 #[tokio::test]
-async fn roles_may_do_what_they_need_and_nothing_else() {
+async fn roles_have_only_the_permissions_that_they_need() {
     let server = SecuredServer::start(without_routes);
-    let mut prepared = server.link(FleetRole::Host).await;
-    prepared.prepare(1).await.unwrap();
+    let mut prepared = server.connect(FleetRole::Host).await;
+    prepared.create_streams(1).await.unwrap();
 
     let mut gateway = server.client(FleetRole::Gateway).await;
     for subject in [
@@ -182,40 +191,45 @@ async fn roles_may_do_what_they_need_and_nothing_else() {
     }
 }
 
-/// The servers decide by the subject who may ask. A host takes the question from the message.
+/// The servers authorize requests by subject, but a host reads the request from the message.
 #[tokio::test]
-async fn opening_a_connection_to_a_host_needs_the_role_of_a_gateway() {
+async fn opening_a_host_connection_requires_the_gateway_role() {
     let server = SecuredServer::start(without_routes);
-    let host = HostName { name: "a".into(), incarnation: "1".into() };
-    let mut questions = server.link(FleetRole::Host).await.questions_to(&host).await.unwrap();
+    let host = HostInstance { name: "a".into(), incarnation: "1".into() };
+    let mut requests =
+        server.connect(FleetRole::Host).await.listen_for_requests(&host).await.unwrap();
     tokio::spawn(async move {
-        while let Some(asked) = questions.next().await {
-            let answer = match asked.question {
-                Question::Leg(_) => Answer::Done,
-                _ => Answer::Left(0),
+        while let Some(received) = requests.next_request().await {
+            let answer = match received.request {
+                HostRequest::OpenConnection(_) => HostResponse::Done,
+                _ => HostResponse::SessionsLeft(0),
             };
-            asked.answer(&answer).await;
+            received.respond(&answer).await;
         }
     });
-    let leg = Question::Leg("0123456789abcdef".to_owned());
-    let gateway = server.link(FleetRole::Gateway).await;
-    assert_eq!(gateway.ask(&host, &leg, SOON).await.unwrap(), Answer::Done);
+    let open = HostRequest::OpenConnection("0123456789abcdef".to_owned());
+    let gateway = server.connect(FleetRole::Gateway).await;
+    assert_eq!(gateway.send_request(&host, &open, TIMEOUT).await.unwrap(), HostResponse::Done);
 
-    // What an operator may ask, with an opening inside of it.
+    // A subject that an operator may use, with a request that it may not send.
     let operator = server.client(FleetRole::Operator).await;
-    let body = serde_json::to_vec(&leg).unwrap();
+    let body = serde_json::to_vec(&open).unwrap();
     let mut answers = operator.client.subscribe("_INBOX.smuggled.*").await.unwrap();
     let subject = "cell.ask.a.1.drain";
     operator.client.publish_with_reply(subject, "_INBOX.smuggled.1", body.into()).await.unwrap();
-    let drain = serde_json::to_vec(&Question::Drain(true)).unwrap();
+    let drain = serde_json::to_vec(&HostRequest::SetDraining(true)).unwrap();
     operator.client.publish_with_reply(subject, "_INBOX.smuggled.2", drain.into()).await.unwrap();
-    let first = soon("answer", answers.next()).await.unwrap();
-    let first: Answer = serde_json::from_slice(&first.payload).unwrap();
-    assert_eq!(first, Answer::Left(0), "the opening had no answer, the question after it has");
+    let first = within_timeout("answer", answers.next()).await.unwrap();
+    let first: HostResponse = serde_json::from_slice(&first.payload).unwrap();
+    assert_eq!(
+        first,
+        HostResponse::SessionsLeft(0),
+        "the forbidden request is not answered, the next one is"
+    );
 }
 
 #[tokio::test]
-async fn only_servers_may_join_the_servers() {
+async fn only_servers_may_join_the_cluster() {
     let server = SecuredServer::start(|text| text.replace("nats://n2:6222", "nats://peer:6222"));
     let deployed = &server.cluster.servers()[0];
     let routes = deployed.route_address();
@@ -228,7 +242,7 @@ async fn only_servers_may_join_the_servers() {
         (servers.join("stranger"), false),
         (server.directory(FleetRole::Host), false),
     ] {
-        soon("end of the last route", async {
+        within_timeout("end of the last route", async {
             while deployed.route_count() != 0 {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -246,7 +260,7 @@ async fn only_servers_may_join_the_servers() {
                 store.display()
             )
         });
-        let joined = soon("decision", async {
+        let joined = within_timeout("decision", async {
             loop {
                 // The other server counts a route before its certificate is checked here.
                 if deployed.route_count() != 0 {

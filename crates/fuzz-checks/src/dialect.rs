@@ -3,36 +3,38 @@
 //! Input: lines of stdout. A line that begins with `!` is not said but done: `!c` the client cancels,
 //! `!a` it answers what it was asked, `!d` it answers no, `!p` it prompts, `!e` the program ends.
 
-use jackfield_adapt::{Adapter, Memory, Note, Output, Program, Settings, dialect};
-use jackfield_agents::Exit;
-use jackfield_catalogue::Catalogue;
+use jackfield_adapt::{
+    Adapter, AdapterOutput, AdapterSettings, ProgramId, SessionRecord, SessionStore, find_dialect,
+};
+use jackfield_agents::AgentExit;
+use jackfield_catalogue::Catalog;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::LazyLock};
 
 /// Parsed once: it is larger than most inputs.
-static CATALOG: LazyLock<Catalogue> = LazyLock::new(Catalogue::builtin);
+static CATALOG: LazyLock<Catalog> = LazyLock::new(Catalog::builtin);
 
 #[derive(Default)]
-struct Notes(BTreeMap<String, Note>);
+struct MemoryStore(BTreeMap<String, SessionRecord>);
 
-impl Memory for Notes {
-    fn new_id(&mut self) -> String {
+impl SessionStore for MemoryStore {
+    fn create_session_id(&mut self) -> String {
         "s".to_owned()
     }
 
-    fn remember(&mut self, session: &str, note: &Note) {
-        self.0.insert(session.to_owned(), note.clone());
+    fn save_record(&mut self, session: &str, record: &SessionRecord) {
+        self.0.insert(session.to_owned(), record.clone());
     }
 
-    fn recall(&mut self, session: &str) -> Option<Note> {
+    fn load_record(&mut self, session: &str) -> Option<SessionRecord> {
         self.0.get(session).cloned()
     }
 }
 
 struct World {
     adapter: Adapter,
-    notes: Notes,
-    program: Option<Program>,
+    store: MemoryStore,
+    program: Option<ProgramId>,
     prompts: u64,
     answers: u64,
     asks: Vec<Value>,
@@ -69,15 +71,15 @@ pub fn check(name: &str, data: &[u8]) {
 
 impl World {
     fn new(name: &str) -> World {
-        let speaks = |it: &&jackfield_catalogue::Variant| it.dialect.as_deref() == Some(name);
+        let speaks = |it: &&jackfield_catalogue::LaunchVariant| it.dialect.as_deref() == Some(name);
         let spec = CATALOG.iter().find(|it| it.launch.iter().any(|it| speaks(&it)));
         let spec = spec.expect("an agent speaks it").clone();
         let variant = spec.launch.iter().find(speaks).expect("a variant speaks it").clone();
         let (flags, models) = (vec![true; variant.flags.len()], Vec::new());
-        let settings = Settings { spec, variant, flags, models, scratch: "/t".to_owned() };
+        let settings = AdapterSettings { spec, variant, flags, models, scratch: "/t".to_owned() };
         World {
-            adapter: Adapter::new(settings, dialect(name).expect("a dialect")),
-            notes: Notes::default(),
+            adapter: Adapter::new(settings, find_dialect(name).expect("a dialect")),
+            store: MemoryStore::default(),
             program: None,
             prompts: 0,
             answers: 0,
@@ -87,7 +89,7 @@ impl World {
     }
 
     fn client(&mut self, frame: &Value) {
-        self.adapter.on_client(frame, &mut self.notes);
+        self.adapter.on_client_frame(frame, &mut self.store);
         self.settle();
     }
 
@@ -108,15 +110,15 @@ impl World {
 
     fn line(&mut self, line: &str) {
         if let Some(program) = self.program {
-            self.adapter.on_line(program, line, &mut self.notes);
+            self.adapter.on_line(program, line, &mut self.store);
             self.settle();
         }
     }
 
     fn end(&mut self) {
         if let Some(program) = self.program.take() {
-            let exit = Exit { code: Some(0), ..Exit::default() };
-            self.adapter.on_end(program, &exit, &mut self.notes);
+            let exit = AgentExit { code: Some(0), ..AgentExit::default() };
+            self.adapter.on_exit(program, &exit, &mut self.store);
             self.settle();
         }
     }
@@ -124,14 +126,14 @@ impl World {
     fn settle(&mut self) {
         while let Some(output) = self.adapter.take_output() {
             match output {
-                Output::Start { program, .. } => self.program = Some(program),
-                Output::ToClient(frame) => self.hear(frame),
-                Output::Write { .. }
-                | Output::CloseStdin { .. }
-                | Output::Began { .. }
-                | Output::EndTools { .. }
-                | Output::Finish { .. }
-                | Output::Stop { .. } => {}
+                AdapterOutput::StartProgram { program, .. } => self.program = Some(program),
+                AdapterOutput::SendToClient(frame) => self.hear(frame),
+                AdapterOutput::WriteStdin { .. }
+                | AdapterOutput::CloseStdin { .. }
+                | AdapterOutput::MarkTurnStart { .. }
+                | AdapterOutput::StopTools { .. }
+                | AdapterOutput::FinishProgram { .. }
+                | AdapterOutput::StopProgram { .. } => {}
             }
         }
     }

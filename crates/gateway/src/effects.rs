@@ -3,12 +3,12 @@
 
 use crate::seek::{Seeker, Wanted};
 use bytes::Bytes;
-use jackfield_clients::{ClientEvent, ConnHandle, Stream};
+use jackfield_clients::{ClientEvent, ClientHandle, ClientStream};
 use jackfield_core::{
     ConnId,
-    gateway::{Deed, GatewayInput, GatewayOutput, HostName, LegId},
+    gateway::{Deed, GatewayInput, GatewayOutput, HostId, LegId},
 };
-use jackfield_fleet::{Trail, Word};
+use jackfield_fleet::{AuditEvent, AuditLog};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::{net::UnixStream, sync::mpsc::Sender};
 
@@ -17,13 +17,13 @@ pub(crate) const HOST_FRAME_BYTES_MAX: usize = 64 << 20;
 
 /// The hands of the loop.
 pub(crate) struct Effects {
-    conns: BTreeMap<ConnId, ConnHandle>,
-    legs: BTreeMap<LegId, ConnHandle>,
+    conns: BTreeMap<ConnId, ClientHandle>,
+    legs: BTreeMap<LegId, ClientHandle>,
     dirty_conns: BTreeSet<ConnId>,
     dirty_legs: BTreeSet<LegId>,
     leg_events: Sender<(LegId, ClientEvent)>,
     pub(crate) seeker: Seeker,
-    trail: Trail,
+    trail: AuditLog,
     /// What carrying out an output made happen at once.
     pub(crate) inputs: VecDeque<GatewayInput>,
     pub(crate) stopped: bool,
@@ -33,7 +33,7 @@ impl Effects {
     pub(crate) fn new(
         leg_events: Sender<(LegId, ClientEvent)>,
         seeker: Seeker,
-        trail: Trail,
+        trail: AuditLog,
     ) -> Effects {
         Effects {
             conns: BTreeMap::new(),
@@ -48,7 +48,7 @@ impl Effects {
         }
     }
 
-    pub(crate) fn add_conn(&mut self, conn: ConnId, handle: ConnHandle) {
+    pub(crate) fn add_conn(&mut self, conn: ConnId, handle: ClientHandle) {
         self.conns.insert(conn, handle);
     }
 
@@ -69,14 +69,16 @@ impl Effects {
                 send(&mut self.legs, &mut self.dirty_legs, leg, text);
             }
             GatewayOutput::CloseClient { conn } => {
-                with(&mut self.conns, conn, ConnHandle::close_after_flush);
+                with(&mut self.conns, conn, ClientHandle::close_after_flush);
             }
             GatewayOutput::OpenLeg { leg, host } => self.open_leg(leg, host),
             GatewayOutput::CloseLeg { leg } => drop(self.legs.remove(&leg)),
-            GatewayOutput::PauseClient { conn } => with(&mut self.conns, conn, ConnHandle::pause),
-            GatewayOutput::ResumeClient { conn } => with(&mut self.conns, conn, ConnHandle::resume),
-            GatewayOutput::PauseLeg { leg } => with(&mut self.legs, leg, ConnHandle::pause),
-            GatewayOutput::ResumeLeg { leg } => with(&mut self.legs, leg, ConnHandle::resume),
+            GatewayOutput::PauseClient { conn } => with(&mut self.conns, conn, ClientHandle::pause),
+            GatewayOutput::ResumeClient { conn } => {
+                with(&mut self.conns, conn, ClientHandle::resume);
+            }
+            GatewayOutput::PauseLeg { leg } => with(&mut self.legs, leg, ClientHandle::pause),
+            GatewayOutput::ResumeLeg { leg } => with(&mut self.legs, leg, ClientHandle::resume),
             GatewayOutput::Locate { session, avoid } => self.seeker.locate(session, avoid),
             GatewayOutput::List { token, cursor, cwd, tenant } => {
                 self.seeker.list(token, cursor, Wanted { cwd, tenant });
@@ -93,12 +95,12 @@ impl Effects {
     fn tell(&mut self, deed: Deed) {
         let Deed { conn, tenant, client, method, session, answer, refused } = deed;
         let (conn, session) = (Some(conn.to_string()), session.map(|it| it.to_string()));
-        let word = Word::new(self.trail.gateway(), method);
-        self.trail.say(Word { tenant, client, conn, session, answer, refused, ..word });
+        let word = AuditEvent::new(self.trail.gateway(), method);
+        self.trail.record(AuditEvent { tenant, client, conn, session, answer, refused, ..word });
     }
 
     /// What is said on it before the host has taken it waits in the socket.
-    fn open_leg(&mut self, leg: LegId, host: HostName) {
+    fn open_leg(&mut self, leg: LegId, host: HostId) {
         let (ours, theirs) = match UnixStream::pair() {
             Ok(pair) => pair,
             Err(error) => {
@@ -107,7 +109,12 @@ impl Effects {
             }
         };
         let events = self.leg_events.clone();
-        let handle = jackfield_clients::open(Stream::from(ours), leg, events, HOST_FRAME_BYTES_MAX);
+        let handle = jackfield_clients::open_connection(
+            ClientStream::from(ours),
+            leg,
+            events,
+            HOST_FRAME_BYTES_MAX,
+        );
         self.legs.insert(leg, handle);
         self.seeker.open_leg(leg, host, theirs);
     }
@@ -115,13 +122,13 @@ impl Effects {
     /// Writes out what the turn produced.
     pub(crate) fn flush(&mut self) {
         for conn in std::mem::take(&mut self.dirty_conns) {
-            let bytes = self.conns.get_mut(&conn).map_or(0, ConnHandle::flush);
+            let bytes = self.conns.get_mut(&conn).map_or(0, ClientHandle::flush);
             if bytes != 0 {
                 self.inputs.push_back(GatewayInput::ClientWrote { conn, bytes });
             }
         }
         for leg in std::mem::take(&mut self.dirty_legs) {
-            let bytes = self.legs.get_mut(&leg).map_or(0, ConnHandle::flush);
+            let bytes = self.legs.get_mut(&leg).map_or(0, ClientHandle::flush);
             if bytes != 0 {
                 self.inputs.push_back(GatewayInput::LegWrote { leg, bytes });
             }
@@ -130,7 +137,7 @@ impl Effects {
 }
 
 fn send<K: Ord + Copy>(
-    edges: &mut BTreeMap<K, ConnHandle>,
+    edges: &mut BTreeMap<K, ClientHandle>,
     dirty: &mut BTreeSet<K>,
     key: K,
     text: Bytes,
@@ -141,9 +148,9 @@ fn send<K: Ord + Copy>(
 }
 
 fn with<K: Ord + Copy>(
-    edges: &mut BTreeMap<K, ConnHandle>,
+    edges: &mut BTreeMap<K, ClientHandle>,
     key: K,
-    act: impl FnOnce(&mut ConnHandle),
+    act: impl FnOnce(&mut ClientHandle),
 ) {
     if let Some(handle) = edges.get_mut(&key) {
         act(handle);

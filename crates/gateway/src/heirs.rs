@@ -1,18 +1,19 @@
 //! Which hosts may adopt a session that no host has, in which order, and why none may.
 
 use crate::host_of;
-use jackfield_core::{gateway::Needs, log::State, rfc3339};
-use jackfield_fleet::{Entry, HostName};
-use jackfield_journal::Writer;
+use jackfield_core::{gateway::Needs, rfc3339};
+use jackfield_events::SessionSummary;
+use jackfield_fleet::{HostEntry, HostInstance};
+use jackfield_journal::LastWriter;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Hosts of which it is told why they may not.
 const REASONS: usize = 3;
 
 /// What a session needs that this one wrote to last.
-pub fn needs_of(state: Option<&State>, writer: &Writer) -> Needs {
-    let was_on = writer.name.as_deref().and_then(HostName::parse);
-    Needs::of(state, was_on.map(|it| it.name))
+pub fn needs_of(state: Option<&SessionSummary>, writer: &LastWriter) -> Needs {
+    let was_on = writer.name.as_deref().and_then(HostInstance::parse);
+    Needs::of(state, was_on.map(|it| it.name.into()))
 }
 
 /// How long a session that a host was asked to adopt is counted here. Hosts report once a second, and gateways read
@@ -22,15 +23,15 @@ const REPORTED_AFTER: Duration = Duration::from_secs(3);
 /// Sessions that hosts were asked to adopt, and that the reports of these hosts may not count yet. Without it, all
 /// sessions that a draining host lets go at once would go to the same host.
 #[derive(Debug, Default)]
-pub(crate) struct RecentAdoptions(Vec<(Instant, HostName)>);
+pub(crate) struct RecentAdoptions(Vec<(Instant, HostInstance)>);
 
 impl RecentAdoptions {
-    pub(crate) fn add(&mut self, host: &HostName) {
+    pub(crate) fn add(&mut self, host: &HostInstance) {
         self.0.push((Instant::now(), host.clone()));
     }
 
     /// The host did not adopt the session.
-    pub(crate) fn remove(&mut self, host: &HostName) {
+    pub(crate) fn remove(&mut self, host: &HostInstance) {
         if let Some(at) = self.0.iter().rposition(|(_, it)| it == host) {
             self.0.remove(at);
         }
@@ -40,7 +41,7 @@ impl RecentAdoptions {
         self.0.retain(|(since, _)| since.elapsed() < REPORTED_AFTER);
     }
 
-    fn count_on(&self, host: &HostName) -> usize {
+    fn count_on(&self, host: &HostInstance) -> usize {
         self.0.iter().filter(|(_, it)| it == host).count()
     }
 }
@@ -48,22 +49,22 @@ impl RecentAdoptions {
 /// The best first: hosts that know its agent, have places, had it last (its agent may have left something there),
 /// and have little to do.
 pub(crate) fn heirs(
-    hosts: &[Entry],
-    state: Option<&State>,
+    hosts: &[HostEntry],
+    state: Option<&SessionSummary>,
     needs: &Needs,
     avoid: Option<&str>,
     recent: &RecentAdoptions,
-) -> Vec<HostName> {
-    let knows = |it: &Entry| {
+) -> Vec<HostInstance> {
+    let knows = |it: &HostEntry| {
         state.is_none_or(|state| {
             !state.argv.is_empty() || it.agents.iter().any(|agent| **agent == *state.agent)
         })
     };
-    let mut heirs: Vec<&Entry> =
+    let mut heirs: Vec<&HostEntry> =
         hosts.iter().filter(|it| !it.draining && host_of(it).lacks(needs).is_none()).collect();
     heirs.sort_by_key(|it| {
         let unwanted = avoid == Some(&*it.host.name);
-        let had_it = needs.was_on.as_ref() == Some(&it.host.name);
+        let had_it = needs.was_on.as_deref() == Some(&*it.host.name);
         let recent = recent.count_on(&it.host);
         let is_full = it.free.is_some_and(|free| free as usize <= recent);
         (unwanted, !knows(it), is_full, !had_it, host_of(it).load + recent)
@@ -72,15 +73,15 @@ pub(crate) fn heirs(
 }
 
 /// The host that had the session last, if it is away.
-pub(crate) fn absent_home<'a>(hosts: &[Entry], needs: &'a Needs) -> Option<&'a str> {
+pub(crate) fn absent_home<'a>(hosts: &[HostEntry], needs: &'a Needs) -> Option<&'a str> {
     let name = needs.was_on.as_deref()?;
     hosts.iter().all(|it| *it.host.name != *name).then_some(name)
 }
 
 /// Why no host may adopt the session. `heard` is when the host that had it was heard of last.
-pub(crate) fn nowhere(hosts: &[Entry], needs: &Needs, heard: Option<SystemTime>) -> String {
+pub(crate) fn nowhere(hosts: &[HostEntry], needs: &Needs, heard: Option<SystemTime>) -> String {
     let was = needs.was_on.as_ref().and_then(|name| {
-        match hosts.iter().find(|it| it.host.name == *name) {
+        match hosts.iter().find(|it| *it.host.name == **name) {
             Some(it) if it.draining => Some(format!("`{name}`, where it was, drains")),
             Some(_) => None,
             None => {
@@ -103,9 +104,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn host(name: &str, shared: &[&str], live: u32) -> Entry {
-        Entry {
-            host: HostName { name: name.into(), incarnation: "1".into() },
+    fn host(name: &str, shared: &[&str], live: u32) -> HostEntry {
+        HostEntry {
+            host: HostInstance { name: name.into(), incarnation: "1".into() },
             version: String::new(),
             labels: BTreeMap::new(),
             shared: shared.iter().map(Into::into).collect(),
@@ -119,13 +120,22 @@ mod tests {
         }
     }
 
-    fn names(hosts: &[Entry], state: &State, needs: &Needs, avoid: Option<&str>) -> String {
+    fn names(
+        hosts: &[HostEntry],
+        state: &SessionSummary,
+        needs: &Needs,
+        avoid: Option<&str>,
+    ) -> String {
         let heirs = heirs(hosts, Some(state), needs, avoid, &RecentAdoptions::default());
         heirs.iter().map(|it| &*it.name).collect::<Vec<_>>().join(" ")
     }
 
-    fn session(agent: &str) -> (State, Needs) {
-        let state = State { cwd: "/srv/one".into(), agent: agent.into(), ..State::default() };
+    fn session(agent: &str) -> (SessionSummary, Needs) {
+        let state = SessionSummary {
+            cwd: "/srv/one".into(),
+            agent: agent.into(),
+            ..SessionSummary::default()
+        };
         let needs = Needs::of(Some(&state), Some("a".into()));
         (state, needs)
     }
@@ -174,7 +184,7 @@ mod tests {
         assert_eq!(names(&hosts, &state, &needs, None), "");
         let alone = "its host `a` is away, `b` does not share `/srv/one`";
         assert_eq!(nowhere(&hosts, &needs, None), alone);
-        hosts.push(Entry { draining: true, ..host("a", &["/"], 0) });
+        hosts.push(HostEntry { draining: true, ..host("a", &["/"], 0) });
         let drains = "`a`, where it was, drains, `b` does not share `/srv/one`";
         assert_eq!(
             (names(&hosts, &state, &needs, None), nowhere(&hosts, &needs, None)),

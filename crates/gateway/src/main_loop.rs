@@ -1,13 +1,13 @@
 //! The one loop: take what there is, let the gateway think, carry out what it asks, send.
 
 use crate::{clock::Clock, effects::Effects, seek::Seeker};
-use jackfield_clients::{ClientEvent, Stream};
+use jackfield_clients::{ClientEvent, ClientStream};
 use jackfield_core::{
     ConnId,
     gateway::{Config, Gateway, GatewayInput, Gauges, Host, LegId},
 };
-use jackfield_fleet::{Entry, Link, Trail};
-use jackfield_journal::Owners;
+use jackfield_fleet::{AuditLog, FleetConnection, HostEntry};
+use jackfield_journal::StreamOwnership;
 use jackfield_wire::FRAME_BYTES_MAX;
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::sync::{
@@ -28,13 +28,13 @@ pub type Scrape = oneshot::Sender<Gauges>;
 /// What a gateway is started with.
 pub struct Front {
     pub config: Config,
-    pub link: Link,
-    pub owners: Owners,
-    pub hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    pub link: FleetConnection,
+    pub owners: StreamOwnership,
+    pub hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
     /// Where is kept what clients do.
-    pub trail: Trail,
+    pub trail: AuditLog,
     /// Clients that were let in.
-    pub accepted: Receiver<Stream>,
+    pub accepted: Receiver<ClientStream>,
     pub scrapes: Receiver<Scrape>,
     /// Somebody wants it to end.
     pub stop: Receiver<()>,
@@ -52,7 +52,7 @@ enum Woken {
     Client(ConnId, ClientEvent),
     Leg(LegId, ClientEvent),
     Found(GatewayInput),
-    Accepted(Stream),
+    Accepted(ClientStream),
     Hosts,
     Scrape(Scrape),
     Stop,
@@ -63,8 +63,8 @@ struct Mailboxes {
     clients: Receiver<(ConnId, ClientEvent)>,
     legs: Receiver<(LegId, ClientEvent)>,
     found: Receiver<GatewayInput>,
-    accepted: Receiver<Stream>,
-    hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    accepted: Receiver<ClientStream>,
+    hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
     scrapes: Receiver<Scrape>,
     stop: Receiver<()>,
 }
@@ -131,7 +131,8 @@ impl Loop {
                 self.next_conn += 1;
                 let conn = ConnId(self.next_conn);
                 let events = self.client_events.clone();
-                let handle = jackfield_clients::open(stream, conn, events, FRAME_BYTES_MAX);
+                let handle =
+                    jackfield_clients::open_connection(stream, conn, events, FRAME_BYTES_MAX);
                 self.effects.add_conn(conn, handle);
                 self.feed(GatewayInput::ClientOpened { conn });
             }
@@ -153,7 +154,9 @@ impl Loop {
                     self.feed(GatewayInput::ClientSpoke { conn, frame });
                 }
             }
-            ClientEvent::Babbled(fault) => self.feed(GatewayInput::ClientBabbled { conn, fault }),
+            ClientEvent::InvalidFrame(fault) => {
+                self.feed(GatewayInput::ClientBabbled { conn, fault });
+            }
             ClientEvent::Wrote(bytes) => self.feed(GatewayInput::ClientWrote { conn, bytes }),
             ClientEvent::Finished => self.feed(GatewayInput::ClientFinished { conn }),
             ClientEvent::Gone => {
@@ -171,7 +174,7 @@ impl Loop {
                     self.feed(GatewayInput::LegSpoke { leg, frame });
                 }
             }
-            ClientEvent::Babbled(fault) => {
+            ClientEvent::InvalidFrame(fault) => {
                 tracing::error!(%leg, %fault, "a host says what is no message");
             }
             ClientEvent::Wrote(bytes) => self.feed(GatewayInput::LegWrote { leg, bytes }),
@@ -184,7 +187,7 @@ impl Loop {
         }
     }
 
-    fn tell_hosts(&mut self, entries: &[Entry]) {
+    fn tell_hosts(&mut self, entries: &[HostEntry]) {
         self.feed(GatewayInput::Hosts(entries.iter().map(host_of).collect()));
     }
 
@@ -210,17 +213,22 @@ impl Loop {
 }
 
 /// A host as the core wants to know it.
-pub fn host_of(entry: &Entry) -> Host {
+pub fn host_of(entry: &HostEntry) -> Host {
     Host {
-        name: entry.host.name.clone(),
+        name: entry.host.name.clone().into(),
         incarnation: u64::from_str_radix(&entry.host.incarnation, 16).unwrap_or(0),
         labels: entry.labels.iter().map(|(key, value)| format!("{key}={value}").into()).collect(),
         shared: entry.shared.clone(),
         agents: entry.agents.iter().map(|it| (it.as_str().into(), PLACES)).collect(),
         free: entry.free.map(|it| it as usize),
         load: (entry.live + entry.sessions) as usize,
+        sessions: entry.sessions as usize,
         draining: entry.draining,
-        tenants: entry.tenants.iter().map(|(name, it)| (name.clone(), it.sessions)).collect(),
+        tenants: entry
+            .tenants
+            .iter()
+            .map(|(name, it)| (name.clone().into(), it.sessions))
+            .collect(),
     }
 }
 

@@ -4,13 +4,16 @@
 use crate::heirs::{RecentAdoptions, absent_home, heirs, needs_of, nowhere};
 use jackfield_core::{
     Seq, SessionId, Time,
-    gateway::{GatewayInput, HostName as Name, LegId, Listed, Needs, Page},
+    gateway::{GatewayInput, HostId, LegId, Listed, Needs, Page},
     limits::READ_BYTES_MAX,
-    log::{Event, State},
     tenant_of,
 };
-use jackfield_fleet::{Answer, Entry, HostName, Link, LinkError, Question, open_leg};
-use jackfield_journal::{AdoptError, Owners};
+use jackfield_events::{SessionEvent, SessionSummary, TenantName};
+use jackfield_fleet::{
+    FleetConnection, FleetConnectionError, HostEntry, HostInstance, HostRequest, HostResponse,
+    open_host_connection,
+};
+use jackfield_journal::{AdoptError, StreamOwnership};
 use jackfield_wire::{Fault, chain};
 use std::{
     fmt,
@@ -35,9 +38,9 @@ const PAGE: usize = 50;
 
 #[derive(Clone)]
 pub(crate) struct Seeker {
-    pub(crate) link: Link,
-    pub(crate) owners: Owners,
-    pub(crate) hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    pub(crate) link: FleetConnection,
+    pub(crate) owners: StreamOwnership,
+    pub(crate) hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
     pub(crate) found: Sender<GatewayInput>,
     pub(crate) recent: Arc<Mutex<RecentAdoptions>>,
 }
@@ -45,7 +48,7 @@ pub(crate) struct Seeker {
 /// Which sessions are listed.
 pub(crate) struct Wanted {
     pub(crate) cwd: Option<String>,
-    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) tenant: Option<TenantName>,
 }
 
 impl Seeker {
@@ -61,11 +64,11 @@ impl Seeker {
     }
 
     /// This start of a host, if it lives.
-    fn living(&self, name: &str) -> Option<HostName> {
+    fn living(&self, name: &str) -> Option<HostInstance> {
         self.hosts.borrow().iter().map(|it| &it.host).find(|it| &*it.name == name).cloned()
     }
 
-    pub(crate) fn open_leg(&self, leg: LegId, host: Name, stream: UnixStream) {
+    pub(crate) fn open_leg(&self, leg: LegId, host: HostId, stream: UnixStream) {
         let seeker = self.clone();
         self.tell(async move {
             match seeker.dial(&host, stream).await {
@@ -75,18 +78,23 @@ impl Seeker {
         });
     }
 
-    async fn dial(&self, host: &str, stream: UnixStream) -> Result<(), LinkError> {
-        let gone = || LinkError::Away(format!("host `{host}` is not there"));
+    async fn dial(&self, host: &str, stream: UnixStream) -> Result<(), FleetConnectionError> {
+        let gone = || FleetConnectionError::Unavailable(format!("host `{host}` is not there"));
         let host = self.living(host).ok_or_else(gone)?;
-        let tell =
-            async |id: String| match self.link.ask(&host, &Question::Leg(id), LEG_TIMEOUT).await? {
-                Answer::Done => Ok(()),
-                other => Err(LinkError::Away(format!("it does not take the leg: {other:?}"))),
-            };
-        open_leg(&self.link, stream, tell).await
+        let tell = async |id: String| match self
+            .link
+            .send_request(&host, &HostRequest::OpenConnection(id), LEG_TIMEOUT)
+            .await?
+        {
+            HostResponse::Done => Ok(()),
+            other => Err(FleetConnectionError::Unavailable(format!(
+                "it does not take the leg: {other:?}"
+            ))),
+        };
+        open_host_connection(&self.link, stream, tell).await
     }
 
-    pub(crate) fn locate(&self, session: SessionId, avoid: Option<Name>) {
+    pub(crate) fn locate(&self, session: SessionId, avoid: Option<HostId>) {
         let seeker = self.clone();
         self.tell(async move {
             let owner = seeker.owner(&session, avoid.as_deref()).await;
@@ -95,7 +103,7 @@ impl Seeker {
     }
 
     /// Who owns the session now. An owner that drains lets go of it in a moment, and then others can have it.
-    async fn owner(&self, session: &SessionId, avoid: Option<&str>) -> Result<Name, Fault> {
+    async fn owner(&self, session: &SessionId, avoid: Option<&str>) -> Result<HostId, Fault> {
         for _ in 0..LETTING_GO_TRIES {
             match self.try_owner(session, avoid).await? {
                 Some(owner) => return Ok(owner),
@@ -111,12 +119,12 @@ impl Seeker {
         &self,
         session: &SessionId,
         avoid: Option<&str>,
-    ) -> Result<Option<Name>, Fault> {
+    ) -> Result<Option<HostId>, Fault> {
         let (owners, name) = (self.owners.clone(), session.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let writer = owners.last_writer(&name)?;
-            let summary = owners.summary(&name).unwrap_or_default();
-            Ok::<_, AdoptError>((writer, State::from_summary(&summary).ok()))
+            let summary = owners.read_summary(&name).unwrap_or_default();
+            Ok::<_, AdoptError>((writer, SessionSummary::from_summary(&summary).ok()))
         });
         let (writer, state) = match looked.await {
             Ok(Ok(found)) => found,
@@ -126,10 +134,10 @@ impl Seeker {
             Ok(Err(error)) => return Err(lost(chain(&error))),
             Err(error) => return Err(lost(error.to_string())),
         };
-        let owner = writer.owner().and_then(HostName::parse);
+        let owner = writer.owner().and_then(HostInstance::parse);
         if let Some(owner) = owner.filter(|it| self.living(&it.name).as_ref() == Some(it)) {
             return match self.adopt(&owner, session).await? {
-                Answer::Draining => Ok(None),
+                HostResponse::Draining => Ok(None),
                 answer => taken(&owner, session, answer).map(Some),
             };
         }
@@ -159,10 +167,10 @@ impl Seeker {
     /// The hosts that may adopt a session, the best first, which counts as having it.
     fn choose_heirs(
         &self,
-        state: Option<&State>,
+        state: Option<&SessionSummary>,
         needs: &Needs,
         avoid: Option<&str>,
-    ) -> Vec<HostName> {
+    ) -> Vec<HostInstance> {
         let (hosts, mut recent) = (self.hosts.borrow(), self.recent());
         recent.remove_old();
         let heirs = heirs(&hosts, state, needs, avoid, &recent);
@@ -175,19 +183,19 @@ impl Seeker {
     async fn why_nowhere(&self, needs: &Needs) -> String {
         let home = absent_home(&self.hosts.borrow(), needs).map(str::to_owned);
         let heard = match &home {
-            Some(name) => self.link.last_heard(name).await,
+            Some(name) => self.link.last_renewal(name).await,
             None => None,
         };
         nowhere(&self.hosts.borrow(), needs, heard)
     }
 
     /// Whoever dies meanwhile is not waited for: others may have the session from then on.
-    async fn adopt(&self, host: &HostName, session: &SessionId) -> Result<Answer, Fault> {
-        let question = Question::Adopt(session.to_string());
+    async fn adopt(&self, host: &HostInstance, session: &SessionId) -> Result<HostResponse, Fault> {
+        let question = HostRequest::AdoptSession(session.to_string());
         let mut hosts = self.hosts.clone();
         let is_gone = hosts.wait_for(|all| all.iter().all(|it| it.host != *host));
         tokio::select! {
-            answer = self.link.ask(host, &question, ADOPT_TIMEOUT) => {
+            answer = self.link.send_request(host, &question, ADOPT_TIMEOUT) => {
                 answer.map_err(|error| lost(chain(&error)))
             }
             _ = is_gone => Err(lost(format!("host `{}` is gone", host.name))),
@@ -216,12 +224,16 @@ impl Seeker {
 }
 
 /// The next events of a log.
-fn events(owners: &Owners, session: &SessionId, after: u64) -> Result<Vec<Event>, Fault> {
+fn events(
+    owners: &StreamOwnership,
+    session: &SessionId,
+    after: u64,
+) -> Result<Vec<SessionEvent>, Fault> {
     let damaged = |why: String| Fault::Internal { why: format!("session `{session}`: {why}") };
-    let lines = owners.read(session, after, EVENTS_MAX, READ_BYTES_MAX);
+    let lines = owners.read_events(session, after, EVENTS_MAX, READ_BYTES_MAX);
     let lines = lines.map_err(|error| lost(chain(&error)))?;
-    let decode = |it: &jackfield_journal::Event| {
-        Event::decode(Seq(it.seq), &it.line).map_err(|error| damaged(error.why))
+    let decode = |it: &jackfield_journal::StoredEvent| {
+        SessionEvent::decode(Seq(it.seq), &it.line).map_err(|error| damaged(error.why))
     };
     lines.iter().map(decode).collect()
 }
@@ -265,7 +277,7 @@ impl fmt::Display for ListCursor {
 
 /// Pages are read until one is full: most of what there is may not be wanted. Behind the last one come the sessions
 /// that were used since the first.
-fn page(owners: &Owners, cursor: Option<&str>, wanted: &Wanted) -> Result<Page, Fault> {
+fn page(owners: &StreamOwnership, cursor: Option<&str>, wanted: &Wanted) -> Result<Page, Fault> {
     let wrong = || Fault::InvalidParams {
         why: "`cursor` is none of ours: leave it out to start over".into(),
     };
@@ -281,7 +293,7 @@ fn page(owners: &Owners, cursor: Option<&str>, wanted: &Wanted) -> Result<Page, 
     };
     let (is_first, mut end) = (end.is_none(), end);
     loop {
-        let page = owners.page(before, PAGE).map_err(|error| lost(chain(&error)))?;
+        let page = owners.list_page(before, PAGE).map_err(|error| lost(chain(&error)))?;
         let end = *end.get_or_insert(page.end);
         let streams = page.streams.into_iter();
         sessions.extend(streams.filter_map(|(name, summary)| wanted.listed(name, &summary)));
@@ -298,13 +310,13 @@ fn page(owners: &Owners, cursor: Option<&str>, wanted: &Wanted) -> Result<Page, 
 
 /// Adds sessions that were used since the first page, behind a name; returns the cursor of the next page.
 fn add_changed(
-    owners: &Owners,
+    owners: &StreamOwnership,
     end: u64,
     after: &str,
     wanted: &Wanted,
     sessions: &mut Vec<Listed>,
 ) -> Result<Option<String>, Fault> {
-    let changed = owners.since(end).map_err(|error| lost(chain(&error)))?;
+    let changed = owners.list_since(end).map_err(|error| lost(chain(&error)))?;
     let behind = changed.into_iter().filter(|(name, _)| after < &**name);
     let mut listed = behind.filter_map(|(name, summary)| wanted.listed(name, &summary));
     sessions.extend(listed.by_ref().take(PAGE));
@@ -318,13 +330,13 @@ impl Wanted {
         if self.tenant.is_some() && self.tenant.as_deref() != tenant_of(&name) {
             return None;
         }
-        let state = State::from_summary(summary).ok()?;
+        let state = SessionSummary::from_summary(summary).ok()?;
         let elsewhere = self.cwd.as_ref().is_some_and(|cwd| *cwd != state.cwd);
-        (!state.importing && !elsewhere).then(|| listed(name, &state))
+        (!state.importing && !elsewhere).then(|| listed(name.into(), &state))
     }
 }
 
-fn listed(session: SessionId, state: &State) -> Listed {
+fn listed(session: SessionId, state: &SessionSummary) -> Listed {
     let shown = if state.closed { "closed" } else { "asleep" };
     Listed {
         session,
@@ -337,19 +349,21 @@ fn listed(session: SessionId, state: &State) -> Listed {
     }
 }
 
-fn taken(host: &HostName, session: &SessionId, answer: Answer) -> Result<Name, Fault> {
+fn taken(host: &HostInstance, session: &SessionId, answer: HostResponse) -> Result<HostId, Fault> {
     match answer {
-        Answer::Done => Ok(host.name.clone()),
-        Answer::Missing => Err(Fault::SessionNotFound { session: session.to_string() }),
-        Answer::Owned(by) => Ok(name_of(&by)),
-        Answer::Refused(why) => Err(Fault::NoHost { why: format!("`{}`: {why}", host.name) }),
-        Answer::Draining => Err(Fault::NoHost { why: format!("`{}` drains", host.name) }),
-        Answer::Left(_) => Err(lost(format!("`{}` answers something else", host.name))),
+        HostResponse::Done => Ok(host.name.clone().into()),
+        HostResponse::Missing => Err(Fault::SessionNotFound { session: session.to_string() }),
+        HostResponse::OwnedBy(by) => Ok(name_of(&by)),
+        HostResponse::Refused(why) => Err(Fault::NoHost { why: format!("`{}`: {why}", host.name) }),
+        HostResponse::Draining => Err(Fault::NoHost { why: format!("`{}` drains", host.name) }),
+        HostResponse::SessionsLeft(_) => {
+            Err(lost(format!("`{}` answers something else", host.name)))
+        }
     }
 }
 
-fn name_of(owner: &str) -> Name {
-    HostName::parse(owner).map_or_else(|| owner.into(), |it| it.name)
+fn name_of(owner: &str) -> HostId {
+    HostInstance::parse(owner).map_or_else(|| owner.into(), |it| it.name.into())
 }
 
 fn lost(why: String) -> Fault {

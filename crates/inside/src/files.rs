@@ -1,6 +1,7 @@
-//! Reading and writing text files for agents. Runs beside the loop: a file may be slow.
+//! Reads, writes and removes text files for agents. It runs off the event loop, because a disk may
+//! be slow.
 
-use crate::place::{Place, refused};
+use crate::confined_path::{ConfinedPath, refuse_path};
 use jackfield_wire::Fault;
 use rustix::{
     fs::{Access, AtFlags, Mode, OFlags},
@@ -16,153 +17,160 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// What one answer may hold: half of the longest frame, because escapes make text longer.
+/// The most text in one response: half of the longest frame, because JSON escapes lengthen text.
 const READ_BYTES_MAX: usize = 8 << 20;
-/// How much is read in search of a line: a second's work, and no agent reads logs by line number.
+/// The most bytes that are read to reach a line. That takes about a second; larger files are logs,
+/// which agents do not read by line number.
 const SEARCH_BYTES_MAX: usize = 512 << 20;
 
-/// `fs/read_text_file`.
+/// The parameters of `fs/read_text_file`.
 #[derive(Debug, Deserialize)]
-pub struct ReadFile {
+pub struct ReadFileRequest {
     pub path: PathBuf,
-    /// From 1.
+    /// The first line to read, counted from 1.
     pub line: Option<u64>,
+    /// The number of lines to read.
     pub limit: Option<u64>,
 }
 
-/// `fs/write_text_file`.
+/// The parameters of `fs/write_text_file`.
 #[derive(Debug, Deserialize)]
-pub struct WriteFile {
+pub struct WriteFileRequest {
     pub path: PathBuf,
     pub content: String,
 }
 
-/// No method of the protocol: only our own agent removes files.
+/// Removes a file. ACP has no such method; only Jackfield's own agent uses it.
 #[derive(Debug)]
-pub struct RemoveFile {
+pub struct RemoveFileRequest {
     pub path: PathBuf,
 }
 
-impl ReadFile {
-    pub fn run(&self, dirs: &[PathBuf]) -> Result<String, Fault> {
-        let place = Place::find(&self.path, dirs)?;
-        if !place.missing.is_empty() {
-            return Err(place.fault(Errno::NOENT));
+impl ReadFileRequest {
+    pub fn execute(&self, dirs: &[PathBuf]) -> Result<String, Fault> {
+        let target = ConfinedPath::resolve(&self.path, dirs)?;
+        if !target.missing_components.is_empty() {
+            return Err(target.to_fault(Errno::NOENT));
         }
-        // Without waiting: to open a pipe waits for its other end.
-        let file = File::from(place.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?);
+        // Opening a named pipe without `NONBLOCK` would wait for a writer.
+        let file = File::from(target.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?);
         let bytes = match file.metadata() {
-            Ok(meta) => {
-                is_file(&place, meta.is_dir(), meta.is_file())?;
-                self.read(&place, file, meta.len())?
+            Ok(metadata) => {
+                require_regular_file(&target, metadata.is_dir(), metadata.is_file())?;
+                self.read_lines(&target, file, metadata.len())?
             }
-            Err(error) => return Err(failed(&place, &error)),
+            Err(error) => return Err(io_fault(&target, &error)),
         };
         String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            let why = format!("is no text in UTF-8: byte {at} of what was asked for is not");
-            refused(&place.shown, &why)
+            let offset = error.utf8_error().valid_up_to();
+            let why = format!("is not UTF-8 text: byte {offset} of the requested range is invalid");
+            refuse_path(&target.requested, &why)
         })
     }
 
-    fn read(&self, place: &Place, file: File, length: u64) -> Result<Vec<u8>, Fault> {
-        let whole = self.line.is_none() && self.limit.is_none();
-        if whole && u64::try_from(READ_BYTES_MAX).is_ok_and(|max| max < length) {
-            return Err(too_big(place));
+    fn read_lines(&self, target: &ConfinedPath, file: File, length: u64) -> Result<Vec<u8>, Fault> {
+        let reads_whole_file = self.line.is_none() && self.limit.is_none();
+        if reads_whole_file && u64::try_from(READ_BYTES_MAX).is_ok_and(|max| max < length) {
+            return Err(answer_too_large(target));
         }
-        let from = self.line.unwrap_or(1).max(1);
-        let past = self.limit.map_or(u64::MAX, |it| from.saturating_add(it));
+        let first_line = self.line.unwrap_or(1).max(1);
+        let end_line = self.limit.map_or(u64::MAX, |it| first_line.saturating_add(it));
         let mut reader = BufReader::with_capacity(1 << 16, file.take(SEARCH_BYTES_MAX as u64 + 1));
-        let (mut kept, mut line, mut searched) = (Vec::new(), 1, 0);
-        while line < past {
-            let piece = reader.fill_buf().map_err(|error| failed(place, &error))?;
-            if piece.is_empty() {
+        let (mut selected, mut line, mut searched) = (Vec::new(), 1, 0);
+        while line < end_line {
+            let buffer = reader.fill_buf().map_err(|error| io_fault(target, &error))?;
+            if buffer.is_empty() {
                 break;
             }
-            let mut used = 0;
-            for part in piece.split_inclusive(|byte| *byte == b'\n') {
-                if past <= line {
+            let mut consumed = 0;
+            for part in buffer.split_inclusive(|byte| *byte == b'\n') {
+                if end_line <= line {
                     break;
                 }
-                if from <= line {
-                    kept.extend_from_slice(part);
+                if first_line <= line {
+                    selected.extend_from_slice(part);
                 }
-                used += part.len();
+                consumed += part.len();
                 line += u64::from(part.ends_with(b"\n"));
             }
-            reader.consume(used);
-            searched += used;
-            if READ_BYTES_MAX < kept.len() {
-                return Err(too_big(place));
+            reader.consume(consumed);
+            searched += consumed;
+            if READ_BYTES_MAX < selected.len() {
+                return Err(answer_too_large(target));
             }
             if SEARCH_BYTES_MAX < searched {
-                let why = format!("has no line {from} within its first {SEARCH_BYTES_MAX} bytes");
-                return Err(refused(&place.shown, &why));
+                let why =
+                    format!("has no line {first_line} within its first {SEARCH_BYTES_MAX} bytes");
+                return Err(refuse_path(&target.requested, &why));
             }
         }
-        Ok(kept)
+        Ok(selected)
     }
 }
 
-impl WriteFile {
-    /// All or nothing: whoever reads meanwhile sees the old text or the new one.
-    pub fn run(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
-        let place = Place::find(&self.path, dirs)?;
-        let (parent, name) = place.open_parent()?;
-        let fault = |errno| place.fault(errno);
+impl WriteFileRequest {
+    /// Replaces the file atomically: a concurrent reader sees either the old text or the new text.
+    pub fn execute(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
+        let target = ConfinedPath::resolve(&self.path, dirs)?;
+        let (parent, name) = target.open_parent()?;
+        let fault = |errno| target.to_fault(errno);
         let mode = match rustix::fs::statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
-                let file = rustix::fs::FileType::from_raw_mode(stat.st_mode);
-                is_file(&place, file.is_dir(), file.is_file())?;
+                let file_type = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+                require_regular_file(&target, file_type.is_dir(), file_type.is_file())?;
                 let access =
                     rustix::fs::accessat(&parent, &name, Access::WRITE_OK, AtFlags::empty());
                 if access.is_err() {
-                    return Err(refused(&place.shown, "is read-only"));
+                    return Err(refuse_path(&target.requested, "is read-only"));
                 }
                 Some(Mode::from_raw_mode(stat.st_mode))
             }
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(fault(errno)),
         };
-        let draft = Draft::new(&parent, mode.is_some()).map_err(fault)?;
-        draft.write(self.content.as_bytes(), mode).map_err(|error| failed(&place, &error))?;
-        draft.become_file(&name).map_err(fault)
+        // The replaced file may be more private than a new one, so its replacement starts private.
+        let initial_mode = if mode.is_some() { 0o600 } else { 0o666 };
+        let temporary = TemporaryFile::create(&parent, initial_mode).map_err(fault)?;
+        temporary
+            .write(self.content.as_bytes(), mode)
+            .map_err(|error| io_fault(&target, &error))?;
+        temporary.rename_to(&name).map_err(fault)
     }
 }
 
-impl RemoveFile {
-    pub fn run(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
-        let place = Place::find(&self.path, dirs)?;
-        if !place.missing.is_empty() {
-            return Err(place.fault(Errno::NOENT));
+impl RemoveFileRequest {
+    pub fn execute(&self, dirs: &[PathBuf]) -> Result<(), Fault> {
+        let target = ConfinedPath::resolve(&self.path, dirs)?;
+        if !target.missing_components.is_empty() {
+            return Err(target.to_fault(Errno::NOENT));
         }
-        let (parent, name) = place.open_parent()?;
-        let fault = |errno| place.fault(errno);
+        let (parent, name) = target.open_parent()?;
+        let fault = |errno| target.to_fault(errno);
         let stat = rustix::fs::statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(fault)?;
-        let file = rustix::fs::FileType::from_raw_mode(stat.st_mode);
-        is_file(&place, file.is_dir(), file.is_file())?;
+        let file_type = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+        require_regular_file(&target, file_type.is_dir(), file_type.is_file())?;
         rustix::fs::unlinkat(&parent, &name, AtFlags::empty()).map_err(fault)
     }
 }
 
-/// The new text, under another name until it is whole.
-struct Draft<'a> {
+/// Holds the new text under a temporary name until it is complete. Removed on drop unless renamed.
+struct TemporaryFile<'a> {
     parent: &'a OwnedFd,
     name: OsString,
     file: File,
-    done: bool,
+    is_renamed: bool,
 }
 
-impl Draft<'_> {
-    fn new(parent: &OwnedFd, replaces: bool) -> Result<Draft<'_>, Errno> {
+impl TemporaryFile<'_> {
+    fn create(parent: &OwnedFd, mode: u32) -> Result<TemporaryFile<'_>, Errno> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = OsString::from(format!(".jackfield-{}-{count}", std::process::id()));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        // What replaces a file may be meant for fewer eyes than a new one.
-        let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
-        let file = File::from(rustix::fs::openat(parent, &name, flags, mode)?);
-        Ok(Draft { parent, name, file, done: false })
+
+        let opened = rustix::fs::openat(parent, &name, flags, Mode::from_raw_mode(mode))?;
+        let file = File::from(opened);
+        Ok(TemporaryFile { parent, name, file, is_renamed: false })
     }
 
     fn write(&self, text: &[u8], mode: Option<Mode>) -> io::Result<()> {
@@ -173,38 +181,38 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn become_file(mut self, name: &OsStr) -> Result<(), Errno> {
+    fn rename_to(mut self, name: &OsStr) -> Result<(), Errno> {
         rustix::fs::renameat(self.parent, &self.name, self.parent, name)?;
-        self.done = true;
+        self.is_renamed = true;
         Ok(())
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
-        if !self.done {
-            // There is nothing else to be done about it.
-            let _left = rustix::fs::unlinkat(self.parent, &self.name, AtFlags::empty());
+        if !self.is_renamed {
+            // A failure leaves the file behind; nothing else can be done here.
+            let _result = rustix::fs::unlinkat(self.parent, &self.name, AtFlags::empty());
         }
     }
 }
 
-fn is_file(place: &Place, is_dir: bool, is_file: bool) -> Result<(), Fault> {
+fn require_regular_file(target: &ConfinedPath, is_dir: bool, is_file: bool) -> Result<(), Fault> {
     match (is_dir, is_file) {
-        (true, _) => Err(refused(&place.shown, "is a directory")),
-        (_, false) => Err(refused(&place.shown, "is no regular file")),
+        (true, _) => Err(refuse_path(&target.requested, "is a directory")),
+        (_, false) => Err(refuse_path(&target.requested, "is not a regular file")),
         _ => Ok(()),
     }
 }
 
-fn too_big(place: &Place) -> Fault {
+fn answer_too_large(target: &ConfinedPath) -> Fault {
     let mib = READ_BYTES_MAX >> 20;
-    let why = format!("has more than {mib} MiB, the most in one answer: use `line` and `limit`");
-    refused(&place.shown, &why)
+    let why = format!("has more than {mib} MiB, the limit of one response: use `line` and `limit`");
+    refuse_path(&target.requested, &why)
 }
 
-fn failed(place: &Place, error: &io::Error) -> Fault {
-    Fault::Internal { why: format!("`{}`: {error}", place.shown.display()) }
+fn io_fault(target: &ConfinedPath, error: &io::Error) -> Fault {
+    Fault::Internal { why: format!("`{}`: {error}", target.requested.display()) }
 }
 
 #[cfg(test)]
@@ -214,13 +222,13 @@ mod tests {
 
     fn read(path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, String> {
         let dirs = [path.parent().unwrap().to_owned()];
-        let request = ReadFile { path: path.to_owned(), line, limit };
-        request.run(&dirs).map_err(|it| it.to_string())
+        let request = ReadFileRequest { path: path.to_owned(), line, limit };
+        request.execute(&dirs).map_err(|it| it.to_string())
     }
 
     fn write(path: &Path, root: &Path, content: &str) -> Result<(), String> {
-        let request = WriteFile { path: path.to_owned(), content: content.to_owned() };
-        request.run(&[root.to_owned()]).map_err(|it| it.to_string())
+        let request = WriteFileRequest { path: path.to_owned(), content: content.to_owned() };
+        request.execute(&[root.to_owned()]).map_err(|it| it.to_string())
     }
 
     #[test]
@@ -238,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_file_of_a_fair_size_is_refused_with_the_reason() {
+    fn binary_special_and_oversized_files_are_refused_with_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         let why = |name: &str| read(&at(name), None, None).unwrap_err();
@@ -249,18 +257,18 @@ mod tests {
         let mode = Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, mode, 0)
             .unwrap();
-        assert!(why("pipe").contains("no regular file"), "{}", why("pipe"));
-        assert!(write(&at("pipe"), dir.path(), "x").unwrap_err().contains("no regular file"));
+        assert!(why("pipe").contains("not a regular file"), "{}", why("pipe"));
+        assert!(write(&at("pipe"), dir.path(), "x").unwrap_err().contains("not a regular file"));
         assert!(why("missing").contains("no file"), "{}", why("missing"));
         fs::write(at("big"), "x\n".repeat(READ_BYTES_MAX / 2 + 1)).unwrap();
         assert!(why("big").contains("`line` and `limit`"), "{}", why("big"));
         assert_eq!(read(&at("big"), Some(9), Some(2)).unwrap(), "x\nx\n");
-        let half = Some(READ_BYTES_MAX as u64);
-        assert!(read(&at("big"), Some(1), half).unwrap_err().contains("more than"));
+        let all_lines = Some(READ_BYTES_MAX as u64);
+        assert!(read(&at("big"), Some(1), all_lines).unwrap_err().contains("more than"));
     }
 
     #[test]
-    fn a_write_replaces_the_text_and_keeps_the_mode() {
+    fn write_replaces_the_text_and_keeps_the_mode() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.sh");
         fs::write(&path, "old").unwrap();
@@ -272,14 +280,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_inside_is_removed() {
+    fn remove_accepts_only_regular_files_inside_the_directories() {
         let dir = tempfile::tempdir().unwrap();
         let work = dir.path().join("work");
         fs::create_dir_all(work.join("sub")).unwrap();
         fs::write(work.join("a"), "").unwrap();
         fs::write(dir.path().join("b"), "").unwrap();
         let dirs = [work.clone()];
-        let remove = |path| RemoveFile { path }.run(&dirs).map_err(|it| it.to_string());
+        let remove = |path| RemoveFileRequest { path }.execute(&dirs).map_err(|it| it.to_string());
         remove(work.join("a")).unwrap();
         assert!(!work.join("a").exists());
         assert!(remove(work.join("a")).unwrap_err().contains("no file"));
@@ -289,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_directories_are_made_and_links_are_written_through() {
+    fn write_creates_missing_directories_and_follows_links() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.txt");
         write(&path, dir.path(), "text").unwrap();
@@ -300,6 +308,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "through");
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert!(write(dir.path(), dir.path(), "x").unwrap_err().contains("is a directory"));
-        assert!(write(&path.join("d"), dir.path(), "x").unwrap_err().contains("no directory"));
+        assert!(write(&path.join("d"), dir.path(), "x").unwrap_err().contains("not a directory"));
     }
 }

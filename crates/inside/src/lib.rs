@@ -1,16 +1,17 @@
-//! What an agent may touch: files inside a session's directories, and the end of what its commands
-//! print. Whoever serves an agent's `fs` and `terminal` uses it: the daemon where no client does, and
-//! our own agent where its client does not.
+//! Confined access to files inside a session's directories, and the tail of a command's output.
+//!
+//! The daemon uses it to serve an agent's `fs` and `terminal` requests when no client does, and
+//! Jackfield's own agent uses it when its client does not.
 //!
 //! Everything here blocks: callers run it on a thread that may wait for a disk.
 //!
-//! **Invariant:** nothing outside the session's directories is opened, made or told of, whatever links
-//! and renames lead there.
+//! **Invariant:** nothing outside the session's directories is opened, created or described in an
+//! error, regardless of symbolic links and concurrent renames.
 
+mod confined_path;
 mod files;
-mod place;
-mod screen;
+mod output_tail;
 
-pub use files::{ReadFile, RemoveFile, WriteFile};
-pub use place::{Place, refused};
-pub use screen::Screen;
+pub use confined_path::{ConfinedPath, refuse_path};
+pub use files::{ReadFileRequest, RemoveFileRequest, WriteFileRequest};
+pub use output_tail::OutputTail;

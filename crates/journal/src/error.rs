@@ -1,10 +1,10 @@
-//! What can go wrong, one enum per operation: each says what was attempted and on what.
+//! One error enum per operation. Each error names the operation and its object.
 
 use crate::record::{APPEND_BYTES_MAX, NAME_BYTES_MAX, SEQ_MAX, STREAMS_MAX};
 use std::{error::Error, path::PathBuf, sync::Arc};
 
-/// What the storage below said. Shared, because one failed transaction fails many appends.
-pub type Cause = Arc<dyn Error + Send + Sync>;
+/// The error of the storage layer. Shared, because one failed transaction fails many appends.
+pub type SharedError = Arc<dyn Error + Send + Sync>;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OpenError {
@@ -12,69 +12,75 @@ pub enum OpenError {
     Unavailable {
         path: PathBuf,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
-    /// No server of the cell answers, or JetStream has no leader: it may succeed when the servers are back.
+    /// No server of the cell answers, or JetStream has no leader. A retry may succeed when the
+    /// servers are back.
     #[error("failed to open the journal on {servers}")]
     Unreachable {
         servers: String,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
-    /// The servers of the cell will not serve the journal until their configuration or ours has changed.
+    /// The servers of the cell refuse the journal. A retry fails until their configuration or ours
+    /// changes.
     #[error("failed to open the journal on {servers}")]
     Refused {
         servers: String,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
-    /// It is not written as it should be, or the directory cannot be used.
+    /// The URL is malformed, or the directory cannot be used.
     #[error("failed to open the archive `{url}`")]
     Archive {
         url: String,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
-    /// Some other file lies where the journal should be. It is left as it is.
+    /// The path contains a file that is not a journal. The file is not changed.
     #[error(
         "`{path}` is not a jackfield journal: move it aside or choose another path",
         path = path.display()
     )]
     NotAJournal { path: PathBuf },
 
-    /// A later version wrote this file. It is left as it is.
+    /// A later version of Jackfield wrote this file. The file is not changed.
     #[error(
-        "journal `{path}` has format {found}, this version reads formats up to {known}: \
+        "journal `{path}` has format {actual}, this version reads formats up to {supported}: \
          use a newer jackfield, or move the file aside to start afresh",
         path = path.display()
     )]
-    TooNew { path: PathBuf, found: i64, known: i64 },
+    TooNew { path: PathBuf, actual: i64, supported: i64 },
 }
 
-/// Why an append, a claim or a deletion was not carried out. Nothing of it was stored, unless it
-/// says `Unavailable`: then the outcome is unknown, and the same append may be tried again.
+/// Why an append, a claim or a deletion failed. Nothing was stored, except for `Unavailable`: then
+/// the outcome is unknown, and the same append may be repeated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AppendError {
-    /// Another writer owns this stream, or it was deleted; we must stop writing to it.
-    #[error("stream `{stream}` is at epoch {actual}, the append is of epoch {epoch}")]
+    /// Another writer owns this stream, or the stream was deleted. The caller must stop writing to
+    /// it.
+    #[error("stream `{stream}` is at epoch {actual}, the append has epoch {epoch}")]
     Fenced { stream: Arc<str>, epoch: u64, actual: u64 },
 
-    #[error("stream `{stream}` ends at {head}, the append begins at {first}")]
+    #[error("stream `{stream}` ends at event {head}, the append starts at event {first}")]
     Gap { stream: Arc<str>, first: u64, head: u64 },
 
     #[error("the append to stream `{stream}` is malformed")]
     Invalid {
         stream: Arc<str>,
         #[source]
-        source: Invalid,
+        source: InvalidAppend,
     },
 
-    /// Only from a [`Port`](crate::Port): storage is slower than what comes in.
-    #[error("{waiting_bytes} bytes already wait to be written before stream `{stream}`")]
+    /// Only from a [`NonBlockingJournal`](crate::NonBlockingJournal): storage is slower than its
+    /// input.
+    #[error(
+        "write queue is full: {waiting_bytes} bytes wait before the append to stream `{stream}`"
+    )]
     Overloaded { stream: Arc<str>, waiting_bytes: usize },
 
     #[error("failed to append {count} events to stream `{stream}`")]
@@ -82,26 +88,26 @@ pub enum AppendError {
         stream: Arc<str>,
         count: u32,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
     #[error("failed to claim stream `{stream}`")]
     ClaimFailed {
         stream: Arc<str>,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
     #[error("failed to delete stream `{stream}`")]
     DeleteFailed {
         stream: Arc<str>,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 }
 
 impl AppendError {
-    /// What is wrong with the storage, as far as its error tells.
+    /// The kind of storage failure, as far as the error shows it.
     pub fn storage_fault(&self) -> StorageFault {
         let (AppendError::Unavailable { source, .. }
         | AppendError::ClaimFailed { source, .. }
@@ -120,7 +126,7 @@ impl AppendError {
     }
 }
 
-/// Why storage does not take events, where the way out depends on it.
+/// Why storage fails, distinguished by remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageFault {
     DiskFull,
@@ -130,7 +136,8 @@ pub enum StorageFault {
     Other,
 }
 
-/// What is written from now on would be lost with the next start, so nothing is acknowledged.
+/// A file of the journal changed while it was in use. Commits would be lost at the next start, so
+/// no append is acknowledged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`{path}` was {change} while it was in use", path = path.display())]
 pub struct JournalFileChanged {
@@ -146,10 +153,10 @@ pub enum FileChange {
     Replaced,
 }
 
-/// An append that no journal would take, now or later: the caller's mistake.
+/// Why an append is malformed. This is an error of the caller; a retry fails as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Invalid {
-    #[error("it says {count} events and carries {lines} lines")]
+pub enum InvalidAppend {
+    #[error("it counts {count} events and carries {lines} lines")]
     Count { count: u32, lines: usize },
     #[error("it carries no event")]
     Empty,
@@ -167,13 +174,13 @@ pub enum Invalid {
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
-    /// What was written at this place is not what is there now. Nothing is skipped: every read
-    /// that starts here says so again.
+    /// The stored record differs from what was written. Nothing is skipped: every read that starts
+    /// here fails with this error.
     #[error("stream `{stream}` is damaged at event {first}: {damage}")]
-    Damaged { stream: Arc<str>, first: u64, damage: Damage },
+    Damaged { stream: Arc<str>, first: u64, damage: RecordDamage },
 
-    /// Only from a [`Port`](crate::Port): too many reads wait already.
-    #[error("too many reads wait before the one of stream `{stream}`")]
+    /// Only from a [`NonBlockingJournal`](crate::NonBlockingJournal): the read queue is full.
+    #[error("too many reads wait before the read of stream `{stream}`")]
     Overloaded { stream: Arc<str> },
 
     #[error("failed to read stream `{stream}` after event {after}")]
@@ -181,13 +188,13 @@ pub enum ReadError {
         stream: Arc<str>,
         after: u64,
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
     #[error("failed to list the streams")]
     ListFailed {
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 }
 
@@ -202,58 +209,59 @@ pub enum CopyError {
     #[error("stream `{stream}` ends at event {head}, before {upto}")]
     Short { stream: Arc<str>, head: u64, upto: u64 },
 
-    /// The caller cannot translate this line.
-    #[error("event {seq} of stream `{stream}` cannot be told again: {why}")]
-    Untold { stream: Arc<str>, seq: u64, why: String },
+    /// The caller's [`LineTranslator`](crate::LineTranslator) rejected this line.
+    #[error("failed to translate event {seq} of stream `{stream}`: {reason}")]
+    Untranslatable { stream: Arc<str>, seq: u64, reason: String },
 
-    #[error("stream `{stream}` is there already")]
-    Taken { stream: Arc<str> },
+    #[error("stream `{stream}` already exists")]
+    AlreadyExists { stream: Arc<str> },
 
-    /// Only from a [`Port`](crate::Port): it is being closed.
-    #[error("the copy of stream `{stream}` was cut short")]
+    /// Only from a [`NonBlockingJournal`](crate::NonBlockingJournal): it is being closed.
+    #[error("the copy of stream `{stream}` was interrupted by shutdown")]
     Closing { stream: Arc<str> },
 
-    /// Only from a [`Port`](crate::Port): too many copies wait already.
-    #[error("too many copies wait before the one of stream `{stream}`")]
+    /// Only from a [`NonBlockingJournal`](crate::NonBlockingJournal): the copy queue is full.
+    #[error("too many copies wait before the copy of stream `{stream}`")]
     Overloaded { stream: Arc<str> },
 }
 
-/// In what way a record is not what was written.
+/// How a stored record differs from what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Damage {
+pub enum RecordDamage {
     #[error("the checksum of the record does not match")]
     Checksum,
     #[error("the record is missing")]
     Missing,
     #[error("the large event it refers to is missing or altered")]
     Blob,
-    /// It is not in the log any more, and there is no archive to look in.
-    #[error("it is in an archive: start with `--archive`, as the hosts that wrote it did")]
+    /// The record was moved to an archive, and none is configured here.
+    #[error("it is in an archive: start with `--archive`, like the hosts that wrote it")]
     Archived,
-    #[error("the segment of the archive that has it is altered")]
+    #[error("the archive segment that contains it is altered")]
     Segment,
 }
 
-/// Housekeeping failed; nothing is lost, it is tried again later.
+/// Upkeep failed. Nothing is lost; it is retried later.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("failed to tidy the journal")]
+#[error("failed to run upkeep of the journal")]
 pub struct UpkeepError {
     #[source]
-    pub source: Cause,
+    pub source: SharedError,
 }
 
-/// Looking after the logs of a cell failed. Nothing is lost; the logs grow until it succeeds.
+/// Archiving or expiring the logs of a cell failed. Nothing is lost; the logs grow until a retry
+/// succeeds.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum CareError {
-    #[error("what is cold stays in the log, because the archive does not answer as it should")]
+pub enum LogMaintenanceError {
+    #[error("failed to move cold events from the log to the archive")]
     Archive {
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 
-    #[error("failed to look after the logs")]
+    #[error("failed to maintain the logs")]
     Log {
         #[source]
-        source: Cause,
+        source: SharedError,
     },
 }

@@ -1,75 +1,76 @@
-//! Reading a whole journal to find records that are damaged.
+//! Reads a whole journal to find damaged records.
 
 use crate::{
-    error::{Damage, ReadError},
+    error::{ReadError, RecordDamage},
     journal::Journal,
 };
 use std::{sync::Arc, time::Instant};
 
-/// Read at once.
+/// The limits of one read.
 const EVENTS_MAX: usize = 4096;
 const BYTES_MAX: usize = 1024 * 1024;
 
-/// What was found in a journal.
+/// The result of an inspection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Inspection {
-    /// Streams that were read to their end.
+pub struct JournalInspection {
+    /// The number of streams that were read to their end.
     pub streams: usize,
-    /// Events that are as they were written.
+    /// The number of undamaged events.
     pub events: u64,
     pub damaged: Vec<DamagedEvents>,
-    /// Whether everything was read before the time was over.
+    /// Whether all events were read before the deadline.
     pub is_complete: bool,
 }
 
-/// Consecutive events of a stream that cannot be read for the same reason.
+/// Consecutive events of a stream that are damaged in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedEvents {
     pub stream: Arc<str>,
     pub first: u64,
     pub last: u64,
-    pub damage: Damage,
+    pub damage: RecordDamage,
 }
 
 impl Journal {
-    /// Reads every event and compares the checksums, until the deadline.
-    pub fn inspect(&self, deadline: Instant) -> Result<Inspection, ReadError> {
-        let mut found = Inspection { is_complete: true, ..Inspection::default() };
+    /// Reads all events and compares the checksums, until the deadline.
+    pub fn inspect_events(&self, deadline: Instant) -> Result<JournalInspection, ReadError> {
+        let mut inspection =
+            JournalInspection { is_complete: true, ..JournalInspection::default() };
         let mut heads = Vec::new();
-        self.each_stream(|it| heads.push((it.name, it.head)))?;
+        self.for_each_stream(|it| heads.push((it.name, it.head)))?;
         for (stream, head) in heads {
-            if !self.inspect_stream(&stream, head, deadline, &mut found)? {
-                found.is_complete = false;
+            if !self.inspect_stream(&stream, head, deadline, &mut inspection)? {
+                inspection.is_complete = false;
                 break;
             }
-            found.streams += 1;
+            inspection.streams += 1;
         }
-        Ok(found)
+        Ok(inspection)
     }
 
-    /// Whether the stream was read to its end.
+    /// Returns whether the stream was read to its end before the deadline.
     fn inspect_stream(
         &self,
         stream: &Arc<str>,
         head: u64,
         deadline: Instant,
-        found: &mut Inspection,
+        inspection: &mut JournalInspection,
     ) -> Result<bool, ReadError> {
         let mut after = 0;
         while after < head {
             if deadline < Instant::now() {
                 return Ok(false);
             }
-            match self.read(stream, after, EVENTS_MAX, BYTES_MAX) {
+            match self.read_events(stream, after, EVENTS_MAX, BYTES_MAX) {
                 Ok(events) => {
-                    // Empty: the stream was deleted meanwhile.
+                    // Empty: the stream was deleted in the meantime.
                     let Some(last) = events.last() else { break };
-                    found.events += events.len() as u64;
+                    inspection.events += events.len() as u64;
                     after = last.seq;
                 }
                 Err(ReadError::Damaged { first, damage, .. }) => {
                     after = first.max(after + 1);
-                    found.add_damage(stream, after, damage);
+                    inspection.add_damage(stream, after, damage);
                 }
                 Err(error) => return Err(error),
             }
@@ -78,8 +79,8 @@ impl Journal {
     }
 }
 
-impl Inspection {
-    fn add_damage(&mut self, stream: &Arc<str>, seq: u64, damage: Damage) {
+impl JournalInspection {
+    fn add_damage(&mut self, stream: &Arc<str>, seq: u64, damage: RecordDamage) {
         if let Some(it) = self.damaged.last_mut()
             && it.stream == *stream
             && it.last + 1 == seq

@@ -1,36 +1,37 @@
-//! The journal as its callers see it: one value, whichever backend is behind it.
+//! [`Journal`]: the interface of all backends.
 
 use crate::{
     error::{AppendError, OpenError, ReadError, UpkeepError},
-    memory::Memory,
-    nats::{Address, Curator, Nats, Owners},
-    record::{Append, Event},
-    sqlite::Sqlite,
+    memory::MemoryJournal,
+    nats::{Archiver, CellAddress, NatsJournal, StreamOwnership},
+    record::{AppendRequest, StoredEvent},
+    sqlite::SqliteJournal,
 };
 use bytes::Bytes;
 use std::{path::Path, sync::Arc};
 
-/// What an event survives once its append returned `Ok`.
+/// Which failures an event survives once its append has returned `Ok`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// The end of the process, however it ends. A power cut may cost the last moments, never the
-    /// order or the integrity of what is left.
+pub enum DurabilityLevel {
+    /// The end of the process, for whatever reason. A power failure may lose the last commits, but
+    /// never the order or the integrity of the remaining events.
     Process,
-    /// A power cut too: every commit waits for the disk.
+    /// A power failure as well: every commit waits for the disk.
     Power,
 }
 
-/// A stream is ours until someone else claims it.
+/// The right to write to a stream. It is valid until another writer claims the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim {
+pub struct StreamClaim {
     pub epoch: u64,
-    /// The number of the last event; 0 if there is none.
+    /// The sequence number of the last event; 0 if the stream is empty.
     pub head: u64,
 }
 
-impl Claim {
-    /// The epoch, if the append begins where the stream ends. If not, somebody else has written.
-    pub(crate) fn followed_by(self, append: &Append) -> Result<u64, AppendError> {
+impl StreamClaim {
+    /// The epoch for an append that starts right after the head. Otherwise another writer has
+    /// appended, and the append is fenced.
+    pub(crate) fn epoch_for(self, append: &AppendRequest) -> Result<u64, AppendError> {
         if self.head + 1 == append.first {
             return Ok(self.epoch);
         }
@@ -38,171 +39,180 @@ impl Claim {
     }
 }
 
-/// Records that were acknowledged before the journal was opened, and that it does not have.
+/// Records that were acknowledged before the journal was opened and are missing now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostRecords {
     pub count: u64,
 }
 
-/// What is known of a stream without reading it.
+/// The properties of a stream that are known without reading its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stream {
+pub struct StreamInfo {
     pub name: Arc<str>,
     pub epoch: u64,
     pub head: u64,
-    /// The latest summary that came with an append; empty if there was none.
+    /// The latest summary that an append carried; empty if there was none.
     pub summary: Bytes,
-    /// The last event of the append that brought it.
+    /// The sequence number of the last event of that append.
     pub summary_upto: u64,
 }
 
 /// Named streams of lines. Clones share one store.
 #[derive(Clone)]
 pub struct Journal {
-    backend: Backend,
+    backend: JournalBackend,
 }
 
 #[derive(Clone)]
-enum Backend {
-    Memory(Arc<Memory>),
-    Sqlite(Arc<Sqlite>),
-    Nats(Arc<Nats>),
+enum JournalBackend {
+    Memory(Arc<MemoryJournal>),
+    Sqlite(Arc<SqliteJournal>),
+    Nats(Arc<NatsJournal>),
 }
 
 impl Journal {
-    /// A journal that ends with its last clone.
-    pub fn memory() -> Journal {
-        Journal { backend: Backend::Memory(Arc::default()) }
+    /// A journal that is lost when its last clone is dropped.
+    pub fn in_memory() -> Journal {
+        Journal { backend: JournalBackend::Memory(Arc::default()) }
     }
 
-    /// Opens the journal in this SQLite file, or creates it, readable by its owner alone.
-    pub fn open(path: &Path, durability: Durability) -> Result<Journal, OpenError> {
-        Ok(Journal { backend: Backend::Sqlite(Arc::new(Sqlite::open(path, durability)?)) })
+    /// Opens the journal in this SQLite file. Creates the file, readable only by its owner, if it
+    /// does not exist.
+    pub fn open(path: &Path, durability: DurabilityLevel) -> Result<Journal, OpenError> {
+        Ok(Journal {
+            backend: JournalBackend::Sqlite(Arc::new(SqliteJournal::open(path, durability)?)),
+        })
     }
 
-    /// Opens the journal of a cell of NATS servers; what is missing there is made.
-    pub fn connect(address: Address) -> Result<Journal, OpenError> {
-        Ok(Journal { backend: Backend::Nats(Arc::new(Nats::open(address)?)) })
+    /// Opens the journal of a cell of NATS servers. Creates the JetStream streams that are missing.
+    pub fn connect(address: CellAddress) -> Result<Journal, OpenError> {
+        Ok(Journal { backend: JournalBackend::Nats(Arc::new(NatsJournal::open(address)?)) })
     }
 
-    /// What was acknowledged before this journal was opened, and is not in it: its WAL was removed or cut, or
-    /// an older copy was put in its place.
+    /// Records that were acknowledged before this journal was opened and are missing now, because
+    /// the WAL was removed or truncated, or because an older copy replaced the file.
     pub fn lost_records(&self) -> Option<LostRecords> {
         match &self.backend {
-            Backend::Sqlite(it) => it.lost_records(),
-            Backend::Memory(_) | Backend::Nats(_) => None,
+            JournalBackend::Sqlite(it) => it.lost_records(),
+            JournalBackend::Memory(_) | JournalBackend::Nats(_) => None,
         }
     }
 
-    /// What can be asked where many hosts share a journal; nothing where it is one's own.
-    pub fn owners(&self) -> Option<Owners> {
-        self.as_nats().cloned().map(Owners::new)
+    /// Adopts and releases streams of a journal that many hosts share. `None` for a local journal.
+    pub fn stream_ownership(&self) -> Option<StreamOwnership> {
+        self.as_nats().cloned().map(StreamOwnership::new)
     }
 
-    /// Who looks after a journal that many hosts share; nothing where it is one's own.
-    pub fn curator(&self) -> Option<Curator> {
-        self.as_nats().cloned().map(Curator::new)
+    /// Archives and expires streams of a journal that many hosts share. `None` for a local journal.
+    pub fn archiver(&self) -> Option<Archiver> {
+        self.as_nats().cloned().map(Archiver::new)
     }
 
-    /// Makes the caller the only writer of the stream, which is created if it does not exist.
-    /// Waits for a commit that is under way.
-    pub fn claim(&self, stream: &str) -> Result<Claim, AppendError> {
+    /// Makes the caller the only writer of the stream. Creates the stream if it does not exist.
+    /// Waits for a commit in progress.
+    pub fn claim_stream(&self, stream: &str) -> Result<StreamClaim, AppendError> {
         match &self.backend {
-            Backend::Memory(it) => it.claim(stream),
-            Backend::Sqlite(it) => it.claim(stream),
-            Backend::Nats(it) => it.claim(stream),
+            JournalBackend::Memory(it) => it.claim_stream(stream),
+            JournalBackend::Sqlite(it) => it.claim_stream(stream),
+            JournalBackend::Nats(it) => it.claim_stream(stream),
         }
     }
 
-    /// Appends a batch in one transaction, on the calling thread. Each append is judged by
-    /// itself: one that is fenced does not harm the others. `Ok` is the stream's head afterwards.
+    /// Appends a batch in one transaction, on the calling thread. Each append is checked
+    /// separately: a fenced append does not affect the others. `Ok` contains the new head of the
+    /// stream.
     ///
-    /// Events that are already there are skipped, so an append whose outcome is unknown may be
-    /// repeated under the same epoch.
-    pub fn append(&self, batch: &[Append]) -> Vec<Result<u64, AppendError>> {
+    /// Events that are already stored are skipped, so an append whose outcome is unknown may be
+    /// repeated with the same epoch.
+    pub fn append_batch(&self, batch: &[AppendRequest]) -> Vec<Result<u64, AppendError>> {
         match &self.backend {
-            Backend::Memory(it) => it.append(batch),
-            Backend::Sqlite(it) => it.append(batch),
-            Backend::Nats(it) => it.append(batch),
+            JournalBackend::Memory(it) => it.append_batch(batch),
+            JournalBackend::Sqlite(it) => it.append_batch(batch),
+            JournalBackend::Nats(it) => it.append_batch(batch),
         }
     }
 
-    /// Like [`append`](Journal::append), but nothing at all is done, and nothing returned, if
-    /// that would mean to wait for another thread, another process or the disk.
-    pub(crate) fn try_append(&self, batch: &[Append]) -> Option<Vec<Result<u64, AppendError>>> {
+    /// Like [`append_batch`](Journal::append_batch), but does nothing and returns `None` if the
+    /// append would have to wait for another thread, another process or the disk.
+    pub(crate) fn try_append_batch(
+        &self,
+        batch: &[AppendRequest],
+    ) -> Option<Vec<Result<u64, AppendError>>> {
         match &self.backend {
-            Backend::Memory(it) => Some(it.append(batch)),
-            Backend::Sqlite(it) => it.try_append(batch),
-            // To wait for a server is to wait.
-            Backend::Nats(_) => None,
+            JournalBackend::Memory(it) => Some(it.append_batch(batch)),
+            JournalBackend::Sqlite(it) => it.try_append_batch(batch),
+            // A request to a server always waits.
+            JournalBackend::Nats(_) => None,
         }
     }
 
-    /// The events after this number, in order: at least one if there is one, then as many as both
-    /// limits allow. An empty answer means the end of the stream, or that there is no such stream.
+    /// Reads the events after this sequence number, in order: at least one if one exists, then as
+    /// many as both limits allow. An empty result means the end of the stream, or that the stream
+    /// does not exist.
     ///
-    /// A damaged record ends the answer before it; the read that starts at it is the error.
-    pub fn read(
+    /// The result ends before a damaged record; the read that starts at that record fails.
+    pub fn read_events(
         &self,
         stream: &str,
         after: u64,
         events_max: usize,
         bytes_max: usize,
-    ) -> Result<Vec<Event>, ReadError> {
+    ) -> Result<Vec<StoredEvent>, ReadError> {
         match &self.backend {
-            Backend::Memory(it) => Ok(it.read(stream, after, events_max, bytes_max)),
-            Backend::Sqlite(it) => it.read(stream, after, events_max, bytes_max),
-            Backend::Nats(it) => it.read(stream, after, events_max, bytes_max),
+            JournalBackend::Memory(it) => Ok(it.read_events(stream, after, events_max, bytes_max)),
+            JournalBackend::Sqlite(it) => it.read_events(stream, after, events_max, bytes_max),
+            JournalBackend::Nats(it) => it.read_events(stream, after, events_max, bytes_max),
         }
     }
 
-    /// Every stream, by name.
-    pub fn streams(&self) -> Result<Vec<Stream>, ReadError> {
+    /// Lists all streams, ordered by name.
+    pub fn list_streams(&self) -> Result<Vec<StreamInfo>, ReadError> {
         let mut streams = Vec::new();
-        self.each_stream(|it| streams.push(it))?;
+        self.for_each_stream(|it| streams.push(it))?;
         Ok(streams)
     }
 
-    /// The same one by one: all summaries at once may be much. The journal is not to be used
-    /// meanwhile.
-    pub fn each_stream(&self, mut take: impl FnMut(Stream)) -> Result<(), ReadError> {
+    /// Visits all streams, ordered by name, without holding all summaries in memory. `visit` must
+    /// not use the journal.
+    pub fn for_each_stream(&self, mut visit: impl FnMut(StreamInfo)) -> Result<(), ReadError> {
         match &self.backend {
-            Backend::Memory(it) => it.streams().into_iter().for_each(take),
-            Backend::Sqlite(it) => it.each_stream(&mut take)?,
-            Backend::Nats(it) => it.streams()?.into_iter().for_each(take),
+            JournalBackend::Memory(it) => it.list_streams().into_iter().for_each(visit),
+            JournalBackend::Sqlite(it) => it.for_each_stream(&mut visit)?,
+            JournalBackend::Nats(it) => it.list_streams()?.into_iter().for_each(visit),
         }
         Ok(())
     }
 
-    /// Removes a stream and its events. Whoever held it is fenced.
-    pub fn delete(&self, stream: &str) -> Result<(), AppendError> {
+    /// Deletes a stream and its events. Its writer is fenced.
+    pub fn delete_stream(&self, stream: &str) -> Result<(), AppendError> {
         match &self.backend {
-            Backend::Memory(it) => it.delete(stream),
-            Backend::Sqlite(it) => it.delete(stream),
-            Backend::Nats(it) => it.delete(stream),
+            JournalBackend::Memory(it) => it.delete_stream(stream),
+            JournalBackend::Sqlite(it) => it.delete_stream(stream),
+            JournalBackend::Nats(it) => it.delete_stream(stream),
         }
     }
 
-    /// Housekeeping, due every few hundred appends: work that would otherwise slow down each of
-    /// them. A [`Port`](crate::Port) does it by itself, on a thread of its own.
-    pub fn upkeep(&self) -> Result<(), UpkeepError> {
+    /// Indexes records, removes deleted ones and checkpoints the WAL. Due every few thousand
+    /// appends; doing it separately keeps each append fast. A
+    /// [`NonBlockingJournal`](crate::NonBlockingJournal) calls it on a thread of its own.
+    pub fn run_upkeep(&self) -> Result<(), UpkeepError> {
         match &self.backend {
-            Backend::Memory(_) | Backend::Nats(_) => Ok(()),
-            Backend::Sqlite(it) => it.upkeep(),
+            JournalBackend::Memory(_) | JournalBackend::Nats(_) => Ok(()),
+            JournalBackend::Sqlite(it) => it.run_upkeep(),
         }
     }
 
-    pub(crate) fn as_nats(&self) -> Option<&Arc<Nats>> {
+    pub(crate) fn as_nats(&self) -> Option<&Arc<NatsJournal>> {
         match &self.backend {
-            Backend::Nats(it) => Some(it),
-            Backend::Memory(_) | Backend::Sqlite(_) => None,
+            JournalBackend::Nats(it) => Some(it),
+            JournalBackend::Memory(_) | JournalBackend::Sqlite(_) => None,
         }
     }
 
-    pub(crate) fn upkeep_is_due(&self) -> bool {
+    pub(crate) fn is_upkeep_due(&self) -> bool {
         match &self.backend {
-            Backend::Memory(_) | Backend::Nats(_) => false,
-            Backend::Sqlite(it) => it.upkeep_is_due(),
+            JournalBackend::Memory(_) | JournalBackend::Nats(_) => false,
+            JournalBackend::Sqlite(it) => it.is_upkeep_due(),
         }
     }
 }

@@ -1,29 +1,30 @@
-//! The journal: named streams of lines that survive the process.
+//! The journal: named, durable streams of lines.
 //!
-//! A stream is a log of *events*. An event is one line of bytes, numbered from 1 without a gap.
-//! Consecutive events travel and rest together as one *record*, because that is what makes storage
-//! fast. The crate knows nothing of what a line means.
+//! A stream is a log of *events*. An event is one line of bytes; events are numbered from 1 without
+//! gaps. Consecutive events are sent and stored together as one *record*, which makes storage fast.
+//! The crate does not interpret the lines.
 //!
-//! Reading order: [`Append`] and [`Event`] (`record.rs`, the shapes and the checksum), [`Journal`]
-//! (`journal.rs`, what every backend promises), `memory.rs` (the promise in its plainest form),
-//! `sqlite/` (schema, write, claim, tail, read, upkeep), `nats/` (for many hosts), `archive/` (where events of
-//! many hosts go that are cold), [`Port`] (`port/`, the threads),
-//! `contract/` (one test suite for every backend).
+//! Reading order: [`AppendRequest`] and [`StoredEvent`] (`record.rs`, the storage format and the
+//! checksum), [`Journal`] (`journal.rs`, the contract of every backend), `memory.rs` (the simplest
+//! implementation of the contract), `sqlite/` (schema, write, claim, tail, read, upkeep), `nats/`
+//! (a journal that many hosts share), `archive/` (the object store for cold events of a shared
+//! journal), [`NonBlockingJournal`] (`non_blocking/`, the threads), `contract/` (one test suite for
+//! every backend).
 //!
 //! **Invariant:** the events of a stream are numbered 1, 2, 3, …; a gap is never written and never
 //! skipped while reading.
 //!
-//! **Invariant:** a writer *claims* a stream, which raises its epoch. An append of an older epoch
-//! is refused for ever, also after the stream was deleted and made anew.
+//! **Invariant:** a writer *claims* a stream, which raises its epoch. An append with an older epoch
+//! is always refused, even after the stream was deleted and created again.
 //!
-//! **Invariant:** when an append returns `Ok`, its events survive the process, and with
-//! [`Durability::Power`] a power cut.
+//! **Invariant:** when an append returns `Ok`, its events survive the end of the process, and with
+//! [`DurabilityLevel::Power`] also a power failure.
 //!
-//! **Invariant:** a record is never changed once written. Every record carries a checksum; a bad
-//! one is reported with its place.
+//! **Invariant:** a record is never changed after it was written. Every record carries a checksum;
+//! a read reports a damaged record with its position.
 //!
-//! **Invariant:** nobody who uses this crate needs an async runtime, and there is nothing of ACP here. The
-//! connection to NATS has a runtime to itself, on a thread of its own.
+//! **Invariant:** users of this crate need no async runtime, and the crate does not depend on ACP.
+//! The connection to NATS runs on a runtime and a thread of its own.
 
 mod archive;
 mod error;
@@ -31,7 +32,7 @@ mod inspect;
 mod journal;
 mod memory;
 mod nats;
-mod port;
+mod non_blocking;
 mod record;
 mod sqlite;
 
@@ -39,16 +40,18 @@ mod sqlite;
 mod contract;
 
 pub use error::{
-    AppendError, CareError, Cause, CopyError, Damage, FileChange, Invalid, JournalFileChanged,
-    OpenError, ReadError, StorageFault, UpkeepError,
+    AppendError, CopyError, FileChange, InvalidAppend, JournalFileChanged, LogMaintenanceError,
+    OpenError, ReadError, RecordDamage, SharedError, StorageFault, UpkeepError,
 };
-pub use inspect::{DamagedEvents, Inspection};
-pub use journal::{Claim, Durability, Journal, LostRecords, Stream};
+pub use inspect::{DamagedEvents, JournalInspection};
+pub use journal::{DurabilityLevel, Journal, LostRecords, StreamClaim, StreamInfo};
 pub use nats::{
-    Address, AdoptError, Adopted, ArchiveGauges, Cell, Curator, Expired, Fellows, Moved, Owners,
-    Page, Retention, Writer, fnv1a,
+    AdoptError, AdoptedStream, ArchiveGauges, Archiver, ArchivingReport, CellAddress, CellConfig,
+    ExpiredStreams, LastWriter, PeerHosts, RetentionLimits, StreamOwnership, StreamPage,
+    fnv1a_hash,
 };
-pub use port::{Done, Port, Translate};
+pub use non_blocking::{JournalCompletion, LineTranslator, NonBlockingJournal};
 pub use record::{
-    APPEND_BYTES_MAX, Append, Event, NAME_BYTES_MAX, RECORD_BYTES_MAX, SEQ_MAX, STREAMS_MAX,
+    APPEND_BYTES_MAX, AppendRequest, NAME_BYTES_MAX, RECORD_BYTES_MAX, SEQ_MAX, STREAMS_MAX,
+    StoredEvent,
 };

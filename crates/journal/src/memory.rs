@@ -1,9 +1,10 @@
-//! Streams in memory: the contract in its plainest form, for tests and for those who want no file.
+//! Streams in memory: the simplest implementation of the contract, for tests and for hubs without a
+//! journal file.
 
 use crate::{
-    error::{AppendError, Invalid},
-    journal::{Claim, Stream},
-    record::{Answer, Append, Event, STREAMS_MAX, check_name},
+    error::{AppendError, InvalidAppend},
+    journal::{StreamClaim, StreamInfo},
+    record::{AppendRequest, EventBatch, STREAMS_MAX, StoredEvent, validate_name},
 };
 use bytes::Bytes;
 use std::{
@@ -12,123 +13,123 @@ use std::{
 };
 
 #[derive(Default)]
-pub(crate) struct Memory {
-    state: Mutex<State>,
+pub(crate) struct MemoryJournal {
+    state: Mutex<MemoryState>,
 }
 
 #[derive(Default)]
-struct State {
-    streams: BTreeMap<Arc<str>, Kept>,
-    /// The highest epoch of any deleted stream: a stream made anew starts above it.
+struct MemoryState {
+    streams: BTreeMap<Arc<str>, MemoryStream>,
+    /// The highest epoch of any deleted stream. A stream that is created again starts above it.
     epoch_floor: u64,
 }
 
 #[derive(Default)]
-struct Kept {
+struct MemoryStream {
     epoch: u64,
     head: u64,
-    /// First seq and body, in order.
+    /// The first sequence number and the body of each record, in order.
     records: Vec<(u64, Bytes)>,
     summary: Bytes,
     summary_upto: u64,
 }
 
-impl Memory {
-    pub(crate) fn claim(&self, stream: &str) -> Result<Claim, AppendError> {
-        check_name(stream).map_err(|source| invalid(stream.into(), source))?;
+impl MemoryJournal {
+    pub(crate) fn claim_stream(&self, stream: &str) -> Result<StreamClaim, AppendError> {
+        validate_name(stream).map_err(|source| invalid_append(stream.into(), source))?;
         let mut state = self.lock();
         let epoch_floor = state.epoch_floor;
         if !state.streams.contains_key(stream) {
             if STREAMS_MAX <= state.streams.len() as u64 {
-                return Err(invalid(stream.into(), Invalid::TooManyStreams));
+                return Err(invalid_append(stream.into(), InvalidAppend::TooManyStreams));
             }
-            let kept = Kept { epoch: epoch_floor, ..Kept::default() };
-            state.streams.insert(stream.into(), kept);
+            let stored = MemoryStream { epoch: epoch_floor, ..MemoryStream::default() };
+            state.streams.insert(stream.into(), stored);
         }
-        let kept = state.streams.get_mut(stream).expect("inserted if it was not there");
-        kept.epoch += 1;
-        Ok(Claim { epoch: kept.epoch, head: kept.head })
+        let stored = state.streams.get_mut(stream).expect("inserted if it was not there");
+        stored.epoch += 1;
+        Ok(StreamClaim { epoch: stored.epoch, head: stored.head })
     }
 
-    pub(crate) fn append(&self, batch: &[Append]) -> Vec<Result<u64, AppendError>> {
+    pub(crate) fn append_batch(&self, batch: &[AppendRequest]) -> Vec<Result<u64, AppendError>> {
         let mut state = self.lock();
         batch.iter().map(|append| append_one(&mut state, append)).collect()
     }
 
-    pub(crate) fn read(
+    pub(crate) fn read_events(
         &self,
         stream: &str,
         after: u64,
         events_max: usize,
         bytes_max: usize,
-    ) -> Vec<Event> {
+    ) -> Vec<StoredEvent> {
         let state = self.lock();
-        let mut answer = Answer::new(after, events_max, bytes_max);
-        let Some(kept) = state.streams.get(stream).filter(|it| after < it.head) else {
+        let mut batch = EventBatch::new(after, events_max, bytes_max);
+        let Some(stored) = state.streams.get(stream).filter(|it| after < it.head) else {
             return Vec::new();
         };
-        let start = kept.records.partition_point(|(first, _)| *first <= answer.next()) - 1;
-        for (first, body) in &kept.records[start..] {
-            if !answer.unpack(*first, body) {
+        let start = stored.records.partition_point(|(first, _)| *first <= batch.next_seq()) - 1;
+        for (first, body) in &stored.records[start..] {
+            if !batch.push_record(*first, body) {
                 break;
             }
         }
-        answer.into_events()
+        batch.into_events()
     }
 
-    pub(crate) fn streams(&self) -> Vec<Stream> {
+    pub(crate) fn list_streams(&self) -> Vec<StreamInfo> {
         let state = self.lock();
         let streams = state.streams.iter();
         streams
-            .map(|(name, kept)| Stream {
+            .map(|(name, stored)| StreamInfo {
                 name: Arc::clone(name),
-                epoch: kept.epoch,
-                head: kept.head,
-                summary: kept.summary.clone(),
-                summary_upto: kept.summary_upto,
+                epoch: stored.epoch,
+                head: stored.head,
+                summary: stored.summary.clone(),
+                summary_upto: stored.summary_upto,
             })
             .collect()
     }
 
-    pub(crate) fn delete(&self, stream: &str) -> Result<(), AppendError> {
-        check_name(stream).map_err(|source| invalid(stream.into(), source))?;
+    pub(crate) fn delete_stream(&self, stream: &str) -> Result<(), AppendError> {
+        validate_name(stream).map_err(|source| invalid_append(stream.into(), source))?;
         let mut state = self.lock();
-        if let Some(kept) = state.streams.remove(stream) {
-            state.epoch_floor = state.epoch_floor.max(kept.epoch);
+        if let Some(stored) = state.streams.remove(stream) {
+            state.epoch_floor = state.epoch_floor.max(stored.epoch);
         }
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
         self.state.lock().expect("nothing panics while it holds the streams")
     }
 }
 
-fn append_one(state: &mut State, append: &Append) -> Result<u64, AppendError> {
+fn append_one(state: &mut MemoryState, append: &AppendRequest) -> Result<u64, AppendError> {
     let stream = &append.stream;
-    append.check().map_err(|source| invalid(Arc::clone(stream), source))?;
-    let kept = state.streams.get_mut(stream);
-    let actual = kept.as_ref().map_or(0, |it| it.epoch);
-    let Some(kept) = kept.filter(|it| it.epoch == append.epoch) else {
+    append.validate().map_err(|source| invalid_append(Arc::clone(stream), source))?;
+    let stored = state.streams.get_mut(stream);
+    let actual = stored.as_ref().map_or(0, |it| it.epoch);
+    let Some(stored) = stored.filter(|it| it.epoch == append.epoch) else {
         return Err(AppendError::Fenced { stream: stream.clone(), epoch: append.epoch, actual });
     };
-    if kept.head + 1 < append.first {
-        let (first, head) = (append.first, kept.head);
+    if stored.head + 1 < append.first {
+        let (first, head) = (append.first, stored.head);
         return Err(AppendError::Gap { stream: stream.clone(), first, head });
     }
-    if let Some((first, body)) = append.missing_after(kept.head) {
-        kept.records.push((first, body));
-        kept.head = append.last();
+    if let Some((first, body)) = append.missing_after(stored.head) {
+        stored.records.push((first, body));
+        stored.head = append.last_seq();
     }
     if let Some(summary) = &append.summary
-        && kept.summary_upto <= append.last()
+        && stored.summary_upto <= append.last_seq()
     {
-        kept.summary = summary.clone();
-        kept.summary_upto = append.last();
+        stored.summary = summary.clone();
+        stored.summary_upto = append.last_seq();
     }
-    Ok(kept.head)
+    Ok(stored.head)
 }
 
-fn invalid(stream: Arc<str>, source: Invalid) -> AppendError {
+fn invalid_append(stream: Arc<str>, source: InvalidAppend) -> AppendError {
     AppendError::Invalid { stream, source }
 }

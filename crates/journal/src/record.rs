@@ -1,208 +1,216 @@
-//! The shape of what is stored: events packed into records, cut and unpacked, with a checksum.
+//! The storage format: events are packed into records with a checksum, and unpacked again.
 //!
-//! The body of a record is its lines joined by `\n`, without a last one.
+//! The body of a record is its lines joined by `\n`, without a trailing newline.
 
-use crate::error::Invalid;
+use crate::error::InvalidAppend;
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// A record's body is at most this long; a longer single event is kept beside the log as a blob.
-/// Large enough for any chunk worth packing, small enough to check and copy in one go.
+/// The maximum length of a record's body. A longer single event is stored beside the log as a blob.
+/// The limit is large enough to pack many events and small enough to check and copy at once.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
 
-/// Far above any frame that is let in, far below what SQLite takes as one value.
+/// Far above the frame limit and far below the maximum size of a SQLite value.
 pub const APPEND_BYTES_MAX: usize = 512 * 1024 * 1024;
 
 pub const NAME_BYTES_MAX: usize = 512;
 
-/// A place in the journal is a stream's number and a seq in one 63-bit integer.
+/// The SQLite index packs a stream number and a sequence number into one 63-bit integer.
 pub(crate) const SEQ_BITS: u32 = 36;
 pub const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 pub const STREAMS_MAX: u64 = (1 << (63 - SEQ_BITS)) - 1;
 
-/// Consecutive events to put at the end of one stream. There may be none where there is a summary:
-/// then that is put beside the events that are there.
+/// Consecutive events to append to one stream. A request without events only stores its summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Append {
+pub struct AppendRequest {
     pub stream: Arc<str>,
-    /// The epoch that [`Journal::claim`](crate::Journal::claim) gave.
+    /// The epoch that [`Journal::claim_stream`](crate::Journal::claim_stream) returned.
     pub epoch: u64,
-    /// The number of the first event; with none, the one that comes next.
+    /// The sequence number of the first event; without events, that of the next event.
     pub first: u64,
     pub count: u32,
     /// The lines, joined by `\n`.
     pub body: Bytes,
-    /// Opaque bytes to keep beside the stream; the latest wins.
+    /// Opaque bytes to store beside the stream. They replace an older summary.
     pub summary: Option<Bytes>,
 }
 
-impl Append {
-    /// The number of the last event.
-    pub fn last(&self) -> u64 {
+impl AppendRequest {
+    /// The sequence number of the last event.
+    pub fn last_seq(&self) -> u64 {
         self.first.saturating_add(u64::from(self.count)).saturating_sub(1)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        check_name(&self.stream)?;
+    pub(crate) fn validate(&self) -> Result<(), InvalidAppend> {
+        validate_name(&self.stream)?;
         if self.first == 0 {
-            return Err(Invalid::FirstIsZero);
+            return Err(InvalidAppend::FirstIsZero);
         }
         if self.count == 0 && self.body.is_empty() && self.summary.is_some() {
             return Ok(());
         }
         if self.count == 0 {
-            return Err(Invalid::Empty);
+            return Err(InvalidAppend::Empty);
         }
-        if SEQ_MAX < self.last() {
-            return Err(Invalid::SeqTooLarge);
+        if SEQ_MAX < self.last_seq() {
+            return Err(InvalidAppend::SeqTooLarge);
         }
         if APPEND_BYTES_MAX < self.body.len() {
-            return Err(Invalid::TooLarge);
+            return Err(InvalidAppend::TooLarge);
         }
         let lines = memchr::memchr_iter(b'\n', &self.body).count() + 1;
         if lines != self.count as usize {
-            return Err(Invalid::Count { count: self.count, lines });
+            return Err(InvalidAppend::Count { count: self.count, lines });
         }
         Ok(())
     }
 
-    /// What of this append a stream with this head lacks: the number of the first such event and
-    /// the lines from there on. Nothing, if all of it is there.
+    /// The part of this append that a stream with this head does not have yet: the sequence number
+    /// of the first missing event and the lines from there on. `None` if nothing is missing.
     pub(crate) fn missing_after(&self, head: u64) -> Option<(u64, Bytes)> {
-        if self.last() <= head {
+        if self.last_seq() <= head {
             return None;
         }
         let first = self.first.max(head + 1);
         let mut body = self.body.clone();
         for _ in self.first..first {
-            let end = memchr::memchr(b'\n', &body).expect("`check` counted the lines");
+            let end = memchr::memchr(b'\n', &body).expect("`validate` counted the lines");
             body = body.slice(end + 1..);
         }
         Some((first, body))
     }
 }
 
-pub(crate) fn check_name(stream: &str) -> Result<(), Invalid> {
+pub(crate) fn validate_name(stream: &str) -> Result<(), InvalidAppend> {
     if stream.is_empty() || NAME_BYTES_MAX < stream.len() {
-        return Err(Invalid::Name);
+        return Err(InvalidAppend::Name);
     }
     Ok(())
 }
 
-/// One event as read: its number and its line, a slice of the record it came in.
+/// One event as read: its sequence number and its line, which is a slice of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct StoredEvent {
     pub seq: u64,
     pub line: Bytes,
 }
 
-/// Part of an append that becomes one record.
+/// The events of one record, without stream, epoch and checksum.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct RecordContent {
     pub(crate) first: u64,
     pub(crate) count: u32,
     pub(crate) body: Bytes,
 }
 
-impl Piece {
-    /// Whether this is one event too long for a record.
+impl RecordContent {
+    /// Whether this is a single event that is too long for a record.
     pub(crate) fn is_large(&self) -> bool {
         RECORD_BYTES_MAX < self.body.len()
     }
 }
 
-/// Cuts the lines `first` to `last` into records of at most [`RECORD_BYTES_MAX`]; a longer line is a
-/// piece of its own.
-pub(crate) fn pieces(mut first: u64, last: u64, body: Bytes) -> impl Iterator<Item = Piece> {
+/// Splits the lines `first` to `last` into records of at most [`RECORD_BYTES_MAX`]. A longer line
+/// gets a record of its own.
+pub(crate) fn split_into_records(
+    mut first: u64,
+    last: u64,
+    body: Bytes,
+) -> impl Iterator<Item = RecordContent> {
     let mut rest = Some(body);
     std::iter::from_fn(move || {
         let body = rest.take()?;
-        let (count, body) = match cut(&body) {
-            Some(cut) => {
-                rest = Some(body.slice(cut + 1..));
-                let body = body.slice(..cut);
+        let (count, body) = match find_cut(&body) {
+            Some(newline) => {
+                rest = Some(body.slice(newline + 1..));
+                let body = body.slice(..newline);
                 (memchr::memchr_iter(b'\n', &body).count() as u64 + 1, body)
             }
             None => (last + 1 - first, body),
         };
         let count = u32::try_from(count).expect("an append counts its lines in a u32");
-        let piece = Piece { first, count, body };
+        let content = RecordContent { first, count, body };
         first += u64::from(count);
-        Some(piece)
+        Some(content)
     })
 }
 
-/// The newline at which the first piece ends; none if everything is one piece.
-fn cut(body: &[u8]) -> Option<usize> {
+/// The newline at which the first record ends; `None` if the whole body fits into one record.
+fn find_cut(body: &[u8]) -> Option<usize> {
     if body.len() <= RECORD_BYTES_MAX {
         return None;
     }
-    // The newline may stand one past the limit: it belongs to neither piece.
+    // The newline may be one past the limit, because it belongs to neither record.
     memchr::memrchr(b'\n', &body[..=RECORD_BYTES_MAX]).or_else(|| memchr::memchr(b'\n', body))
 }
 
-/// Covers everything a record says, so that a record cannot pass for another one either.
-pub(crate) fn checksum(stream: &str, epoch: u64, piece: &Piece, is_reference: bool) -> u32 {
+/// Covers every field of a record, so that one record cannot be mistaken for another.
+pub(crate) fn compute_checksum(
+    stream: &str,
+    epoch: u64,
+    content: &RecordContent,
+    is_reference: bool,
+) -> u32 {
     let mut head = [0; 29];
     head[..8].copy_from_slice(&epoch.to_le_bytes());
-    head[8..16].copy_from_slice(&piece.first.to_le_bytes());
-    head[16..20].copy_from_slice(&piece.count.to_le_bytes());
+    head[8..16].copy_from_slice(&content.first.to_le_bytes());
+    head[16..20].copy_from_slice(&content.count.to_le_bytes());
     head[20] = u8::from(is_reference);
     head[21..].copy_from_slice(&(stream.len() as u64).to_le_bytes());
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&head);
     hasher.update(stream.as_bytes());
-    hasher.update(&piece.body);
+    hasher.update(&content.body);
     hasher.finalize()
 }
 
-/// What stands in a record in place of a large event.
+/// The line that a record contains instead of a large event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reference {
+pub(crate) struct BlobReference {
     pub(crate) bytes: usize,
     pub(crate) crc32: u32,
 }
 
-impl Reference {
-    pub(crate) fn to(body: &[u8]) -> Reference {
-        Reference { bytes: body.len(), crc32: crc32fast::hash(body) }
+impl BlobReference {
+    pub(crate) fn for_body(body: &[u8]) -> BlobReference {
+        BlobReference { bytes: body.len(), crc32: crc32fast::hash(body) }
     }
 
     pub(crate) fn to_line(self) -> String {
         format!(r#"{{"blob":{{"bytes":{},"crc32":{}}}}}"#, self.bytes, self.crc32)
     }
 
-    pub(crate) fn parse(line: &[u8]) -> Option<Reference> {
+    pub(crate) fn parse(line: &[u8]) -> Option<BlobReference> {
         let line = std::str::from_utf8(line).ok()?;
         let inner = line.strip_prefix(r#"{"blob":{"bytes":"#)?.strip_suffix("}}")?;
         let (bytes, crc32) = inner.split_once(r#","crc32":"#)?;
-        Some(Reference { bytes: bytes.parse().ok()?, crc32: crc32.parse().ok()? })
+        Some(BlobReference { bytes: bytes.parse().ok()?, crc32: crc32.parse().ok()? })
     }
 }
 
-/// The events of one answer, with its two limits. The first event is always let in.
-pub(crate) struct Answer {
-    events: Vec<Event>,
+/// The events of one read, within its two limits. The first event is always accepted.
+pub(crate) struct EventBatch {
+    events: Vec<StoredEvent>,
     events_max: usize,
     bytes: usize,
     bytes_max: usize,
-    next: u64,
+    next_seq: u64,
 }
 
-impl Answer {
-    pub(crate) fn new(after: u64, events_max: usize, bytes_max: usize) -> Answer {
-        Answer {
+impl EventBatch {
+    pub(crate) fn new(after: u64, events_max: usize, bytes_max: usize) -> EventBatch {
+        EventBatch {
             events: Vec::new(),
             events_max: events_max.max(1),
             bytes: 0,
             bytes_max,
-            next: after.saturating_add(1),
+            next_seq: after.saturating_add(1),
         }
     }
 
-    /// The number of the event that comes next.
-    pub(crate) fn next(&self) -> u64 {
-        self.next
+    /// The sequence number of the next event.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -210,29 +218,30 @@ impl Answer {
     }
 
     /// Whether one more event of this size may be added.
-    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+    pub(crate) fn has_space_for(&self, bytes: usize) -> bool {
         let fits = self.bytes.saturating_add(bytes) <= self.bytes_max;
         self.events.is_empty() || (self.events.len() < self.events_max && fits)
     }
 
-    /// Adds the next event; false if it does not fit any more.
-    pub(crate) fn push(&mut self, line: Bytes) -> bool {
-        if !self.has_room_for(line.len()) {
+    /// Adds the next event. Returns `false` if it does not fit.
+    pub(crate) fn push_line(&mut self, line: Bytes) -> bool {
+        if !self.has_space_for(line.len()) {
             return false;
         }
         self.bytes += line.len();
-        self.events.push(Event { seq: self.next, line });
-        self.next += 1;
+        self.events.push(StoredEvent { seq: self.next_seq, line });
+        self.next_seq += 1;
         true
     }
 
-    /// Adds the events of a record that contains the next one; false if not all of them fit.
-    pub(crate) fn unpack(&mut self, first: u64, body: &Bytes) -> bool {
-        let skip = usize::try_from(self.next - first).unwrap_or(usize::MAX);
+    /// Adds the events of a record that contains the next event. Returns `false` if not all of them
+    /// fit.
+    pub(crate) fn push_record(&mut self, first: u64, body: &Bytes) -> bool {
+        let skip = usize::try_from(self.next_seq - first).unwrap_or(usize::MAX);
         let mut start = 0;
         let ends = memchr::memchr_iter(b'\n', body).chain(std::iter::once(body.len()));
         for (index, end) in ends.enumerate() {
-            if skip <= index && !self.push(body.slice(start..end)) {
+            if skip <= index && !self.push_line(body.slice(start..end)) {
                 return false;
             }
             start = end + 1;
@@ -240,7 +249,7 @@ impl Answer {
         true
     }
 
-    pub(crate) fn into_events(self) -> Vec<Event> {
+    pub(crate) fn into_events(self) -> Vec<StoredEvent> {
         self.events
     }
 }
@@ -250,35 +259,41 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn append(first: u64, lines: &[&str]) -> Append {
+    fn new_append(first: u64, lines: &[&str]) -> AppendRequest {
         let body = Bytes::from(lines.join("\n"));
         let count = u32::try_from(lines.len()).unwrap();
-        Append { stream: "s".into(), epoch: 1, first, count, body, summary: None }
+        AppendRequest { stream: "s".into(), epoch: 1, first, count, body, summary: None }
     }
 
     #[test]
-    fn an_append_must_carry_what_it_says() {
-        assert_eq!(append(1, &["a", "b"]).check(), Ok(()));
-        assert_eq!(append(1, &[""]).check(), Ok(()), "an empty line is an event");
-        let wrong = Append { count: 3, ..append(1, &["a", "b"]) };
-        assert_eq!(wrong.check(), Err(Invalid::Count { count: 3, lines: 2 }));
-        assert_eq!(append(0, &["a"]).check(), Err(Invalid::FirstIsZero));
-        assert_eq!(Append { count: 0, ..append(1, &["a"]) }.check(), Err(Invalid::Empty));
+    fn append_must_carry_as_many_lines_as_it_counts() {
+        assert_eq!(new_append(1, &["a", "b"]).validate(), Ok(()));
+        assert_eq!(new_append(1, &[""]).validate(), Ok(()), "an empty line is an event");
+        let wrong = AppendRequest { count: 3, ..new_append(1, &["a", "b"]) };
+        assert_eq!(wrong.validate(), Err(InvalidAppend::Count { count: 3, lines: 2 }));
+        assert_eq!(new_append(0, &["a"]).validate(), Err(InvalidAppend::FirstIsZero));
+        assert_eq!(
+            AppendRequest { count: 0, ..new_append(1, &["a"]) }.validate(),
+            Err(InvalidAppend::Empty)
+        );
         let summary = Some(Bytes::from_static(b"s"));
-        let bare = Append { count: 0, summary, ..append(1, &[""]) };
-        assert_eq!(bare.check(), Ok(()));
-        assert_eq!(Append { body: "a".into(), ..bare.clone() }.check(), Err(Invalid::Empty));
-        assert_eq!(Append { summary: None, ..bare }.check(), Err(Invalid::Empty));
-        assert_eq!(append(SEQ_MAX, &["a"]).check(), Ok(()));
-        assert_eq!(append(SEQ_MAX, &["a", "b"]).check(), Err(Invalid::SeqTooLarge));
-        assert_eq!(append(u64::MAX, &["a"]).check(), Err(Invalid::SeqTooLarge));
-        let nameless = Append { stream: "".into(), ..append(1, &["a"]) };
-        assert_eq!(nameless.check(), Err(Invalid::Name));
+        let bare = AppendRequest { count: 0, summary, ..new_append(1, &[""]) };
+        assert_eq!(bare.validate(), Ok(()));
+        assert_eq!(
+            AppendRequest { body: "a".into(), ..bare.clone() }.validate(),
+            Err(InvalidAppend::Empty)
+        );
+        assert_eq!(AppendRequest { summary: None, ..bare }.validate(), Err(InvalidAppend::Empty));
+        assert_eq!(new_append(SEQ_MAX, &["a"]).validate(), Ok(()));
+        assert_eq!(new_append(SEQ_MAX, &["a", "b"]).validate(), Err(InvalidAppend::SeqTooLarge));
+        assert_eq!(new_append(u64::MAX, &["a"]).validate(), Err(InvalidAppend::SeqTooLarge));
+        let nameless = AppendRequest { stream: "".into(), ..new_append(1, &["a"]) };
+        assert_eq!(nameless.validate(), Err(InvalidAppend::Name));
     }
 
     #[test]
-    fn a_retry_is_cut_to_what_is_missing() {
-        let it = append(5, &["a", "b", "c"]);
+    fn retry_is_reduced_to_the_missing_events() {
+        let it = new_append(5, &["a", "b", "c"]);
         assert_eq!(it.missing_after(4), Some((5, "a\nb\nc".into())));
         assert_eq!(it.missing_after(6), Some((7, "c".into())));
         assert_eq!(it.missing_after(7), None);
@@ -286,12 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_very_limit_stays_in_the_record() {
+    fn line_of_exactly_the_limit_stays_in_the_record() {
         let limit = "x".repeat(RECORD_BYTES_MAX);
         let over = "y".repeat(RECORD_BYTES_MAX + 1);
         let body = Bytes::from(["a", &limit, "b", &over, "c", "d"].join("\n"));
-        let found: Vec<_> =
-            pieces(10, 15, body).map(|it| (it.first, it.count, it.is_large())).collect();
+        let found: Vec<_> = split_into_records(10, 15, body)
+            .map(|it| (it.first, it.count, it.is_large()))
+            .collect();
         assert_eq!(
             found,
             [(10, 1, false), (11, 1, false), (12, 1, false), (13, 1, true), (14, 2, false)]
@@ -299,17 +315,18 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_a_record_is_covered_by_its_checksum() {
-        let piece = |first, count, body: &'static str| Piece { first, count, body: body.into() };
+    fn checksum_covers_every_field_of_a_record() {
+        let content =
+            |first, count, body: &'static str| RecordContent { first, count, body: body.into() };
         let sums = [
-            checksum("s", 1, &piece(1, 1, "a"), false),
-            checksum("t", 1, &piece(1, 1, "a"), false),
-            checksum("s", 2, &piece(1, 1, "a"), false),
-            checksum("s", 1, &piece(2, 1, "a"), false),
-            checksum("s", 1, &piece(1, 2, "a"), false),
-            checksum("s", 1, &piece(1, 1, "b"), false),
-            checksum("s", 1, &piece(1, 1, "a"), true),
-            checksum("sa", 1, &piece(1, 1, ""), false),
+            compute_checksum("s", 1, &content(1, 1, "a"), false),
+            compute_checksum("t", 1, &content(1, 1, "a"), false),
+            compute_checksum("s", 2, &content(1, 1, "a"), false),
+            compute_checksum("s", 1, &content(2, 1, "a"), false),
+            compute_checksum("s", 1, &content(1, 2, "a"), false),
+            compute_checksum("s", 1, &content(1, 1, "b"), false),
+            compute_checksum("s", 1, &content(1, 1, "a"), true),
+            compute_checksum("sa", 1, &content(1, 1, ""), false),
         ];
         for (index, sum) in sums.iter().enumerate() {
             assert!(!sums[..index].contains(sum), "{index}");
@@ -317,24 +334,24 @@ mod tests {
     }
 
     #[test]
-    fn after_a_first_event_that_is_too_long_not_even_an_empty_one_fits() {
-        let mut answer = Answer::new(0, 10, 3);
-        assert!(!answer.unpack(1, &"long\n\n".into()));
-        assert_eq!(answer.into_events(), [Event { seq: 1, line: "long".into() }]);
+    fn nothing_fits_after_a_first_event_that_exceeds_the_limit() {
+        let mut batch = EventBatch::new(0, 10, 3);
+        assert!(!batch.push_record(1, &"long\n\n".into()));
+        assert_eq!(batch.into_events(), [StoredEvent { seq: 1, line: "long".into() }]);
     }
 
     #[test]
-    fn a_reference_is_read_back_and_nothing_else_is() {
-        let it = Reference::to(b"hello");
-        assert_eq!(Reference::parse(it.to_line().as_bytes()), Some(it));
+    fn blob_reference_parses_only_its_own_format() {
+        let it = BlobReference::for_body(b"hello");
+        assert_eq!(BlobReference::parse(it.to_line().as_bytes()), Some(it));
         for line in ["", "{}", r#"{"blob":{"bytes":1,"crc32":-1}}"#, r#"{"blob":{"bytes":1}}"#] {
-            assert_eq!(Reference::parse(line.as_bytes()), None, "{line}");
+            assert_eq!(BlobReference::parse(line.as_bytes()), None, "{line}");
         }
     }
 
     proptest! {
         #[test]
-        fn pieces_joined_again_are_the_body(
+        fn joined_records_equal_the_body(
             lines in proptest::collection::vec((0..400_000_usize, any::<u8>()), 1..8)
         ) {
             let lines: Vec<_> = lines
@@ -342,14 +359,14 @@ mod tests {
                 .map(|(len, fill)| vec![if fill == b'\n' { b' ' } else { fill }; len])
                 .collect();
             let body = Bytes::from(lines.join(&b'\n'));
-            let all: Vec<_> = pieces(1, lines.len() as u64, body.clone()).collect();
-            let joined: Vec<_> = all.iter().map(|it| it.body.to_vec()).collect();
+            let records: Vec<_> = split_into_records(1, lines.len() as u64, body.clone()).collect();
+            let joined: Vec<_> = records.iter().map(|it| it.body.to_vec()).collect();
             prop_assert_eq!(Bytes::from(joined.join(&b'\n')), body);
             let mut next = 1;
-            for piece in &all {
-                prop_assert_eq!(piece.first, next);
-                prop_assert!(!piece.is_large() || piece.count == 1);
-                next += u64::from(piece.count);
+            for content in &records {
+                prop_assert_eq!(content.first, next);
+                prop_assert!(!content.is_large() || content.count == 1);
+                next += u64::from(content.count);
             }
             prop_assert_eq!(next, lines.len() as u64 + 1);
         }

@@ -1,9 +1,9 @@
-//! The journal as other crates and other processes use it: file format, crashes, NATS servers.
+//! Tests of the public interface: the file format, killed writers and NATS servers.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod crash;
-mod format;
-mod leaders;
-mod owners;
-mod retain;
+mod file_format;
+mod killed_writer;
+mod ownership;
+mod retention;
+mod server_failures;

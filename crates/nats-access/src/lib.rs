@@ -1,13 +1,13 @@
-//! The NATS servers of a fleet: their addresses, the credentials for them, and how to connect.
+//! Connects to the NATS servers of a fleet: addresses, credentials and connection options.
 //!
-//! A server on the network is used only with credentials: client certificates, or a user and password in its
-//! address. Servers on loopback need none.
+//! A server on the network requires credentials: client certificates, or a user and password in its
+//! address. A server on loopback requires none.
 
-mod start;
+mod connection;
 
 use async_nats::{ConnectOptions, ServerAddr};
+pub use connection::{NatsConnection, StartError};
 use percent_encoding::percent_decode_str;
-pub use start::{Connection, StartError};
 use std::{
     fs::File,
     io,
@@ -17,48 +17,48 @@ use std::{
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// A server that leaves three of these unanswered counts as lost, although its connection is open.
+/// A server that does not answer three pings counts as lost, even if its connection is open.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
-/// The longest pause between two attempts to connect again.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+/// The longest delay between two attempts to reconnect.
+const RECONNECT_DELAY_MAX: Duration = Duration::from_millis(250);
 
-/// The certificate of this client, in a directory of certificates.
+/// File name of the client certificate in a certificate directory.
 pub const CERTIFICATE_FILE: &str = "cert.pem";
-/// The private key of that certificate.
+/// File name of the private key of the client certificate.
 pub const KEY_FILE: &str = "key.pem";
-/// The certificate authority that signed the certificates of clients and servers.
+/// File name of the certificate authority that signed the certificates of clients and servers.
 pub const AUTHORITY_FILE: &str = "ca.pem";
 
-/// Replies to hosts and gateways arrive below this subject. Operators may not subscribe to it.
+/// Prefix of the inbox subjects of hosts and gateways. Operators may not subscribe below it.
 pub const MEMBER_INBOX: &str = "_INBOX_MEMBER";
-/// Replies to the commands of operators arrive below this subject.
+/// Prefix of the inbox subjects of operator commands.
 pub const OPERATOR_INBOX: &str = "_INBOX";
 
-/// What a connection is for. It decides where replies arrive.
+/// The purpose of a connection. It selects the inbox prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientRole {
     /// A host or a gateway.
     Member,
-    /// A command that looks at the fleet or drains a host.
+    /// A command that inspects the fleet or drains a host.
     Operator,
 }
 
-/// The servers of one fleet, checked: each is on loopback or has credentials.
+/// The servers of one fleet. The constructor checks that each is on loopback or has credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NatsServers {
     urls: Vec<String>,
     role: ClientRole,
     certificates: Option<PathBuf>,
-    /// User and password, or a token without a password, from the first address that has them.
+    /// User and password, or a token without a password, from the first address that contains them.
     login: Option<(String, Option<String>)>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServersError {
     #[error(
-        "`{url}` is not the address of a NATS server ({why}): write nats://HOST:PORT or tls://HOST:PORT"
+        "`{url}` is not the address of a NATS server ({reason}): write nats://HOST:PORT or tls://HOST:PORT"
     )]
-    Address { url: String, why: String },
+    Address { url: String, reason: String },
     #[error(
         "the NATS server `{host}` is on the network and no credentials are given: \
          anyone who reaches it could read and change every session. \
@@ -82,20 +82,20 @@ impl NatsServers {
         role: ClientRole,
     ) -> Result<NatsServers, ServersError> {
         if let Some(directory) = &certificates {
-            check_files(directory)?;
+            check_certificate_files(directory)?;
         }
         let mut login = None;
-        let mut exposed = None;
+        let mut network_host = None;
         for url in &urls {
-            let address: ServerAddr = url.parse().map_err(|why: io::Error| {
-                ServersError::Address { url: url.clone(), why: why.to_string() }
+            let address: ServerAddr = url.parse().map_err(|error: io::Error| {
+                ServersError::Address { url: url.clone(), reason: error.to_string() }
             })?;
-            login = login.or_else(|| login_of(&address));
+            login = login.or_else(|| parse_login(&address));
             if !is_loopback(address.host()) {
-                exposed = exposed.or_else(|| Some(address.host().to_owned()));
+                network_host = network_host.or_else(|| Some(address.host().to_owned()));
             }
         }
-        if let Some(host) = exposed
+        if let Some(host) = network_host
             && certificates.is_none()
             && login.is_none()
         {
@@ -113,14 +113,14 @@ impl NatsServers {
         &self.urls
     }
 
-    /// The addresses without passwords, for messages.
-    pub fn shown(&self) -> String {
-        let shown: Vec<_> = self.urls.iter().map(|it| without_login(it)).collect();
-        shown.join(", ")
+    /// The addresses without user names and passwords, for messages.
+    pub fn redacted_urls(&self) -> String {
+        let urls: Vec<_> = self.urls.iter().map(|it| strip_login(it)).collect();
+        urls.join(", ")
     }
 
-    /// Options for a connection to any of these servers, with the credentials.
-    pub fn options(&self) -> ConnectOptions {
+    /// The options for a connection to any of these servers, including the credentials.
+    pub fn connect_options(&self) -> ConnectOptions {
         let inbox = match self.role {
             ClientRole::Member => MEMBER_INBOX,
             ClientRole::Operator => OPERATOR_INBOX,
@@ -132,9 +132,9 @@ impl NatsServers {
             .ping_interval(PING_INTERVAL)
             .reconnect_delay_callback(|attempts| match attempts {
                 0 | 1 => Duration::ZERO,
-                _ => RECONNECT_PAUSE,
+                _ => RECONNECT_DELAY_MAX,
             });
-        // The client library ignores what an address says of user and password.
+        // The client library ignores a user and password in the address.
         match &self.login {
             Some((user, Some(password))) => {
                 options = options.user_and_password(user.clone(), password.clone());
@@ -143,7 +143,8 @@ impl NatsServers {
             None => {}
         }
         if let Some(directory) = &self.certificates {
-            // Servers report the numeric addresses of others, for which certificates are not valid.
+            // Servers advertise the IP addresses of their peers, for which the certificates are not
+            // valid.
             options = options
                 .require_tls(true)
                 .add_root_certificates(directory.join(AUTHORITY_FILE))
@@ -154,14 +155,14 @@ impl NatsServers {
     }
 }
 
-/// Passwords are not shown.
+/// Omits passwords.
 impl std::fmt::Debug for NatsServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "NatsServers({})", self.shown())
+        write!(f, "NatsServers({})", self.redacted_urls())
     }
 }
 
-fn check_files(directory: &Path) -> Result<(), ServersError> {
+fn check_certificate_files(directory: &Path) -> Result<(), ServersError> {
     for name in [CERTIFICATE_FILE, KEY_FILE, AUTHORITY_FILE] {
         let path = directory.join(name);
         File::open(&path).map_err(|source| ServersError::Certificates { path, source })?;
@@ -169,16 +170,16 @@ fn check_files(directory: &Path) -> Result<(), ServersError> {
     Ok(())
 }
 
-fn login_of(address: &ServerAddr) -> Option<(String, Option<String>)> {
-    let decoded = |it: &str| percent_decode_str(it).decode_utf8_lossy().into_owned();
-    Some((decoded(address.username()?), address.password().map(decoded)))
+fn parse_login(address: &ServerAddr) -> Option<(String, Option<String>)> {
+    let decode = |it: &str| percent_decode_str(it).decode_utf8_lossy().into_owned();
+    Some((decode(address.username()?), address.password().map(decode)))
 }
 
 fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
 }
 
-fn without_login(url: &str) -> String {
+fn strip_login(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
     format!("{scheme}://{host}")
@@ -189,7 +190,10 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn member(urls: &[&str], certificates: Option<PathBuf>) -> Result<NatsServers, ServersError> {
+    fn member_servers(
+        urls: &[&str],
+        certificates: Option<PathBuf>,
+    ) -> Result<NatsServers, ServersError> {
         let urls = urls.iter().map(|&it| it.to_owned()).collect();
         NatsServers::new(urls, certificates, ClientRole::Member)
     }
@@ -210,13 +214,13 @@ mod tests {
             (&["tls://a-token@10.0.0.1:4222"], true),
             (&["http://127.0.0.1:4222"], false),
         ] {
-            assert_eq!(member(urls, None).is_ok(), accepted, "{urls:?}");
+            assert_eq!(member_servers(urls, None).is_ok(), accepted, "{urls:?}");
         }
     }
 
     #[test]
-    fn refusal_names_the_host_and_both_ways_out() {
-        let text = member(&["nats://10.0.0.1:4222"], None).unwrap_err().to_string();
+    fn missing_credentials_error_names_the_host_and_both_remedies() {
+        let text = member_servers(&["nats://10.0.0.1:4222"], None).unwrap_err().to_string();
         for part in ["`10.0.0.1`", "jackfield fleet certs", "--fleet-certs", "tls://USER:PASSWORD@"]
         {
             assert!(text.contains(part), "{text}");
@@ -230,18 +234,18 @@ mod tests {
             fs::write(directory.path().join(name), "").unwrap();
         }
         let path = directory.path().to_owned();
-        let text = member(&["tls://n1:4222"], Some(path.clone())).unwrap_err().to_string();
+        let text = member_servers(&["tls://n1:4222"], Some(path.clone())).unwrap_err().to_string();
         assert!(text.contains("ca.pem"), "{text}");
         fs::write(path.join(AUTHORITY_FILE), "").unwrap();
-        assert!(member(&["tls://n1:4222"], Some(path)).is_ok());
+        assert!(member_servers(&["tls://n1:4222"], Some(path)).is_ok());
     }
 
     #[test]
-    fn login_is_taken_from_the_address_and_never_shown() {
+    fn login_is_parsed_from_the_address_and_never_printed() {
         let servers =
-            member(&["nats://n1:4222", "nats://us%40er:se%3Acret@n2:4222"], None).unwrap();
+            member_servers(&["nats://n1:4222", "nats://us%40er:se%3Acret@n2:4222"], None).unwrap();
         assert_eq!(servers.login, Some(("us@er".to_owned(), Some("se:cret".to_owned()))));
-        assert_eq!(servers.shown(), "nats://n1:4222, nats://n2:4222");
+        assert_eq!(servers.redacted_urls(), "nats://n1:4222, nats://n2:4222");
         assert!(!format!("{servers:?}").contains("cret"));
     }
 }

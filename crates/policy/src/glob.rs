@@ -1,117 +1,139 @@
-//! Globs over names and paths, and paths as they are compared.
+//! Globs over names and paths, and the normal form in which paths are compared.
 
-use crate::shell::Token;
+use crate::shell::GlobToken;
 use globset::{GlobBuilder, GlobMatcher, escape};
 
-/// Why a text is no glob.
-pub(crate) fn flaw(text: &str) -> Option<String> {
+/// Why a text is not a valid glob; `None` if it is one.
+pub(crate) fn find_glob_error(text: &str) -> Option<String> {
     let error = GlobBuilder::new(text).build().err()?;
-    Some(format!("`{text}` is no glob: {}", error.kind()))
+    Some(format!("`{text}` is not a valid glob: {}", error.kind()))
 }
 
-/// Whether one of the globs matches a name; `*` matches anything in it.
+/// Whether one of the globs matches a name; `*` matches any characters.
 pub(crate) fn matches_name(globs: &[String], name: &str) -> bool {
-    globs.iter().any(|it| build(it, false, false).is_some_and(|it| it.is_match(name)))
+    globs.iter().any(|it| GlobOptions::NAME.build(it).is_some_and(|it| it.is_match(name)))
 }
 
-/// The same without case: servers and tools are known under several spellings.
-pub(crate) fn resembles_name(globs: &[String], name: &str) -> bool {
-    globs.iter().any(|it| build(it, false, true).is_some_and(|it| it.is_match(name)))
+/// The same without regard to case, because servers and tools have several spellings.
+pub(crate) fn matches_name_in_any_case(globs: &[String], name: &str) -> bool {
+    globs
+        .iter()
+        .any(|it| GlobOptions::NAME_IN_ANY_CASE.build(it).is_some_and(|it| it.is_match(name)))
 }
 
-/// A glob that matches this text and no other. `escape` of the crate leaves backslashes as they are.
-pub(crate) fn exactly(text: &str) -> String {
+/// A glob that matches only this text. `globset::escape` does not escape backslashes, so they are
+/// escaped here.
+pub(crate) fn escape_glob(text: &str) -> String {
     text.split('\\').map(escape).collect::<Vec<_>>().join(r"\\")
 }
 
-/// A learned rule comes from the journal: what cannot be read there matches nothing.
-fn build(glob: &str, slashes_stay: bool, ignores_case: bool) -> Option<GlobMatcher> {
-    let mut glob = GlobBuilder::new(glob);
-    glob.literal_separator(slashes_stay).backslash_escape(true).case_insensitive(ignores_case);
-    glob.build().ok().map(|it| it.compile_matcher())
+struct GlobOptions {
+    is_path: bool,
+    ignores_case: bool,
 }
 
-/// What relative paths and `~` mean.
+impl GlobOptions {
+    const NAME: GlobOptions = GlobOptions { is_path: false, ignores_case: false };
+    const NAME_IN_ANY_CASE: GlobOptions = GlobOptions { is_path: false, ignores_case: true };
+    const PATH: GlobOptions = GlobOptions { is_path: true, ignores_case: false };
+    const PATH_IN_ANY_CASE: GlobOptions = GlobOptions { is_path: true, ignores_case: true };
+
+    /// Compiles a glob. An invalid glob, which only a learned rule from the journal can have,
+    /// matches nothing.
+    fn build(&self, glob: &str) -> Option<GlobMatcher> {
+        let mut glob = GlobBuilder::new(glob);
+        glob.literal_separator(self.is_path)
+            .backslash_escape(true)
+            .case_insensitive(self.ignores_case);
+        glob.build().ok().map(|it| it.compile_matcher())
+    }
+}
+
+/// The directories that relative paths and `~` refer to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct PathContext<'a> {
     pub(crate) cwd: &'a str,
     pub(crate) home: Option<&'a str>,
 }
 
-impl Place<'_> {
-    /// A path from the root on, without `.`, `..` and doubled slashes. Links are not followed:
-    /// nothing here looks at the disk.
-    pub(crate) fn absolute(&self, path: &str) -> String {
+impl PathContext<'_> {
+    /// The absolute path without `.`, `..` and repeated slashes. Symbolic links are not resolved,
+    /// because this crate does not access the disk.
+    pub(crate) fn to_absolute(self, path: &str) -> String {
         let path = path.strip_prefix("file://").unwrap_or(path);
         match (path.strip_prefix('~'), self.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-                normal(&format!("{home}{rest}"))
+                normalize_path(&format!("{home}{rest}"))
             }
-            _ if path.starts_with('/') => normal(path),
-            _ => normal(&format!("{}/{path}", self.cwd)),
+            _ if path.starts_with('/') => normalize_path(path),
+            _ => normalize_path(&format!("{}/{path}", self.cwd)),
         }
     }
 
-    /// Globs that match paths which are [absolute](Self::absolute): all of an allow.
-    pub(crate) fn inside(&self, globs: &[String]) -> Paths {
-        let matcher = |it: &String| build(&self.absolute_glob(it), true, false);
-        Paths { matchers: globs.iter().filter_map(matcher).collect(), tokens: Vec::new() }
+    /// A matcher for an allow rule. It expects [absolute](Self::to_absolute) paths.
+    pub(crate) fn match_inside(&self, globs: &[String]) -> PathMatcher {
+        let matcher = |it: &String| GlobOptions::PATH.build(&self.to_absolute_glob(it));
+        PathMatcher { matchers: globs.iter().filter_map(matcher).collect(), tokens: Vec::new() }
     }
 
-    /// The same for a deny or an ask: what forbids the contents of a folder forbids the folder, and
-    /// case makes no difference, as on many disks.
-    pub(crate) fn touching(&self, globs: &[String]) -> Paths {
+    /// A matcher for a deny or ask rule: a glob for the contents of a folder also matches the
+    /// folder, and case is ignored, as on many file systems.
+    pub(crate) fn match_touched(&self, globs: &[String]) -> PathMatcher {
         let folders = globs.iter().filter_map(|it| it.strip_suffix("/**"));
         let all = globs.iter().map(String::as_str).chain(folders.filter(|it| !it.is_empty()));
-        let all: Vec<String> = all.map(|it| self.absolute_glob(it)).collect();
-        let matchers = all.iter().filter_map(|it| build(it, true, true)).collect();
-        Paths { matchers, tokens: all.iter().map(|it| glob_tokens(it)).collect() }
+        let all: Vec<String> = all.map(|it| self.to_absolute_glob(it)).collect();
+        let matchers =
+            all.iter().filter_map(|it| GlobOptions::PATH_IN_ANY_CASE.build(it)).collect();
+        PathMatcher { matchers, tokens: all.iter().map(|it| tokenize_glob(it)).collect() }
     }
 
-    fn absolute_glob(&self, glob: &str) -> String {
+    fn to_absolute_glob(self, glob: &str) -> String {
         let cwd = escape(self.cwd);
         let home = self.home.map(escape);
-        Place { cwd: &cwd, home: home.as_deref() }.absolute(glob)
+        PathContext { cwd: &cwd, home: home.as_deref() }.to_absolute(glob)
     }
 }
 
-/// Globs that are ready to be asked.
-pub(crate) struct Paths {
+/// Compiled globs over absolute paths.
+pub(crate) struct PathMatcher {
     matchers: Vec<GlobMatcher>,
-    tokens: Vec<Vec<Token>>,
+    tokens: Vec<Vec<GlobToken>>,
 }
 
-impl Paths {
+impl PathMatcher {
     pub(crate) fn matches(&self, path: &str) -> bool {
         self.matchers.iter().any(|it| it.is_match(path))
     }
 
-    /// The pieces of each glob, for words that could become a path.
-    pub(crate) fn tokens(&self) -> &[Vec<Token>] {
+    /// The tokens of each glob, to compare with words that a shell expands to paths.
+    pub(crate) fn tokens(&self) -> &[Vec<GlobToken>] {
         &self.tokens
     }
 }
 
-/// A glob as pieces; what is not plain in it may be more than the glob allows.
-fn glob_tokens(glob: &str) -> Vec<Token> {
+/// Splits a glob into tokens. Classes and alternatives become tokens that match at least as much.
+fn tokenize_glob(glob: &str) -> Vec<GlobToken> {
     let mut tokens = Vec::new();
     let mut rest = glob;
     while let Some(next) = rest.chars().next() {
         let (token, length) = match next {
             '*' if rest.starts_with("**/") => {
-                tokens.extend([Token::Maybe(2), Token::Any]);
-                (Token::Char('/'), 3)
+                tokens.extend([GlobToken::Maybe(2), GlobToken::Any]);
+                (GlobToken::Char('/'), 3)
             }
-            '*' if rest.starts_with("**") => (Token::Any, 2),
-            '*' => (Token::Segment, 1),
-            '?' => (Token::One, 1),
-            '[' => (Token::One, rest[1..].find(']').map_or(1, |it| it + 2)),
-            '{' => (Token::Any, rest.find('}').map_or(1, |it| it + 1)),
+            '*' if rest.starts_with("**") => (GlobToken::Any, 2),
+            '*' => (GlobToken::Segment, 1),
+            '?' => (GlobToken::One, 1),
+            '[' => (GlobToken::One, rest[1..].find(']').map_or(1, |it| it + 2)),
+            '{' => (GlobToken::Any, rest.find('}').map_or(1, |it| it + 1)),
             '\\' => {
                 let escaped = rest[1..].chars().next();
-                (escaped.map_or(Token::Any, Token::Char), 1 + escaped.map_or(0, char::len_utf8))
+                (
+                    escaped.map_or(GlobToken::Any, GlobToken::Char),
+                    1 + escaped.map_or(0, char::len_utf8),
+                )
             }
-            it => (Token::Char(it), it.len_utf8()),
+            it => (GlobToken::Char(it), it.len_utf8()),
         };
         tokens.push(token);
         rest = &rest[length..];
@@ -119,7 +141,7 @@ fn glob_tokens(glob: &str) -> Vec<Token> {
     tokens
 }
 
-fn normal(path: &str) -> String {
+fn normalize_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -138,26 +160,26 @@ mod tests {
     use super::*;
 
     fn inside(glob: &str, path: &str) -> bool {
-        HERE.inside(&[glob.to_owned()]).matches(path)
+        CONTEXT.match_inside(&[glob.to_owned()]).matches(path)
     }
 
     fn touching(glob: &str, path: &str) -> bool {
-        HERE.touching(&[glob.to_owned()]).matches(path)
+        CONTEXT.match_touched(&[glob.to_owned()]).matches(path)
     }
 
-    const HERE: Place<'_> = Place { cwd: "/user/[x]", home: Some("/user") };
+    const CONTEXT: PathContext<'_> = PathContext { cwd: "/user/[x]", home: Some("/user") };
 
     #[test]
-    fn a_path_is_taken_from_the_root() {
-        assert_eq!(HERE.absolute("src/./b//c.rs"), "/user/[x]/src/b/c.rs");
-        assert_eq!(HERE.absolute("src/../../../../../etc/x"), "/etc/x");
-        assert_eq!(HERE.absolute("~/.ssh/id"), "/user/.ssh/id");
-        assert_eq!(HERE.absolute("~other/x"), "/user/[x]/~other/x");
-        assert_eq!(HERE.absolute("file:///etc/../x"), "/x");
+    fn path_becomes_absolute_and_normal() {
+        assert_eq!(CONTEXT.to_absolute("src/./b//c.rs"), "/user/[x]/src/b/c.rs");
+        assert_eq!(CONTEXT.to_absolute("src/../../../../../etc/x"), "/etc/x");
+        assert_eq!(CONTEXT.to_absolute("~/.ssh/id"), "/user/.ssh/id");
+        assert_eq!(CONTEXT.to_absolute("~other/x"), "/user/[x]/~other/x");
+        assert_eq!(CONTEXT.to_absolute("file:///etc/../x"), "/x");
     }
 
     #[test]
-    fn a_relative_glob_is_below_the_folder_whatever_its_name_is() {
+    fn relative_glob_is_below_the_folder_even_if_its_name_has_brackets() {
         assert!(inside("src/**", "/user/[x]/src/a/b.rs"));
         assert!(!inside("src/**", "/user/x/src/a/b.rs"));
         assert!(!inside("src/*", "/user/[x]/src/a/b.rs"), "`*` stays in its folder");
@@ -167,22 +189,22 @@ mod tests {
     }
 
     #[test]
-    fn what_forbids_the_contents_of_a_folder_forbids_the_folder() {
+    fn deny_of_the_contents_of_a_folder_covers_the_folder() {
         assert!(touching("~/.ssh/**", "/user/.ssh"));
         assert!(!inside("~/.ssh/**", "/user/.ssh"));
         assert!(!touching("~/.ssh/**", "/user/.sshx"));
     }
 
     #[test]
-    fn an_exact_glob_matches_nothing_else() {
+    fn escaped_glob_matches_only_its_text() {
         let odd = "/a/[b]*{c}?";
-        assert!(inside(&exactly(odd), odd));
-        assert!(!inside(&exactly(odd), "/a/b{c}x"));
-        assert!(matches_name(&[exactly("mcp__a__*")], "mcp__a__*"));
+        assert!(inside(&escape_glob(odd), odd));
+        assert!(!inside(&escape_glob(odd), "/a/b{c}x"));
+        assert!(matches_name(&[escape_glob("mcp__a__*")], "mcp__a__*"));
         for text in [r"/a\*", r"/a\\{b", r"/\", r"/a\[b]"] {
-            assert!(inside(&exactly(text), text), "{text}");
+            assert!(inside(&escape_glob(text), text), "{text}");
         }
-        assert!(!inside(&exactly(r"/a\*"), "/a[other]"));
-        assert!(!matches_name(&[exactly("mcp__a__*")], "mcp__a__b"));
+        assert!(!inside(&escape_glob(r"/a\*"), "/a[other]"));
+        assert!(!matches_name(&[escape_glob("mcp__a__*")], "mcp__a__b"));
     }
 }

@@ -1,43 +1,46 @@
-//! Rules about what agents ask permission for: allow, ask, deny. Pure: texts and values in, a
-//! decision out; nothing here looks at the machine.
+//! Policy rules for permission requests: allow, ask, deny. This crate is pure: it takes texts and
+//! values and returns a decision; it never accesses the machine.
 //!
-//! Read in this order: [`Rule`] is one rule, [`parse`] makes a [`Policy`] of a TOML file, [`Call`]
-//! is what an agent asks for in whatever words it has, [`Shell`] what a command line runs,
-//! [`decide`] asks the rules, [`option`] picks among what the agent offers, [`learn`] says what an
-//! Always means, and [`learned_text`] tells it to people before they confirm it.
+//! Read in this order: [`Rule`] is one rule, [`parse_policy`] turns a TOML file into a [`Policy`],
+//! [`ToolCallFacts`] is what an agent asks for, normalized from the agent's own format,
+//! [`ShellCommand`] is a command line and what it runs, [`evaluate_rules`] applies the rules,
+//! [`select_option`] picks one of the options that the agent offers, [`learn_rule`] derives the
+//! rule that an "always" answer creates, and [`describe_learned_rule`] describes that rule to the
+//! user before they confirm it.
 //!
-//! **Invariant:** an allow is certain and a deny is not: what cannot be read for sure is never
-//! allowed by a rule about commands, and is searched by those that deny or ask.
+//! **Invariant:** an allow needs certainty and a deny does not: a command that cannot be analyzed
+//! for certain is never allowed by a rule about commands, and is still searched by rules that deny
+//! or ask.
 //!
-//! **Invariant:** a deny wins over every allow and ask of every scope, and an ask that stands in a
-//! file wins over an allow that was learned.
+//! **Invariant:** a deny wins over every allow and ask of every scope, and an ask rule in a file
+//! wins over a learned allow rule.
 //!
-//! **Invariant:** everything in a call that may be a command or a path is judged; no part of it is
-//! picked.
+//! **Invariant:** every part of a call that may be a command or a path is judged; no part of it is
+//! left out.
 //!
-//! **Invariant:** an answer is one of the options that were offered, and never a permanent grant
-//! that no rule gave.
+//! **Invariant:** an automatic answer is one of the options that were offered, and never a
+//! permanent grant that no rule gave.
 
 mod call;
-mod decide;
-mod flaw;
+mod evaluate;
 mod glob;
 mod learn;
 mod member;
-mod offer;
 mod parse;
-mod policies;
+mod policy_error;
+mod policy_set;
 mod rule;
+mod select_option;
 mod shell;
-mod touch;
+mod touched_paths;
 
-pub use call::Call;
-pub use decide::{Decision, decide};
-pub use flaw::Flaw;
-pub use learn::{gist, learn, learned_text};
-pub use member::is_name_of;
-pub use offer::option;
-pub use parse::{KINDS, parse, parse_project};
-pub use policies::Policies;
-pub use rule::{Effect, Grant, Policy, Rule, Scope};
-pub use shell::{ReadingSize, Shell};
+pub use call::ToolCallFacts;
+pub use evaluate::{PolicyDecision, evaluate_rules};
+pub use learn::{command_prefix, describe_learned_rule, learn_rule};
+pub use member::is_member_name;
+pub use parse::{TOOL_KINDS, parse_policy, parse_project_policy};
+pub use policy_error::PolicyError;
+pub use policy_set::PolicySet;
+pub use rule::{GrantDuration, Policy, Rule, RuleEffect, RuleScope};
+pub use select_option::select_option;
+pub use shell::{AnalysisSize, ShellCommand};

@@ -1,17 +1,17 @@
-//! The names of members in the input of tools, and what each name means.
+//! The names of members in the input of tools, and the meaning of each name.
 //!
 //! This is the only table of such names: the policy reads the input of every agent with it, and our
-//! own agent accepts exactly the names that stand here. A name is compared without case, `_` and
-//! `-`: `filePath`, `file_path` and `FilePath` are one name.
+//! own agent accepts exactly the names in it. Names are compared without case, `_` and `-`:
+//! `filePath`, `file_path` and `FilePath` are one name.
 
-/// What the value of a member is.
+/// The meaning of a member's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemberKind {
     /// A command line, a list of words, or a list of command lines.
     Command,
-    /// What follows a command, or an object around the whole input.
+    /// The arguments of a command, or an object around the whole input.
     Arguments,
-    /// The whole input once more.
+    /// A copy of the whole input.
     Whole,
     /// A file or a folder that is touched.
     Path,
@@ -22,24 +22,28 @@ pub(crate) enum MemberKind {
     /// A patch that names files.
     Patch,
     /// A glob or a regular expression.
-    Pattern,
+    CommandPattern,
     /// A text that is neither run nor opened.
     Text,
 }
 
-/// One member by the name that our own agent has for it.
-struct Member {
+/// One member with the name that our own agent uses, and its aliases.
+struct InputMember {
     name: &'static str,
     kind: MemberKind,
     aliases: &'static [&'static str],
 }
 
-const fn member(name: &'static str, kind: MemberKind, aliases: &'static [&'static str]) -> Member {
-    Member { name, kind, aliases }
+const fn member(
+    name: &'static str,
+    kind: MemberKind,
+    aliases: &'static [&'static str],
+) -> InputMember {
+    InputMember { name, kind, aliases }
 }
 
-/// A name may stand in several rows: then its value is all that these rows say.
-const MEMBERS: &[Member] = &[
+/// A name may be in several rows: then its value has the kinds of all these rows.
+const MEMBERS: &[InputMember] = &[
     member(
         "command",
         MemberKind::Command,
@@ -105,10 +109,10 @@ const MEMBERS: &[Member] = &[
     ),
     member("changes", MemberKind::Files, &["file_changes"]),
     member("patch", MemberKind::Patch, &["diff", "input", "patch_text", "unified_diff"]),
-    member("pattern", MemberKind::Pattern, &["glob_pattern", "query", "regex", "regexp"]),
+    member("pattern", MemberKind::CommandPattern, &["glob_pattern", "query", "regex", "regexp"]),
     member(
         "glob",
-        MemberKind::Pattern,
+        MemberKind::CommandPattern,
         &["exclude", "exclude_pattern", "file_pattern", "globs", "include", "include_pattern"],
     ),
     member("content", MemberKind::Text, &["contents", "file_text", "new_source", "text"]),
@@ -135,27 +139,27 @@ const MEMBERS: &[Member] = &[
 ];
 
 /// Whether `key` is the name of this member or one of its aliases.
-pub fn is_name_of(key: &str, member: &str) -> bool {
+pub fn is_member_name(key: &str, member: &str) -> bool {
     let mut rows = MEMBERS.iter().filter(|it| it.name == member);
     is_same_name(key, member) || rows.any(|it| it.has_name(key))
 }
 
-/// Everything that the value of a member may be; nothing if the name is not known.
-pub(crate) fn kinds_of(key: &str) -> Vec<MemberKind> {
+/// All kinds that the value of a member may have; empty for an unknown name.
+pub(crate) fn member_kinds(key: &str) -> Vec<MemberKind> {
     MEMBERS.iter().filter(|it| it.has_name(key)).map(|it| it.kind).collect()
 }
 
-impl Member {
+impl InputMember {
     fn has_name(&self, key: &str) -> bool {
         is_same_name(key, self.name) || self.aliases.iter().any(|it| is_same_name(key, it))
     }
 }
 
 fn is_same_name(one: &str, two: &str) -> bool {
-    plain_name(one).eq(plain_name(two))
+    normalize_name(one).eq(normalize_name(two))
 }
 
-fn plain_name(name: &str) -> impl Iterator<Item = char> {
+fn normalize_name(name: &str) -> impl Iterator<Item = char> {
     name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase)
 }
 
@@ -166,16 +170,16 @@ mod tests {
     #[test]
     fn name_is_found_in_every_spelling() {
         for key in ["command", "Command", "commandLine", "command-line", "COMMAND_LINE", "argv"] {
-            assert!(is_name_of(key, "command"), "{key}");
-            assert_eq!(kinds_of(key), [MemberKind::Command], "{key}");
+            assert!(is_member_name(key, "command"), "{key}");
+            assert_eq!(member_kinds(key), [MemberKind::Command], "{key}");
         }
-        assert!(!is_name_of("description", "command"));
-        assert!(kinds_of("stdin").is_empty() && kinds_of("c\u{43e}mmand").is_empty());
+        assert!(!is_member_name("description", "command"));
+        assert!(member_kinds("stdin").is_empty() && member_kinds("c\u{43e}mmand").is_empty());
     }
 
     #[test]
     fn name_in_two_rows_has_both_kinds() {
-        assert_eq!(kinds_of("input"), [MemberKind::Whole, MemberKind::Patch]);
-        assert_eq!(kinds_of("dir_path"), [MemberKind::Path, MemberKind::Folder]);
+        assert_eq!(member_kinds("input"), [MemberKind::Whole, MemberKind::Patch]);
+        assert_eq!(member_kinds("dir_path"), [MemberKind::Path, MemberKind::Folder]);
     }
 }

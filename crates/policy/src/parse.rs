@@ -1,14 +1,16 @@
-//! From the text of a file to a [`Policy`], or to everything that is wrong with it.
+//! Parses the text of a rule file into a [`Policy`], or returns every error in it.
 
-use crate::{Effect, Flaw, Grant, Policy, Rule, flaw::line_of, glob, shell};
+use crate::{
+    GrantDuration, Policy, PolicyError, Rule, RuleEffect, glob, policy_error::line_of, shell,
+};
 use std::{borrow::Cow, ops::Range};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
-/// The kinds of tools that ACP knows.
-pub const KINDS: &[&str] = &[
+/// The tool kinds of ACP.
+pub const TOOL_KINDS: &[&str] = &[
     "read",
     "edit",
     "delete",
@@ -24,146 +26,163 @@ pub const KINDS: &[&str] = &[
 const RULE_KEYS: &str =
     "`do`, `name`, `agent`, `kind`, `tool`, `run`, `exact`, `path`, `mcp` and `grant`";
 
-/// Reads a `policy.toml`.
-pub fn parse(text: &str, origin: &str) -> Result<Policy, Vec<Flaw>> {
-    read(text, origin, false)
+/// Parses a `policy.toml`.
+pub fn parse_policy(text: &str, origin: &str) -> Result<Policy, Vec<PolicyError>> {
+    read_policy(text, origin, UnknownKeys::Refuse)
 }
 
-/// Reads the rules of a project's file, which has other things in it that are not ours to judge.
-pub fn parse_project(text: &str, origin: &str) -> Result<Policy, Vec<Flaw>> {
-    read(text, origin, true)
+/// Parses the rules in a project's file. Other keys of that file belong to other readers and are
+/// ignored.
+pub fn parse_project_policy(text: &str, origin: &str) -> Result<Policy, Vec<PolicyError>> {
+    read_policy(text, origin, UnknownKeys::Ignore)
 }
 
-fn read(text: &str, origin: &str, project: bool) -> Result<Policy, Vec<Flaw>> {
-    let root = DeTable::parse(text).map_err(|error| vec![Flaw::of_toml(text, &error)])?;
-    let mut reader = Reader { text, flaws: Vec::new() };
+/// What happens to a top-level key that is not part of a policy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum UnknownKeys {
+    Refuse,
+    Ignore,
+}
+
+fn read_policy(
+    text: &str,
+    origin: &str,
+    unknown_keys: UnknownKeys,
+) -> Result<Policy, Vec<PolicyError>> {
+    let root =
+        DeTable::parse(text).map_err(|error| vec![PolicyError::from_toml_error(text, &error)])?;
+    let mut reader = PolicyReader { text, errors: Vec::new() };
     let mut policy = Policy { origin: origin.to_owned(), ..Policy::default() };
     for (key, value) in root.get_ref() {
         match key.get_ref().as_ref() {
-            "rule" => policy.rules = reader.rules(value),
+            "rule" => policy.rules = reader.read_rules(value),
             "reseed" => match value.get_ref() {
                 DeValue::Boolean(it) => policy.reseed = Some(*it),
-                _ => reader.complain(&value.span(), "`reseed` is `true` or `false`"),
+                _ => reader.add_error(&value.span(), "`reseed` must be `true` or `false`"),
             },
-            _ if project => {}
-            other => reader.complain(
+            _ if unknown_keys == UnknownKeys::Ignore => {}
+            other => reader.add_error(
                 &key.span(),
-                format!("`{other}` means nothing here: there are `reseed` and `[[rule]]`"),
+                format!("unknown key `{other}`; valid keys are `reseed` and `[[rule]]`"),
             ),
         }
     }
-    // A file's tables come in the order of their keys.
+    // The TOML parser returns tables in the order of their keys.
     policy.rules.sort_by_key(|it| it.line);
-    reader.flaws.sort_by_key(|it| it.line);
-    if reader.flaws.is_empty() { Ok(policy) } else { Err(reader.flaws) }
+    reader.errors.sort_by_key(|it| it.line);
+    if reader.errors.is_empty() { Ok(policy) } else { Err(reader.errors) }
 }
 
-struct Reader<'a> {
+struct PolicyReader<'a> {
     text: &'a str,
-    flaws: Vec<Flaw>,
+    errors: Vec<PolicyError>,
 }
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-impl Reader<'_> {
-    fn complain(&mut self, span: &Range<usize>, reason: impl Into<String>) {
-        self.flaws.push(Flaw::at(self.text, span, reason));
+impl PolicyReader<'_> {
+    fn add_error(&mut self, span: &Range<usize>, reason: impl Into<String>) {
+        self.errors.push(PolicyError::at_span(self.text, span, reason));
     }
 
-    fn rules(&mut self, value: &Value<'_>) -> Vec<Rule> {
+    fn read_rules(&mut self, value: &Value<'_>) -> Vec<Rule> {
         let DeValue::Array(items) = value.get_ref() else {
-            self.complain(&value.span(), "rules are written as `[[rule]]`, with two brackets");
+            self.add_error(&value.span(), "write rules as `[[rule]]`, with two brackets");
             return Vec::new();
         };
-        items.iter().filter_map(|it| self.rule(it)).collect()
+        items.iter().filter_map(|it| self.read_rule(it)).collect()
     }
 
-    fn rule(&mut self, value: &Value<'_>) -> Option<Rule> {
+    fn read_rule(&mut self, value: &Value<'_>) -> Option<Rule> {
         let DeValue::Table(table) = value.get_ref() else {
-            self.complain(&value.span(), "a rule is a table: `[[rule]]`");
+            self.add_error(&value.span(), "a rule must be a table: `[[rule]]`");
             return None;
         };
-        let mut rule = Rule::of(Effect::Ask);
+        let mut rule = Rule::for_every_call(RuleEffect::Ask);
         rule.line = Some(line_of(self.text, &value.span()));
-        let effect = table.get("do").map(|it| self.effect(it));
+        let effect = table.get("do").map(|it| self.read_effect(it));
         if effect.is_none() {
-            self.complain(&value.span(), "`do` is missing: it is `allow`, `ask` or `deny`");
+            self.add_error(&value.span(), "`do` is missing; it must be `allow`, `ask` or `deny`");
         }
-        rule.effect = effect.flatten().unwrap_or(Effect::Ask);
+        rule.effect = effect.flatten().unwrap_or(RuleEffect::Ask);
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "do" => {}
-                "name" => rule.name = self.name(value),
-                "agent" => rule.agent = self.list(value, glob::flaw),
-                "kind" => rule.kind = self.list(value, kind_flaw),
-                "tool" => rule.tool = self.list(value, glob::flaw),
-                "run" => rule.run = self.list(value, shell::flaw),
-                "exact" => rule.exact = self.list(value, |_| None),
-                "path" => rule.path = self.list(value, glob::flaw),
-                "mcp" => rule.mcp = self.list(value, glob::flaw),
-                "grant" => rule.grant = self.grant(value, effect.flatten()),
-                other => self.complain(
+                "name" => rule.name = self.read_name(value),
+                "agent" => rule.agent = self.read_list(value, glob::find_glob_error),
+                "kind" => rule.kind = self.read_list(value, find_kind_error),
+                "tool" => rule.tool = self.read_list(value, glob::find_glob_error),
+                "run" => rule.run = self.read_list(value, shell::find_pattern_error),
+                "exact" => rule.exact = self.read_list(value, |_| None),
+                "path" => rule.path = self.read_list(value, glob::find_glob_error),
+                "mcp" => rule.mcp = self.read_list(value, glob::find_glob_error),
+                "grant" => rule.grant = self.read_grant(value, effect.flatten()),
+                other => self.add_error(
                     &key.span(),
-                    format!("a rule has no `{other}`: there are {RULE_KEYS}"),
+                    format!("unknown key `{other}` in a rule; valid keys are {RULE_KEYS}"),
                 ),
             }
         }
         Some(rule)
     }
 
-    fn effect(&mut self, value: &Value<'_>) -> Option<Effect> {
-        let effect = match text(value) {
-            Some("allow") => Some(Effect::Allow),
-            Some("ask") => Some(Effect::Ask),
-            Some("deny") => Some(Effect::Deny),
+    fn read_effect(&mut self, value: &Value<'_>) -> Option<RuleEffect> {
+        let effect = match as_text(value) {
+            Some("allow") => Some(RuleEffect::Allow),
+            Some("ask") => Some(RuleEffect::Ask),
+            Some("deny") => Some(RuleEffect::Deny),
             _ => None,
         };
         if effect.is_none() {
-            self.complain(&value.span(), "`do` is `allow`, `ask` or `deny`");
+            self.add_error(&value.span(), "`do` must be `allow`, `ask` or `deny`");
         }
         effect
     }
 
-    fn name(&mut self, value: &Value<'_>) -> Option<String> {
-        let name = text(value).filter(|it| !it.trim().is_empty()).map(str::to_owned);
+    fn read_name(&mut self, value: &Value<'_>) -> Option<String> {
+        let name = as_text(value).filter(|it| !it.trim().is_empty()).map(str::to_owned);
         if name.is_none() {
-            self.complain(&value.span(), "`name` is a text that people are shown");
+            self.add_error(&value.span(), "`name` must be a non-empty string");
         }
         name
     }
 
-    fn grant(&mut self, value: &Value<'_>, effect: Option<Effect>) -> Grant {
-        let grant = match text(value) {
-            Some("once") => Grant::Once,
-            Some("always") => Grant::Always,
+    fn read_grant(&mut self, value: &Value<'_>, effect: Option<RuleEffect>) -> GrantDuration {
+        let grant = match as_text(value) {
+            Some("once") => GrantDuration::Once,
+            Some("always") => GrantDuration::Always,
             _ => {
-                self.complain(&value.span(), "`grant` is `once` or `always`");
-                Grant::Once
+                self.add_error(&value.span(), "`grant` must be `once` or `always`");
+                GrantDuration::Once
             }
         };
-        if effect.is_some_and(|it| it != Effect::Allow) {
-            self.complain(&value.span(), "only a rule that allows has a `grant`");
+        if effect.is_some_and(|it| it != RuleEffect::Allow) {
+            self.add_error(&value.span(), "`grant` is valid only in a rule with `do = \"allow\"`");
         }
         grant
     }
 
-    /// A text or a list of them, each without a flaw.
-    fn list(&mut self, value: &Value<'_>, flaw: fn(&str) -> Option<String>) -> Vec<String> {
+    /// Reads a string or a list of strings; `find_error` checks each of them.
+    fn read_list(
+        &mut self,
+        value: &Value<'_>,
+        find_error: fn(&str) -> Option<String>,
+    ) -> Vec<String> {
         let one = [value];
         let entries: Vec<&Value<'_>> = match value.get_ref() {
             DeValue::Array(items) => items.iter().collect(),
             _ => one.to_vec(),
         };
         if entries.is_empty() {
-            self.complain(&value.span(), "an empty list matches nothing: leave the key out");
+            self.add_error(&value.span(), "an empty list matches nothing; remove the key");
         }
         let mut list = Vec::new();
         for entry in entries {
-            match text(entry) {
-                None => self.complain(&entry.span(), "this is a text or a list of texts"),
-                Some("") => self.complain(&entry.span(), "an empty text matches nothing"),
-                Some(it) => match flaw(it) {
-                    Some(reason) => self.complain(&entry.span(), reason),
+            match as_text(entry) {
+                None => self.add_error(&entry.span(), "expected a string or a list of strings"),
+                Some("") => self.add_error(&entry.span(), "an empty string matches nothing"),
+                Some(it) => match find_error(it) {
+                    Some(reason) => self.add_error(&entry.span(), reason),
                     None => list.push(it.to_owned()),
                 },
             }
@@ -172,15 +191,15 @@ impl Reader<'_> {
     }
 }
 
-fn text<'a>(value: &'a Value<'_>) -> Option<&'a str> {
+fn as_text<'a>(value: &'a Value<'_>) -> Option<&'a str> {
     match value.get_ref() {
         DeValue::String(it) => Some(Cow::as_ref(it)),
         _ => None,
     }
 }
 
-fn kind_flaw(kind: &str) -> Option<String> {
-    let known = KINDS.join("`, `");
-    (!KINDS.contains(&kind))
-        .then(|| format!("no kind of tool is called `{kind}`: there are `{known}`"))
+fn find_kind_error(kind: &str) -> Option<String> {
+    let known = TOOL_KINDS.join("`, `");
+    (!TOOL_KINDS.contains(&kind))
+        .then(|| format!("unknown tool kind `{kind}`; valid kinds are `{known}`"))
 }

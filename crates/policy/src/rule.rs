@@ -1,69 +1,70 @@
-//! A rule: an effect, and what a call must be like for it to hold.
+//! A rule: an effect, and the matchers that a call must satisfy.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a rule says about a call.
+/// The effect of a rule on the calls that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Effect {
+pub enum RuleEffect {
     Allow,
-    /// A person is asked, whatever a wider scope allows.
+    /// The user is asked, even if a wider scope allows the call.
     Ask,
     Deny,
 }
 
-impl Effect {
+impl RuleEffect {
     pub fn name(self) -> &'static str {
         match self {
-            Effect::Allow => "allow",
-            Effect::Ask => "ask",
-            Effect::Deny => "deny",
+            RuleEffect::Allow => "allow",
+            RuleEffect::Ask => "ask",
+            RuleEffect::Deny => "deny",
         }
     }
 }
 
-impl fmt::Display for Effect {
+impl fmt::Display for RuleEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// Where a rule comes from, the nearest first.
+/// The origin of a rule, ordered from the nearest to the widest scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum RuleScope {
     Session,
     Project,
     User,
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for RuleScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Scope::Session => "session",
-            Scope::Project => "project",
-            Scope::User => "user",
+            RuleScope::Session => "session",
+            RuleScope::Project => "project",
+            RuleScope::User => "user",
         })
     }
 }
 
-/// For how long an automatic answer may allow something in the agent's own books.
+/// How long a grant that the hub gives automatically lasts inside the agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Grant {
+pub enum GrantDuration {
     #[default]
     Once,
-    /// The agent may be told never to ask again.
+    /// The hub may select the agent's option never to ask again.
     Always,
 }
 
-/// One rule. All matchers that are given must hold; of a matcher's list, one entry must.
+/// One rule. It matches a call if every given matcher matches; a matcher matches if one entry of
+/// its list does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     #[serde(rename = "do")]
-    pub effect: Effect,
+    pub effect: RuleEffect,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,15 +83,15 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp: Vec<String>,
     #[serde(default, skip_serializing_if = "is_once")]
-    pub grant: Grant,
-    /// Where it stands in its file; a rule that was learned stands in none.
+    pub grant: GrantDuration,
+    /// The line in its file, counted from 1; absent for a learned rule.
     #[serde(skip)]
     pub line: Option<usize>,
 }
 
 impl Rule {
-    /// A rule that holds for every call.
-    pub fn of(effect: Effect) -> Rule {
+    /// A rule without matchers, which matches every call.
+    pub fn for_every_call(effect: RuleEffect) -> Rule {
         Rule {
             effect,
             name: None,
@@ -101,12 +102,12 @@ impl Rule {
             exact: Vec::new(),
             path: Vec::new(),
             mcp: Vec::new(),
-            grant: Grant::Once,
+            grant: GrantDuration::Once,
             line: None,
         }
     }
 
-    /// The matchers that are given, by their keys.
+    /// The given matchers with their keys.
     pub fn matchers(&self) -> impl Iterator<Item = (&'static str, &[String])> {
         let all: [(&'static str, &[String]); 7] = [
             ("agent", &self.agent),
@@ -121,40 +122,41 @@ impl Rule {
     }
 }
 
-/// As one line: `deny run git push, agent claude`.
+/// Formats the rule as one line: `deny run git push, agent claude`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.effect)?;
-        let mut between = " ";
+        let mut separator = " ";
         for (key, entries) in self.matchers() {
-            write!(f, "{between}{key} {}", entries.join(" | "))?;
-            between = ", ";
+            write!(f, "{separator}{key} {}", entries.join(" | "))?;
+            separator = ", ";
         }
-        if between == " " {
+        if separator == " " {
             f.write_str(" everything")?;
         }
-        if self.grant == Grant::Always { f.write_str(", for good") } else { Ok(()) }
+        if self.grant == GrantDuration::Always { f.write_str(", for good") } else { Ok(()) }
     }
 }
 
-/// The rules of one file, or those that were learned in a session.
+/// The rules of one file, or the rules that a session has learned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// What explanations call it: the file's name.
+    /// The name that explanations use: the file's name.
     pub origin: String,
-    /// Whether a lost conversation may be begun anew with a digest; absent if the file is silent.
+    /// Whether a lost conversation may be reseeded from a summary; absent if the file does not set
+    /// it.
     pub reseed: Option<bool>,
     pub rules: Vec<Rule>,
 }
 
 impl Policy {
-    /// Rules that people made with an Always.
-    pub fn learned(rules: Vec<Rule>) -> Policy {
+    /// A policy of the rules that "always" answers have created in a session.
+    pub fn from_learned_rules(rules: Vec<Rule>) -> Policy {
         Policy { origin: "learned in this session".to_owned(), reseed: None, rules }
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_once(it: &Grant) -> bool {
-    *it == Grant::Once
+fn is_once(it: &GrantDuration) -> bool {
+    *it == GrantDuration::Once
 }

@@ -1,11 +1,11 @@
-//! The reader of command lines against a real bash: every command that bash runs is reported, or
-//! the line is opaque.
+//! Compares the command analysis with a real bash: every command that bash runs is reported, or the
+//! line is opaque.
 //!
-//! Bash gets an empty environment, a `PATH` without any program, and no builtin that leaves its
-//! folder. What it would run it cannot find, and a function writes down the words instead. A line
-//! with a slash is left out unless the slash is that of `/dev/null`.
+//! Bash gets an empty environment, a `PATH` without programs, and no builtin that leaves its
+//! folder. It therefore finds none of the programs, and a handler function records the words
+//! instead. Lines with a slash are skipped, unless the slash belongs to `/dev/null`.
 
-use jackfield_policy::Shell;
+use jackfield_policy::ShellCommand;
 use serde_json::Value;
 use std::{
     fs,
@@ -15,7 +15,8 @@ use std::{
 
 const TABLE: &str = include_str!("corpus/commands.tsv");
 
-/// Writes the words of what is not found to the third descriptor, and goes into shells.
+/// Writes the words of each command that is not found to descriptor 3, and evaluates lines of
+/// nested shells.
 const HARNESS: &str = r#"
 exec 3>&1 1>/dev/null 2>/dev/null
 command_not_found_handle() {
@@ -39,7 +40,7 @@ enable -n cd pushd popd kill suspend exec logout ulimit umask history fc bind en
 eval "$1"
 "#;
 
-/// Pieces of lines; every word that may be a program is none that bash knows.
+/// Pieces of lines. No word that may be a program exists in bash.
 const PIECES: &[&str] = &[
     "aa",
     "bb",
@@ -147,47 +148,47 @@ const PIECES: &[&str] = &[
 ];
 
 /// The words of one command, program first.
-type Words = Vec<String>;
+type CommandWords = Vec<String>;
 
-/// A small generator: the same lines in every run.
-struct Random(u64);
+/// A small random number generator, which produces the same lines in every run.
+struct RandomNumbers(u64);
 
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+impl RandomNumbers {
+    fn number_below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 % u64::try_from(limit.max(1)).unwrap()).unwrap()
     }
 
-    fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
-        all[self.below(all.len())]
+    fn pick_one<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.number_below(all.len())]
     }
 }
 
-/// A line of pieces that follow each other in any order.
-fn generated(random: &mut Random) -> String {
-    let count = 1 + random.below(12);
-    let mut line = random.pick(&["aa ", "bb ", "", "aa 'b' ", "A=1 aa "]).to_owned();
+/// A line of random pieces.
+fn generate_line(random: &mut RandomNumbers) -> String {
+    let count = 1 + random.number_below(12);
+    let mut line = random.pick_one(&["aa ", "bb ", "", "aa 'b' ", "A=1 aa "]).to_owned();
     for _ in 0..count {
-        line.push_str(random.pick(PIECES));
+        line.push_str(random.pick_one(PIECES));
     }
     line
 }
 
 /// A line of the table with a few changes.
-fn mutated(random: &mut Random, table: &[String]) -> String {
-    let mut chars: Vec<char> = table[random.below(table.len())].chars().collect();
-    for _ in 0..random.below(4) {
-        let at = random.below(chars.len() + 1);
-        match random.below(4) {
+fn mutate_line(random: &mut RandomNumbers, table: &[String]) -> String {
+    let mut chars: Vec<char> = table[random.number_below(table.len())].chars().collect();
+    for _ in 0..random.number_below(4) {
+        let at = random.number_below(chars.len() + 1);
+        match random.number_below(4) {
             0 if at < chars.len() => drop(chars.remove(at)),
             1 if at < chars.len() => chars.insert(at, chars[at]),
-            2 => drop(chars.splice(at..at, random.pick(PIECES).chars())),
+            2 => drop(chars.splice(at..at, random.pick_one(PIECES).chars())),
             _ => {
-                let other = &table[random.below(table.len())];
-                chars.splice(at..at, random.pick(&["; ", " | ", "\n", " "]).chars());
-                chars.extend(other.chars().take(random.below(20)));
+                let other = &table[random.number_below(table.len())];
+                chars.splice(at..at, random.pick_one(&["; ", " | ", "\n", " "]).chars());
+                chars.extend(other.chars().take(random.number_below(20)));
             }
         }
     }
@@ -200,7 +201,7 @@ fn table() -> Vec<String> {
     lines.map(|it| it.replace('␊', "\n").replace('␉', "\t").replace('␍', "\r")).collect()
 }
 
-/// Whether a line may be given to bash: it names no file elsewhere and ends by itself.
+/// Whether bash may run a line: it names no other file and terminates.
 fn is_harmless(line: &str) -> bool {
     let ends = |rest: &str| rest.chars().next().is_none_or(|it| " \t\n;&|)".contains(it));
     let sinks = line.match_indices("/dev/null").all(|(at, it)| ends(&line[at + it.len()..]));
@@ -209,9 +210,9 @@ fn is_harmless(line: &str) -> bool {
     sinks && !other.contains(['/', '\0', '␀']) && !loops.iter().any(|it| line.contains(it))
 }
 
-/// What bash ran.
+/// The commands that bash runs.
 #[expect(clippy::disallowed_methods, reason = "the test compares with a real shell")]
-fn run_by_bash(bash: &Path, folder: &Path, line: &str) -> Vec<Words> {
+fn run_by_bash(bash: &Path, folder: &Path, line: &str) -> Vec<CommandWords> {
     let output = Command::new(bash)
         .args(["--norc", "--noprofile", "-c", HARNESS, "bash", line])
         .env_clear()
@@ -230,13 +231,13 @@ fn run_by_bash(bash: &Path, folder: &Path, line: &str) -> Vec<Words> {
     commands
 }
 
-/// What the reader reports, or nothing if the line is opaque.
-fn reported(line: &str) -> Option<Vec<Words>> {
-    let told = serde_json::to_value(Shell::of_line(line)).unwrap();
-    if told.get("opaque").is_some_and(Value::is_string) {
+/// The commands that the analysis reports, or `None` if the line is opaque.
+fn reported_commands(line: &str) -> Option<Vec<CommandWords>> {
+    let report = serde_json::to_value(ShellCommand::from_line(line)).unwrap();
+    if report.get("opaque").is_some_and(Value::is_string) {
         return None;
     }
-    Some(serde_json::from_value(told["runs"].clone()).unwrap())
+    Some(serde_json::from_value(report["runs"].clone()).unwrap())
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -248,15 +249,15 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// Whether a reported command is the one that ran; words that bash expands may be any words.
-fn is_same(reported: &Words, ran: &Words) -> bool {
-    // A name with a quote is no assignment, and what is reported has no quotes any more.
+fn is_same(reported: &CommandWords, ran: &CommandWords) -> bool {
+    // A name with a quote is not an assignment, and reported words have no quotes.
     let set = reported.iter().take_while(|it| is_assignment(it)).count();
     (0..=set).any(|from| is_same_from(&reported[from..], ran))
 }
 
-fn is_same_from(words: &[String], ran: &Words) -> bool {
+fn is_same_from(words: &[String], ran: &CommandWords) -> bool {
     let words: Vec<&String> = words.iter().collect();
-    // `command`, `builtin` and `time` are of bash itself and run what follows.
+    // `command`, `builtin` and `time` are builtins of bash that run the words after them.
     let own = ["command", "builtin", "time", "-p", "--"];
     let from = words.iter().take_while(|it| own.contains(&it.as_str())).count();
     [0, from].iter().any(|from| {
@@ -267,19 +268,19 @@ fn is_same_from(words: &[String], ran: &Words) -> bool {
     })
 }
 
-/// The harness goes into shells as the reader does, so that what they run is compared.
-fn is_shell(ran: &Words) -> bool {
+/// Whether this is a nested shell, whose commands the harness and the analysis report instead.
+fn is_shell(ran: &CommandWords) -> bool {
     const SHELLS: &[&str] =
         &["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "csh", "tcsh", "fish"];
     ran.first().is_some_and(|it| SHELLS.contains(&it.as_str()))
 }
 
-/// Compares the two readers on one line; whether the line was readable.
+/// Compares bash with the analysis of one line. Returns whether the line was not opaque.
 fn compare(bash: &Path, folder: &Path, line: &str) -> bool {
-    let Some(reported) = reported(line) else { return false };
+    let Some(reported) = reported_commands(line) else { return false };
     for ran in run_by_bash(bash, folder, line).iter().filter(|it| !is_shell(it)) {
         let known = reported.iter().any(|it| is_same(it, ran));
-        assert!(known, "bash runs {ran:?}, the reader reports {reported:?}: {line:?}");
+        assert!(known, "bash runs {ran:?}, the analysis reports {reported:?}: {line:?}");
     }
     true
 }
@@ -290,14 +291,15 @@ fn compare_many(cases: usize, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     let table = table();
-    let mut random = Random(seed);
+    let mut random = RandomNumbers(seed);
     let mut readable = 0;
     for case in 0..cases {
         let line = loop {
             let is_new = case % 2 == 0;
-            let line = if is_new { generated(&mut random) } else { mutated(&mut random, &table) };
-            // Most lines that are opaque teach nothing.
-            if is_harmless(&line) && (case % 8 < 2 || reported(&line).is_some()) {
+            let line =
+                if is_new { generate_line(&mut random) } else { mutate_line(&mut random, &table) };
+            // Most opaque lines are skipped, because nothing is compared for them.
+            if is_harmless(&line) && (case % 8 < 2 || reported_commands(&line).is_some()) {
                 break line;
             }
         };
@@ -307,7 +309,7 @@ fn compare_many(cases: usize, seed: u64) {
 }
 
 #[test]
-fn bash_runs_what_it_is_given_and_nothing_is_found() {
+fn harness_reports_the_commands_of_a_line() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     let paths = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].map(PathBuf::from);
@@ -320,13 +322,13 @@ fn bash_runs_what_it_is_given_and_nothing_is_found() {
 }
 
 #[test]
-fn bash_runs_no_command_that_the_reader_does_not_report() {
+fn lexer_reports_every_command_that_bash_runs() {
     compare_many(400, 0x9e37_79b9_7f4a_7c15);
 }
 
 #[test]
 #[ignore = "nightly: compares 20,000 lines with bash, about five minutes"]
-fn bash_runs_no_command_of_many_lines_that_the_reader_does_not_report() {
+fn lexer_reports_every_command_that_bash_runs_in_many_lines() {
     for seed in 1..=20 {
         compare_many(1_000, 0x1234_5678_9abc_def1_u64.wrapping_mul(seed));
     }

@@ -1,14 +1,16 @@
 //! What a `run` pattern allows and denies, line by line.
 
-use jackfield_policy::{Call, Effect, Scope, Shell, decide, parse};
+use jackfield_policy::{
+    RuleEffect, RuleScope, ShellCommand, ToolCallFacts, evaluate_rules, parse_policy,
+};
 use serde_json::{Value, json};
 
 fn effect(effect: &str, patterns: &[&str], command: &Value) -> bool {
     let text = format!("[[rule]]\ndo = \"{effect}\"\nrun = {}\n", json!(patterns));
-    let policy = parse(&text, "policy.toml").unwrap();
+    let policy = parse_policy(&text, "policy.toml").unwrap();
     let params = json!({ "toolCall": { "rawInput": { "command": command } } });
-    let call = Call::of("claude", "/project", None, &params, None);
-    decide(&[(Scope::User, &policy)], &call).effect.is_some()
+    let call = ToolCallFacts::from_request("claude", "/project", None, &params, None);
+    evaluate_rules(&[(RuleScope::User, &policy)], &call).effect.is_some()
 }
 
 fn allows(patterns: &[&str], command: &str) -> bool {
@@ -17,12 +19,16 @@ fn allows(patterns: &[&str], command: &str) -> bool {
 
 fn denies(pattern: &str, command: &str) -> bool {
     let denied = effect("deny", &[pattern], &json!(command));
-    assert_eq!(denied, effect("ask", &[pattern], &json!(command)), "an ask sees the same");
+    assert_eq!(
+        denied,
+        effect("ask", &[pattern], &json!(command)),
+        "an ask rule matches the same lines"
+    );
     denied
 }
 
 #[test]
-fn an_allow_holds_if_every_command_of_the_line_is_allowed() {
+fn allow_matches_if_every_command_of_the_line_is_allowed() {
     let lines = [
         "ls",
         "ls -la src",
@@ -50,7 +56,7 @@ fn an_allow_holds_if_every_command_of_the_line_is_allowed() {
 }
 
 #[test]
-fn an_allow_does_not_hold_for_a_line_that_runs_anything_else() {
+fn allow_does_not_match_a_line_that_runs_another_program() {
     let lines = [
         "rm x",
         "ls; rm x",
@@ -86,7 +92,7 @@ fn an_allow_does_not_hold_for_a_line_that_runs_anything_else() {
     }
 }
 
-/// Lines of which nobody can say for certain what they run.
+/// Lines for which it is not certain what they run.
 const OPAQUE: &[&str] = &[
     "ls $(rm x)",
     "ls `rm x`",
@@ -154,18 +160,18 @@ const OPAQUE: &[&str] = &[
 ];
 
 #[test]
-fn what_is_not_certain_is_opaque_and_allowed_by_no_pattern() {
+fn uncertain_line_is_opaque_and_no_pattern_allows_it() {
     for line in OPAQUE {
-        assert!(Shell::of_line(line).opaque().is_some(), "{line}");
+        assert!(ShellCommand::from_line(line).opaque_reason().is_some(), "{line}");
         assert!(!allows(&["*", "* *", "* * *", "* * * *", "* * * * *"], line), "{line}");
     }
     let long = format!("ls {}", "x ".repeat(200_000));
     assert!(!allows(&["ls"], &long));
-    assert!(denies("rm", &long), "what is too long to be searched is not passed over");
+    assert!(denies("rm", &long), "a line that is too long to be searched is denied");
 }
 
 #[test]
-fn a_program_that_runs_others_is_spelled_together_with_what_it_runs() {
+fn pattern_of_a_wrapper_must_spell_out_the_wrapped_command() {
     let spelled = [
         ("timeout * npm test", "timeout 60 npm test"),
         ("sudo -u root ls", "sudo -u root ls -la"),
@@ -219,12 +225,12 @@ fn patterns_match_word_by_word() {
     assert!(!allows(&["npm run *"], "npm run"));
     assert!(!allows(&["git status"], "git stat"));
     assert!(!allows(&["git status"], "git -C x status"));
-    assert!(!allows(&["git status"], "git $X"), "a variable is no certain word");
+    assert!(!allows(&["git status"], "git $X"), "the value of a variable is not certain");
     assert!(!allows(&["ls -la"], "ls -l*"));
 }
 
 #[test]
-fn a_deny_finds_its_command_anywhere_in_the_line() {
+fn deny_finds_its_command_anywhere_in_the_line() {
     let lines = [
         "rm x",
         "/bin/rm x",
@@ -263,11 +269,11 @@ fn a_deny_finds_its_command_anywhere_in_the_line() {
     }
     assert!(effect("deny", &["rm"], &json!(["bash", "-lc", "ls; rm x"])));
     assert!(effect("deny", &["rm"], &json!(["/bin/rm", "x"])));
-    assert!(effect("deny", &["bash"], &json!("bash -c ls")), "the shell itself is seen too");
+    assert!(effect("deny", &["bash"], &json!("bash -c ls")), "the shell itself is matched, too");
 }
 
 #[test]
-fn a_deny_sees_through_options_before_a_subcommand() {
+fn deny_skips_options_before_a_subcommand() {
     let lines = [
         "git push",
         "git -C dir push origin",
@@ -288,7 +294,7 @@ fn a_deny_sees_through_options_before_a_subcommand() {
 }
 
 #[test]
-fn commands_are_found_under_every_name_that_agents_have_for_them() {
+fn command_is_found_under_every_member_name_of_agents() {
     let inputs = [
         json!({ "command": "rm x" }),
         json!({ "command": ["rm", "x"] }),
@@ -301,22 +307,31 @@ fn commands_are_found_under_every_name_that_agents_have_for_them() {
         json!({ "cmd": "rm x" }),
         json!({ "tool": "shell", "arguments": { "command": "rm x" } }),
     ];
-    let policy = parse("[[rule]]\ndo = \"deny\"\nrun = \"rm\"\n", "policy.toml").unwrap();
+    let policy = parse_policy("[[rule]]\ndo = \"deny\"\nrun = \"rm\"\n", "policy.toml").unwrap();
     for input in inputs {
         for params in [
             json!({ "toolCall": { "rawInput": input } }),
             json!({ "subject": { "type": "tool_call", "toolCall": { "rawInput": input } } }),
         ] {
-            let call = Call::of("claude", "/project", None, &params, None);
-            let decision = decide(&[(Scope::User, &policy)], &call);
-            assert_eq!(decision.effect, Some(Effect::Deny), "{input}");
+            let call = ToolCallFacts::from_request("claude", "/project", None, &params, None);
+            let decision = evaluate_rules(&[(RuleScope::User, &policy)], &call);
+            assert_eq!(decision.effect, Some(RuleEffect::Deny), "{input}");
         }
         let known = json!({ "rawInput": input });
-        let call =
-            Call::of("claude", "/", None, &json!({ "toolCall": { "rawInput": {} } }), Some(&known));
-        assert_eq!(decide(&[(Scope::User, &policy)], &call).effect, Some(Effect::Deny), "{input}");
+        let call = ToolCallFacts::from_request(
+            "claude",
+            "/",
+            None,
+            &json!({ "toolCall": { "rawInput": {} } }),
+            Some(&known),
+        );
+        assert_eq!(
+            evaluate_rules(&[(RuleScope::User, &policy)], &call).effect,
+            Some(RuleEffect::Deny),
+            "{input}"
+        );
     }
     let editor =
         json!({ "toolCall": { "kind": "edit", "rawInput": { "command": "create", "path": "a" } } });
-    assert!(Call::of("claude", "/", None, &editor, None).commands.is_empty());
+    assert!(ToolCallFacts::from_request("claude", "/", None, &editor, None).commands.is_empty());
 }

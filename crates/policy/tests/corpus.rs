@@ -1,22 +1,24 @@
-//! The table of command lines with their verdicts: one test that lists every mismatch.
+//! A table of command lines with their expected verdicts. One test lists every mismatch.
 
-use jackfield_policy::{Call, Effect, Policy, Scope, decide, parse};
+use jackfield_policy::{
+    Policy, RuleEffect, RuleScope, ToolCallFacts, evaluate_rules, parse_policy,
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt::Write as _};
 
 const TABLE: &str = include_str!("corpus/commands.tsv");
 
-/// The table is worth something only if it is large.
+/// The minimum size of the table, so that it cannot shrink by mistake.
 const LINES_MIN: usize = 400;
 
-struct Row {
+struct CorpusLine {
     number: usize,
     verdict: &'static str,
     rules: &'static str,
     line: String,
 }
 
-fn rows() -> (BTreeMap<&'static str, Policy>, Vec<Row>) {
+fn rows() -> (BTreeMap<&'static str, Policy>, Vec<CorpusLine>) {
     let mut policies = BTreeMap::new();
     let mut rows = Vec::new();
     for (index, text) in TABLE.lines().enumerate() {
@@ -25,7 +27,7 @@ fn rows() -> (BTreeMap<&'static str, Policy>, Vec<Row>) {
             continue;
         }
         if let Some((name, rules)) = text.strip_prefix('@').and_then(|it| it.split_once('\t')) {
-            let policy = parse(&format!("rule = [{rules}]"), "corpus").unwrap();
+            let policy = parse_policy(&format!("rule = [{rules}]"), "corpus").unwrap();
             policies.insert(name, policy);
             continue;
         }
@@ -35,30 +37,30 @@ fn rows() -> (BTreeMap<&'static str, Policy>, Vec<Row>) {
         assert!(["allow", "ask", "deny"].contains(&verdict), "line {number}: {verdict}");
         let signs = [('␊', '\n'), ('␉', '\t'), ('␍', '\r'), ('␀', '\0')];
         let sign = |it: char| signs.iter().find(|(sign, _)| *sign == it).map_or(it, |it| it.1);
-        rows.push(Row { number, verdict, rules, line: line.chars().map(sign).collect() });
+        rows.push(CorpusLine { number, verdict, rules, line: line.chars().map(sign).collect() });
     }
     (policies, rows)
 }
 
 fn verdict(policy: &Policy, command: &Value) -> &'static str {
     let params = json!({ "toolCall": { "kind": "execute", "rawInput": { "command": command } } });
-    let call = Call::of("claude", "/user/project", Some("/user"), &params, None);
-    match decide(&[(Scope::User, policy)], &call).effect {
-        Some(Effect::Allow) => "allow",
-        Some(Effect::Deny) => "deny",
-        Some(Effect::Ask) | None => "ask",
+    let call = ToolCallFacts::from_request("claude", "/user/project", Some("/user"), &params, None);
+    match evaluate_rules(&[(RuleScope::User, policy)], &call).effect {
+        Some(RuleEffect::Allow) => "allow",
+        Some(RuleEffect::Deny) => "deny",
+        Some(RuleEffect::Ask) | None => "ask",
     }
 }
 
 #[test]
-fn every_line_of_the_table_has_its_verdict() {
+fn every_line_of_the_table_gets_its_verdict() {
     let (policies, rows) = rows();
     assert!(rows.len() >= LINES_MIN, "{} lines", rows.len());
     let mut mismatches = String::new();
     for row in &rows {
         let found = verdict(&policies[row.rules], &json!(row.line));
         if found != row.verdict {
-            let Row { number, verdict, rules, line } = row;
+            let CorpusLine { number, verdict, rules, line } = row;
             writeln!(mismatches, "line {number}: {rules}: {line:?} is {found}, not {verdict}")
                 .unwrap();
         }
@@ -72,7 +74,7 @@ fn every_line_of_the_table_has_its_verdict() {
 }
 
 #[test]
-fn shell_around_a_line_makes_it_no_less_forbidden() {
+fn denied_line_stays_denied_inside_a_shell() {
     let (policies, rows) = rows();
     for row in rows.iter().filter(|it| it.verdict == "deny" && !it.line.contains('\0')) {
         let policy = &policies[row.rules];

@@ -1,16 +1,18 @@
-//! Inputs of tools that show one command and may run another.
+//! Tool inputs that show one command and may run another.
 
-use jackfield_policy::{Call, Effect, Scope, decide, learn, parse};
+use jackfield_policy::{
+    RuleEffect, RuleScope, ToolCallFacts, evaluate_rules, learn_rule, parse_policy,
+};
 use serde_json::{Value, json};
 
-fn call(kind: &str, input: &Value) -> Call {
+fn call(kind: &str, input: &Value) -> ToolCallFacts {
     let params = json!({ "toolCall": { "kind": kind, "rawInput": input } });
-    Call::of("claude", "/project", Some("/user"), &params, None)
+    ToolCallFacts::from_request("claude", "/project", Some("/user"), &params, None)
 }
 
-fn effect(rules: &str, call: &Call) -> Option<Effect> {
-    let policy = parse(&format!("rule = [{rules}]"), "policy.toml").unwrap();
-    decide(&[(Scope::User, &policy)], call).effect
+fn effect(rules: &str, call: &ToolCallFacts) -> Option<RuleEffect> {
+    let policy = parse_policy(&format!("rule = [{rules}]"), "policy.toml").unwrap();
+    evaluate_rules(&[(RuleScope::User, &policy)], call).effect
 }
 
 const ALLOW_LS: &str = r#"{ do = "allow", run = "ls" }"#;
@@ -24,7 +26,7 @@ fn every_member_that_may_be_the_command_must_be_allowed() {
         let input = json!({ "command": "ls", name: { "command": "touch A; id" } });
         assert_eq!(effect(ALLOW_LS, &call("execute", &input)), None, "{input}");
         let input = json!({ "command": "ls", name: { "deep": [{ "cmd": "ls -la" }] } });
-        assert_eq!(effect(ALLOW_LS, &call("execute", &input)), Some(Effect::Allow), "{input}");
+        assert_eq!(effect(ALLOW_LS, &call("execute", &input)), Some(RuleEffect::Allow), "{input}");
     }
     for input in [
         json!({ "command": "ls", "cmd": "id" }),
@@ -40,12 +42,12 @@ fn every_member_that_may_be_the_command_must_be_allowed() {
 }
 
 #[test]
-fn request_and_earlier_update_are_both_judged() {
+fn request_and_earlier_update_are_both_evaluated() {
     let own = json!({ "toolCall": { "kind": "execute", "rawInput": { "command": "ls" } } });
     let known = json!({ "rawInput": { "command": "git push" } });
-    let call = Call::of("claude", "/project", None, &own, Some(&known));
+    let call = ToolCallFacts::from_request("claude", "/project", None, &own, Some(&known));
     assert_eq!(effect(ALLOW_LS, &call), None);
-    assert_eq!(effect(ALL_BUT_PUSH, &call), Some(Effect::Deny));
+    assert_eq!(effect(ALL_BUT_PUSH, &call), Some(RuleEffect::Deny));
 }
 
 #[test]
@@ -65,14 +67,22 @@ fn deny_finds_a_command_under_any_name_and_at_any_depth() {
         json!("git push"),
         json!({ "content": "git push" }),
     ] {
-        assert_eq!(effect(ALL_BUT_PUSH, &call("execute", &input)), Some(Effect::Deny), "{input}");
+        assert_eq!(
+            effect(ALL_BUT_PUSH, &call("execute", &input)),
+            Some(RuleEffect::Deny),
+            "{input}"
+        );
     }
     let text = json!({ "path": "a", "content": "git push" });
-    assert_eq!(effect(ALL_BUT_PUSH, &call("edit", &text)), Some(Effect::Allow), "it is not run");
+    assert_eq!(
+        effect(ALL_BUT_PUSH, &call("edit", &text)),
+        Some(RuleEffect::Allow),
+        "it is not run"
+    );
 }
 
 #[test]
-fn unknown_text_prevents_an_allow_of_what_a_rule_cannot_see() {
+fn unknown_text_prevents_an_allow_about_contents() {
     let unknown = [
         json!({ "command": "ls", "stdin": "x" }),
         json!({ "command": "ls", "env": { "LD_PRELOAD": "x" } }),
@@ -82,15 +92,19 @@ fn unknown_text_prevents_an_allow_of_what_a_rule_cannot_see() {
     for input in unknown {
         let call = call("execute", &input);
         assert_eq!(effect(ALLOW_LS, &call), None, "{input}");
-        assert_eq!(learn(&call, Effect::Allow), None, "{input}");
+        assert_eq!(learn_rule(&call, RuleEffect::Allow), None, "{input}");
         let all = r#"{ do = "allow" }"#;
-        assert_eq!(effect(all, &call), Some(Effect::Allow), "a rule about nothing sees nothing");
+        assert_eq!(
+            effect(all, &call),
+            Some(RuleEffect::Allow),
+            "a rule without matchers does not check the contents"
+        );
     }
     let read = json!({ "path": "src/a", "transform": "id" });
     let rule = r#"{ do = "allow", kind = "read", path = "src/**" }"#;
     assert_eq!(effect(rule, &call("read", &read)), None);
     let plain = json!({ "command": "ls", "description": "id", "timeout": 5, "background": false });
-    assert_eq!(effect(ALLOW_LS, &call("execute", &plain)), Some(Effect::Allow));
+    assert_eq!(effect(ALLOW_LS, &call("execute", &plain)), Some(RuleEffect::Allow));
 }
 
 #[test]
@@ -106,13 +120,13 @@ fn every_path_of_an_input_counts() {
         json!({ "path": "src/a", "changes": { "/user/.ssh/id": {} } }),
         json!({ "path": "src/a", "diff": "--- a/x\n+++ /user/.ssh/id\n" }),
     ] {
-        assert_eq!(effect(deny, &call("edit", &input)), Some(Effect::Deny), "{input}");
+        assert_eq!(effect(deny, &call("edit", &input)), Some(RuleEffect::Deny), "{input}");
         assert_eq!(effect(allow, &call("edit", &input)), None, "{input}");
     }
 }
 
 #[test]
-fn input_with_too_many_parts_is_allowed_by_nothing_and_denied_by_everything() {
+fn input_with_too_many_parts_is_never_allowed_and_always_denied() {
     let many = json!({ "commands": (0..100).map(|it| format!("ls {it}")).collect::<Vec<_>>() });
     let mut deep = json!({ "command": "ls" });
     for _ in 0..40 {
@@ -123,12 +137,12 @@ fn input_with_too_many_parts_is_allowed_by_nothing_and_denied_by_everything() {
         let call = call("execute", &input);
         assert!(call.is_cut);
         assert_eq!(effect(r#"{ do = "allow" }"#, &call), None);
-        assert_eq!(effect(ALL_BUT_PUSH, &call), Some(Effect::Deny));
+        assert_eq!(effect(ALL_BUT_PUSH, &call), Some(RuleEffect::Deny));
     }
 }
 
 #[test]
-fn input_that_was_made_to_cost_much_is_cut() {
+fn expensive_input_is_cut() {
     let spelled = |it: usize| format!("c{}ommand", "_".repeat(it));
     let many = (0..5000).map(|it| (spelled(it % 60 + it / 60), json!(format!("ls {it}"))));
     let many: serde_json::Map<String, Value> = many.collect();
@@ -145,29 +159,32 @@ fn input_that_was_made_to_cost_much_is_cut() {
         assert!(call("execute", &input).is_cut);
     }
     let params = json!({ "toolCall": { "title": "x".repeat(300_000) } });
-    assert!(Call::of("claude", "/", None, &params, None).is_cut, "a title of 300 KB");
+    assert!(
+        ToolCallFacts::from_request("claude", "/", None, &params, None).is_cut,
+        "a title of 300 KB"
+    );
 }
 
 #[test]
-fn changes_by_their_files_are_known() {
+fn files_in_the_keys_of_changes_are_paths() {
     let input =
         json!({ "changes": { "src/a": { "update": { "unified_diff": "@@ -1 +1 @@\n-a\n+b" } } } });
     let allow = r#"{ do = "allow", path = "src/**" }"#;
-    assert_eq!(effect(allow, &call("edit", &input)), Some(Effect::Allow));
+    assert_eq!(effect(allow, &call("edit", &input)), Some(RuleEffect::Allow));
 }
 
 #[test]
-fn tool_with_two_names_is_known_by_none_to_an_allow() {
+fn tool_with_two_names_can_only_be_denied_by_name() {
     let call = |meta: &str, input: &str| {
         let params = json!({ "toolCall": {
             "_meta": { "claudeCode": { "toolName": meta } }, "rawInput": { "tool": input },
         } });
-        Call::of("claude", "/project", None, &params, None)
+        ToolCallFacts::from_request("claude", "/project", None, &params, None)
     };
     let (allow, deny) = (r#"{ do = "allow", tool = "Read" }"#, r#"{ do = "deny", tool = "Bash" }"#);
-    assert_eq!(effect(allow, &call("Read", "Read")), Some(Effect::Allow));
+    assert_eq!(effect(allow, &call("Read", "Read")), Some(RuleEffect::Allow));
     for call in [call("Read", "Bash"), call("Bash", "Read")] {
         assert_eq!(effect(allow, &call), None);
-        assert_eq!(effect(deny, &call), Some(Effect::Deny));
+        assert_eq!(effect(deny, &call), Some(RuleEffect::Deny));
     }
 }

@@ -1,27 +1,36 @@
-//! What an Always means, and what it does not.
+//! The rules that "always" answers create.
 
-use jackfield_policy::{Call, Effect, Policy, Rule, Scope, decide, gist, learn, learned_text};
+use jackfield_policy::{
+    Policy, Rule, RuleEffect, RuleScope, ToolCallFacts, command_prefix, describe_learned_rule,
+    evaluate_rules, learn_rule,
+};
 use serde_json::{Value, json};
 
-fn call(tool_call: &Value) -> Call {
-    Call::of("claude", "/project", Some("/user"), &json!({ "toolCall": tool_call }), None)
+fn call(tool_call: &Value) -> ToolCallFacts {
+    ToolCallFacts::from_request(
+        "claude",
+        "/project",
+        Some("/user"),
+        &json!({ "toolCall": tool_call }),
+        None,
+    )
 }
 
-fn runs(command: &str) -> Call {
+fn runs(command: &str) -> ToolCallFacts {
     call(&json!({ "kind": "execute", "rawInput": { "command": command } }))
 }
 
 fn learned(command: &str) -> Option<Vec<String>> {
-    learn(&runs(command), Effect::Allow).map(|it| it.run)
+    learn_rule(&runs(command), RuleEffect::Allow).map(|it| it.run)
 }
 
-fn allows(rule: &Rule, call: &Call) -> bool {
-    let policy = Policy::learned(vec![rule.clone()]);
-    decide(&[(Scope::Session, &policy)], call).effect == Some(Effect::Allow)
+fn allows(rule: &Rule, call: &ToolCallFacts) -> bool {
+    let policy = Policy::from_learned_rules(vec![rule.clone()]);
+    evaluate_rules(&[(RuleScope::Session, &policy)], call).effect == Some(RuleEffect::Allow)
 }
 
 #[test]
-fn an_always_is_about_the_program_and_its_subcommand() {
+fn learned_rule_covers_the_program_and_its_subcommand() {
     let cases: &[(&str, &[&str])] = &[
         ("ls", &["ls"]),
         ("ls -la src", &["ls"]),
@@ -49,7 +58,7 @@ fn an_always_is_about_the_program_and_its_subcommand() {
 }
 
 #[test]
-fn always_to_what_cannot_be_undone_is_about_the_exact_line() {
+fn learned_rule_for_irreversible_command_covers_exact_line() {
     let lines = [
         "rm build/x.o",
         "rm -rf build",
@@ -68,19 +77,23 @@ fn always_to_what_cannot_be_undone_is_about_the_exact_line() {
         "mkfs.ext4 /dev/x",
     ];
     for line in lines {
-        let rule = learn(&runs(line), Effect::Allow).unwrap();
+        let rule = learn_rule(&runs(line), RuleEffect::Allow).unwrap();
         assert_eq!((rule.run.len(), rule.exact.as_slice()), (0, [line.to_owned()].as_slice()));
         assert!(allows(&rule, &runs(line)), "{line}");
         assert!(!allows(&rule, &runs(&format!("{line} more"))), "{line}");
-        assert_eq!(gist(line), None, "our own agent means the exact line, too: {line}");
+        assert_eq!(
+            command_prefix(line),
+            None,
+            "our own agent requires the exact line, too: {line}"
+        );
     }
-    let rule = learn(&runs("rm build/x.o"), Effect::Allow).unwrap();
+    let rule = learn_rule(&runs("rm build/x.o"), RuleEffect::Allow).unwrap();
     assert!(!allows(&rule, &runs("rm -rf /")) && !allows(&rule, &runs("rm build/x.o /")));
     assert_eq!(learned("rm $X"), None, "a variable is not the same every time");
 }
 
 #[test]
-fn what_an_always_will_mean_is_told_before_it_is_confirmed() {
+fn learned_rule_is_described_before_it_is_confirmed() {
     let cases = [
         (runs("cargo test -p x"), "allows `cargo test` with any arguments, in this session"),
         (runs("cd a && ls"), "allows `cd`, `ls` with any arguments, in this session"),
@@ -93,17 +106,17 @@ fn what_an_always_will_mean_is_told_before_it_is_confirmed() {
             call(&json!({ "title": "mcp__github__create" })),
             "allows the tool `mcp__github__create` of `github` with any input, in this session",
         ),
-        (runs("ls > x"), "no rule is learned from this, so the next call is asked about again"),
+        (runs("ls > x"), "no rule is learned from this call; you will be asked again"),
     ];
     for (call, text) in cases {
-        assert_eq!(learned_text(&call, Effect::Allow), text);
+        assert_eq!(describe_learned_rule(&call, RuleEffect::Allow), text);
     }
-    let denied = learned_text(&runs("git push origin"), Effect::Deny);
+    let denied = describe_learned_rule(&runs("git push origin"), RuleEffect::Deny);
     assert_eq!(denied, "denies `git push` with any arguments, in this session");
 }
 
 #[test]
-fn nothing_is_learned_of_what_runs_other_things() {
+fn no_rule_is_learned_from_a_program_that_runs_others() {
     let lines = [
         "bash",
         "bash build.sh",
@@ -146,8 +159,8 @@ fn nothing_is_learned_of_what_runs_other_things() {
 }
 
 #[test]
-fn an_always_on_ls_does_not_allow_anything_else() {
-    let rule = learn(&runs("ls"), Effect::Allow).unwrap();
+fn rule_learned_from_ls_allows_only_ls() {
+    let rule = learn_rule(&runs("ls"), RuleEffect::Allow).unwrap();
     assert!(allows(&rule, &runs("ls -la")));
     for line in ["rm", "ls; rm -rf x", "ls $(rm x)", "ls | sh", "ls > x", "./ls", "sudo ls"] {
         assert!(!allows(&rule, &runs(line)), "{line}");
@@ -155,7 +168,7 @@ fn an_always_on_ls_does_not_allow_anything_else() {
 }
 
 #[test]
-fn a_rule_covers_the_call_it_was_learned_from() {
+fn learned_rule_allows_the_call_it_came_from() {
     let calls = [
         runs("cd src && cargo test | grep 'a b'"),
         runs("/usr/bin/ls -l"),
@@ -164,7 +177,7 @@ fn a_rule_covers_the_call_it_was_learned_from() {
         call(&json!({ "title": "mcp__github__create_issue" })),
     ];
     for call in calls {
-        let rule = learn(&call, Effect::Allow).unwrap();
+        let rule = learn_rule(&call, RuleEffect::Allow).unwrap();
         assert!(allows(&rule, &call), "{rule}");
         let read: Rule = serde_json::from_value(serde_json::to_value(&rule).unwrap()).unwrap();
         assert_eq!(read, rule, "it survives the journal");
@@ -172,9 +185,9 @@ fn a_rule_covers_the_call_it_was_learned_from() {
 }
 
 #[test]
-fn a_file_is_learned_by_its_exact_path_and_kind() {
+fn rule_for_a_file_has_its_exact_path_and_kind() {
     let edit = |path: &str| call(&json!({ "kind": "edit", "locations": [{ "path": path }] }));
-    let rule = learn(&edit("src/[a]*.rs"), Effect::Allow).unwrap();
+    let rule = learn_rule(&edit("src/[a]*.rs"), RuleEffect::Allow).unwrap();
     assert_eq!(rule.kind, ["edit"]);
     assert!(!allows(&rule, &edit("src/a.rs")) && !allows(&rule, &edit("src/[a]b.rs")));
     let delete = call(&json!({ "kind": "delete", "locations": [{ "path": "src/[a]*.rs" }] }));
@@ -182,9 +195,9 @@ fn a_file_is_learned_by_its_exact_path_and_kind() {
 }
 
 #[test]
-fn an_mcp_tool_is_learned_by_its_name_and_server() {
+fn rule_for_an_mcp_tool_has_its_name_and_server() {
     let tool = |name: &str| call(&json!({ "title": name }));
-    let rule = learn(&tool("mcp__github__create_issue"), Effect::Allow).unwrap();
+    let rule = learn_rule(&tool("mcp__github__create_issue"), RuleEffect::Allow).unwrap();
     assert_eq!(
         (rule.tool.as_slice(), rule.mcp.as_slice()),
         (["mcp__github__create_issue".to_owned()].as_slice(), ["github".to_owned()].as_slice(),)
@@ -193,7 +206,7 @@ fn an_mcp_tool_is_learned_by_its_name_and_server() {
 }
 
 #[test]
-fn what_cannot_be_said_narrowly_is_not_learned() {
+fn no_rule_is_learned_if_it_would_be_broad() {
     let vague = [
         json!({ "title": "Confirm Agent Actions", "kind": "other" }),
         json!({ "title": "Say hello", "kind": "execute" }),
@@ -204,17 +217,21 @@ fn what_cannot_be_said_narrowly_is_not_learned() {
         json!({}),
     ];
     for tool_call in vague {
-        assert_eq!(learn(&call(&tool_call), Effect::Allow), None, "{tool_call}");
+        assert_eq!(learn_rule(&call(&tool_call), RuleEffect::Allow), None, "{tool_call}");
     }
-    assert_eq!(learn(&runs("ls"), Effect::Ask), None);
+    assert_eq!(learn_rule(&runs("ls"), RuleEffect::Ask), None);
 }
 
 #[test]
-fn a_never_is_learned_of_one_command_only() {
-    let rule = learn(&runs("git push origin"), Effect::Deny).unwrap();
+fn deny_rule_is_learned_from_a_single_command_only() {
+    let rule = learn_rule(&runs("git push origin"), RuleEffect::Deny).unwrap();
     assert_eq!(
         (rule.effect, rule.run.as_slice()),
-        (Effect::Deny, ["git push".to_owned()].as_slice())
+        (RuleEffect::Deny, ["git push".to_owned()].as_slice())
     );
-    assert_eq!(learn(&runs("cd x && rm y"), Effect::Deny), None, "`cd` alone was not refused");
+    assert_eq!(
+        learn_rule(&runs("cd x && rm y"), RuleEffect::Deny),
+        None,
+        "`cd` alone was not refused"
+    );
 }

@@ -4,12 +4,12 @@
 
 #[cfg(target_os = "linux")]
 mod bash;
-mod bounds;
 mod commands;
 mod corpus;
-mod decide;
-mod flaws;
+mod evaluate;
+mod hostile_lines;
 mod inputs;
 mod learn;
+mod parse_errors;
+mod properties;
 mod recorded;
-mod splitter;

@@ -1,6 +1,9 @@
-//! Every permission request that a real agent was recorded with.
+//! Every recorded permission request of real agents.
 
-use jackfield_policy::{Call, Effect, Grant, Policy, Rule, Scope, decide, learn, option, parse};
+use jackfield_policy::{
+    GrantDuration, Policy, Rule, RuleEffect, RuleScope, ToolCallFacts, evaluate_rules, learn_rule,
+    parse_policy, select_option,
+};
 use serde_json::{Map, Value, json};
 use std::{
     fmt::Write as _,
@@ -8,17 +11,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// One request, with what was told of its tool call before.
-struct Asked {
+/// One request, and its tool call according to earlier updates.
+struct RecordedRequest {
     agent: String,
     tape: String,
     params: Value,
     known: Value,
 }
 
-impl Asked {
-    fn call(&self) -> Call {
-        Call::of(&self.agent, "/user/project", Some("/user"), &self.params, Some(&self.known))
+impl RecordedRequest {
+    fn call(&self) -> ToolCallFacts {
+        ToolCallFacts::from_request(
+            &self.agent,
+            "/user/project",
+            Some("/user"),
+            &self.params,
+            Some(&self.known),
+        )
     }
 }
 
@@ -33,22 +42,22 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn recorded() -> Vec<Asked> {
+fn recorded() -> Vec<RecordedRequest> {
     let mut all = Vec::new();
     for agent in entries(&folder()).into_iter().filter(|it| it.is_dir()) {
         for tape in entries(&agent) {
             if tape.extension().is_some_and(|it| it == "jsonl") {
                 let name = agent.file_name().unwrap().to_string_lossy().into_owned();
-                all.extend(of_tape(&name, &tape));
+                all.extend(requests_of_tape(&name, &tape));
             }
         }
     }
-    assert!(all.len() >= 25, "the recordings are there: {}", all.len());
+    assert!(all.len() >= 25, "only {} recordings found", all.len());
     all
 }
 
-fn of_tape(agent: &str, tape: &Path) -> Vec<Asked> {
-    let mut asked = Vec::new();
+fn requests_of_tape(agent: &str, tape: &Path) -> Vec<RecordedRequest> {
+    let mut request = Vec::new();
     let mut calls: Map<String, Value> = Map::new();
     for line in fs::read_to_string(tape).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -66,7 +75,7 @@ fn of_tape(agent: &str, tape: &Path) -> Vec<Asked> {
             Some("session/request_permission") => {
                 let call = params.get("toolCall").unwrap_or(&params["subject"]["toolCall"]);
                 let id = call["toolCallId"].as_str().unwrap_or_default();
-                asked.push(Asked {
+                request.push(RecordedRequest {
                     agent: agent.to_owned(),
                     tape: format!("{agent}/{}", tape.file_stem().unwrap().to_string_lossy()),
                     params: params.clone(),
@@ -76,79 +85,80 @@ fn of_tape(agent: &str, tape: &Path) -> Vec<Asked> {
             _ => {}
         }
     }
-    asked
+    request
 }
 
 #[test]
-fn the_facts_of_every_request_are_understood() {
-    let mut told = String::new();
-    for asked in recorded() {
-        let mut call = serde_json::to_value(asked.call()).unwrap();
+fn facts_of_every_recorded_request_match_the_snapshot() {
+    let mut facts = String::new();
+    for request in recorded() {
+        let mut call = serde_json::to_value(request.call()).unwrap();
         let members = call.as_object_mut().unwrap();
         for same in ["agent", "cwd", "home"] {
             members.shift_remove(same);
         }
-        let learned = learn(&asked.call(), Effect::Allow).map(|it| it.to_string());
+        let learned = learn_rule(&request.call(), RuleEffect::Allow).map(|it| it.to_string());
         let learned = learned.unwrap_or_else(|| "nothing".to_owned());
-        writeln!(told, "{}\n  {call}\n  always: {learned}", asked.tape).unwrap();
+        writeln!(facts, "{}\n  {call}\n  always: {learned}", request.tape).unwrap();
     }
-    insta::assert_snapshot!("facts", told);
+    insta::assert_snapshot!("facts", facts);
 }
 
 #[test]
-fn an_answer_is_always_one_of_the_options_and_no_permanent_grant() {
-    for asked in recorded() {
-        let offered = asked.params["options"].as_array().unwrap();
+fn answer_is_an_offered_option_and_not_a_permanent_grant() {
+    for request in recorded() {
+        let offered = request.params["options"].as_array().unwrap();
         let kind =
             |id: &str| offered.iter().find(|it| it["optionId"] == id).unwrap()["kind"].clone();
-        let allow = option(&asked.params, Effect::Allow, Grant::Once).unwrap();
-        assert_eq!(kind(allow), "allow_once", "{}", asked.tape);
-        let deny = option(&asked.params, Effect::Deny, Grant::Once).unwrap();
-        assert_eq!(kind(deny), "reject_once", "{}", asked.tape);
-        let always = option(&asked.params, Effect::Allow, Grant::Always).unwrap();
+        let allow = select_option(&request.params, RuleEffect::Allow, GrantDuration::Once).unwrap();
+        assert_eq!(kind(allow), "allow_once", "{}", request.tape);
+        let deny = select_option(&request.params, RuleEffect::Deny, GrantDuration::Once).unwrap();
+        assert_eq!(kind(deny), "reject_once", "{}", request.tape);
+        let always =
+            select_option(&request.params, RuleEffect::Allow, GrantDuration::Always).unwrap();
         assert!(["allow_always", "allow_once"].contains(&kind(always).as_str().unwrap()));
-        assert_eq!(option(&asked.params, Effect::Ask, Grant::Always), None);
+        assert_eq!(select_option(&request.params, RuleEffect::Ask, GrantDuration::Always), None);
     }
 }
 
 /// The same request of the same agent, about another command.
-fn instead(asked: &Asked, command: &str) -> Call {
-    let (from, to) = (command_of(asked), command.to_owned());
+fn with_command(request: &RecordedRequest, command: &str) -> ToolCallFacts {
+    let (from, to) = (command_of(request), command.to_owned());
     let swap = |value: &Value| -> Value {
         let text = value.to_string();
         // Titles and contents have the command escaped once more.
         let quoted = |it: &str| json!(it).to_string().trim_matches('"').to_owned();
         serde_json::from_str(&text.replace(&quoted(&from), &quoted(&to))).unwrap()
     };
-    Call::of(
-        &asked.agent,
+    ToolCallFacts::from_request(
+        &request.agent,
         "/user/project",
         Some("/user"),
-        &swap(&asked.params),
-        Some(&swap(&asked.known)),
+        &swap(&request.params),
+        Some(&swap(&request.known)),
     )
 }
 
-fn command_of(asked: &Asked) -> String {
-    asked.call().commands.first().map(|it| it.text().to_owned()).unwrap_or_default()
+fn command_of(request: &RecordedRequest) -> String {
+    request.call().commands.first().map(|it| it.text().to_owned()).unwrap_or_default()
 }
 
 #[test]
-fn an_always_on_ls_allows_no_rm_whoever_asks() {
+fn rule_learned_from_ls_allows_no_rm_for_any_agent() {
     let recorded = recorded();
     let mut agents = Vec::new();
-    for asked in recorded.iter().filter(|it| !command_of(it).is_empty()) {
-        let rule = learn(&instead(asked, "ls"), Effect::Allow).unwrap();
-        let policy = Policy::learned(vec![rule]);
+    for request in recorded.iter().filter(|it| !command_of(it).is_empty()) {
+        let rule = learn_rule(&with_command(request, "ls"), RuleEffect::Allow).unwrap();
+        let policy = Policy::from_learned_rules(vec![rule]);
         let allows = |line| {
-            decide(&[(Scope::Session, &policy)], &instead(asked, line)).effect
-                == Some(Effect::Allow)
+            evaluate_rules(&[(RuleScope::Session, &policy)], &with_command(request, line)).effect
+                == Some(RuleEffect::Allow)
         };
-        assert!(allows("ls") && allows("ls -la"), "{}", asked.tape);
+        assert!(allows("ls") && allows("ls -la"), "{}", request.tape);
         for line in ["rm x", "rm -rf x", "ls; rm -rf x", "ls $(rm x)", "ls | sh", "sudo ls"] {
-            assert!(!allows(line), "{}: {line}", asked.tape);
+            assert!(!allows(line), "{}: {line}", request.tape);
         }
-        agents.push(asked.agent.as_str());
+        agents.push(request.agent.as_str());
     }
     agents.dedup();
     assert_eq!(
@@ -169,26 +179,29 @@ fn an_always_on_ls_allows_no_rm_whoever_asks() {
 }
 
 #[test]
-fn a_deny_beats_what_allows_everything_at_every_scope() {
-    let all = Policy::learned(vec![Rule { grant: Grant::Always, ..Rule::of(Effect::Allow) }]);
-    let deny = parse(
+fn deny_beats_a_general_allow_of_every_scope() {
+    let all = Policy::from_learned_rules(vec![Rule {
+        grant: GrantDuration::Always,
+        ..Rule::for_every_call(RuleEffect::Allow)
+    }]);
+    let deny = parse_policy(
         "[[rule]]\ndo = \"deny\"\nrun = [\"touch\", \"echo\"]\n[[rule]]\ndo = \"deny\"\npath = \"**\"",
         "policy.toml",
     );
     let deny = deny.unwrap();
-    let scopes = [Scope::Session, Scope::Project, Scope::User];
+    let scopes = [RuleScope::Session, RuleScope::Project, RuleScope::User];
     let mut denied = 0;
-    for asked in recorded() {
-        let call = asked.call();
-        let speaks = !call.commands.is_empty() || !call.paths.is_empty();
+    for request in recorded() {
+        let call = request.call();
+        let is_matched = !call.commands.is_empty() || !call.paths.is_empty();
         for near in scopes {
             for far in scopes {
-                let decision = decide(&[(near, &all), (far, &deny)], &call);
-                let expected = if speaks { Effect::Deny } else { Effect::Allow };
-                assert_eq!(decision.effect, Some(expected), "{}", asked.tape);
+                let decision = evaluate_rules(&[(near, &all), (far, &deny)], &call);
+                let expected = if is_matched { RuleEffect::Deny } else { RuleEffect::Allow };
+                assert_eq!(decision.effect, Some(expected), "{}", request.tape);
             }
         }
-        denied += usize::from(speaks);
+        denied += usize::from(is_matched);
     }
     assert!(denied >= 20, "{denied}");
 }

@@ -1,6 +1,7 @@
-//! Files and directories that only their owner can use: modes 0600 and 0700, whatever the umask is.
+//! Creates files with mode 0600 and directories with mode 0700, independent of the umask.
 //!
-//! Everything that Jackfield keeps is created here. What an agent writes into a project is not.
+//! Jackfield creates all of its own files through this crate. Files that an agent writes into a
+//! project do not pass through it.
 
 use std::{
     ffi::OsString,
@@ -14,9 +15,9 @@ use std::{
 
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-const OTHERS: u32 = 0o077;
+const GROUP_AND_OTHERS: u32 = 0o077;
 
-/// Creates a directory and its missing parents. Directories that exist stay as they are.
+/// Creates a directory and its missing parents. Existing directories keep their mode.
 pub fn create_dir(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -26,34 +27,35 @@ pub fn create_dir(path: &Path) -> io::Result<()> {
     }
     match DirBuilder::new().mode(DIRECTORY_MODE).create(path) {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(DIRECTORY_MODE)),
-        // Another process was faster.
+        // Another process created it in the meantime.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Creates a directory, or takes away the access of others to one that exists. A link, or a directory
-/// of another user, is refused.
-pub fn claim_dir(path: &Path) -> io::Result<()> {
+/// Creates a directory, or removes the access of group and others from an existing one. Refuses a
+/// symbolic link and a directory of another user.
+pub fn ensure_private_dir(path: &Path) -> io::Result<()> {
     create_dir(path)?;
     if !is_own_dir(path)? {
         let user = rustix::process::geteuid().as_raw();
-        let why = format!("it is not a directory of user {user}");
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        let message = format!("it is not a directory of user {user}");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
-    if path.symlink_metadata()?.mode() & OTHERS != 0 {
+    if path.symlink_metadata()?.mode() & GROUP_AND_OTHERS != 0 {
         fs::set_permissions(path, Permissions::from_mode(DIRECTORY_MODE))?;
     }
     Ok(())
 }
 
-/// Whether a path is a directory, not a link to one, and belongs to this user.
+/// Whether a path is a directory (not a symbolic link to one) that belongs to this user.
 pub fn is_own_dir(path: &Path) -> io::Result<bool> {
     let metadata = path.symlink_metadata()?;
     Ok(metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Opens a file with these options, and takes away the access of others. A device stays as it is.
+/// Opens a file with these options and removes the access of group and others. A device keeps its
+/// mode.
 pub fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options.mode(FILE_MODE).open(path)?;
     let metadata = file.metadata()?;
@@ -63,22 +65,23 @@ pub fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes away the access of others to a file that something else created.
-pub fn close_file(path: &Path) -> io::Result<()> {
+/// Removes the access of group and others from a file that other code created.
+pub fn restrict_file(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(FILE_MODE))
 }
 
-/// Creates a file, or truncates the one that exists.
+/// Creates a file, or truncates an existing one.
 pub fn create_file(path: &Path) -> io::Result<File> {
     open_file(path, OpenOptions::new().write(true).create(true).truncate(true))
 }
 
-/// Writes a whole file. A reader may see half of it.
+/// Writes a whole file. The write is not atomic: a concurrent reader may see a part of it.
 pub fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
     create_file(path)?.write_all(content)
 }
 
-/// Replaces a file and creates its directory. A reader sees the old content or the new one.
+/// Replaces a file atomically and creates its directory. A reader sees the old content or the new
+/// content.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         create_dir(dir)?;
@@ -86,20 +89,21 @@ pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let draft = path.with_added_extension(format!("new-{}", std::process::id()));
     let replaced = write_file(&draft, content).and_then(|()| fs::rename(&draft, path));
     if replaced.is_err() {
-        // The first failure says more than one about the draft.
-        let _left = fs::remove_file(&draft);
+        // The first error is reported; an error while the draft is removed would hide the cause.
+        let _ = fs::remove_file(&draft);
     }
     replaced
 }
 
-/// Creates an empty SQLite file, or takes away the access of others to one that exists. SQLite gives the
-/// mode of the database to the files beside it, but not to those that an earlier process left.
+/// Creates an empty SQLite file, or removes the access of group and others from an existing one.
+/// SQLite creates the WAL and shared-memory files with the mode of the database, but does not
+/// change the mode of files that an earlier process left behind.
 pub fn prepare_database(path: &Path) -> io::Result<()> {
     open_file(path, OpenOptions::new().append(true).create(true))?;
     for suffix in ["-wal", "-shm"] {
-        let mut beside = OsString::from(path);
-        beside.push(suffix);
-        match close_file(beside.as_ref()) {
+        let mut companion = OsString::from(path);
+        companion.push(suffix);
+        match restrict_file(companion.as_ref()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_parents_are_private_and_existing_directories_stay_as_they_are() {
+    fn create_dir_makes_missing_parents_private_and_keeps_existing_modes() {
         let dir = tempfile::tempdir().unwrap();
         let (outer, inner) = (dir.path().join("outer"), dir.path().join("outer/a/b"));
         fs::create_dir(&outer).unwrap();
@@ -128,22 +132,22 @@ mod tests {
             [mode(&outer), mode(&dir.path().join("outer/a")), mode(&inner)],
             [0o755, 0o700, 0o700]
         );
-        claim_dir(&outer).unwrap();
+        ensure_private_dir(&outer).unwrap();
         assert_eq!(mode(&outer), 0o700);
     }
 
     #[test]
-    fn link_and_file_are_refused_as_directories() {
+    fn ensure_private_dir_refuses_a_symbolic_link_and_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let (link, file) = (dir.path().join("link"), dir.path().join("file"));
         symlink(dir.path(), &link).unwrap();
         fs::write(&file, "").unwrap();
-        assert_eq!(claim_dir(&link).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        assert!(claim_dir(&file).is_err());
+        assert_eq!(ensure_private_dir(&link).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert!(ensure_private_dir(&file).is_err());
     }
 
     #[test]
-    fn file_that_was_open_to_others_is_closed_when_it_is_written() {
+    fn writing_a_file_removes_the_access_of_others() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/file");
         replace_file(&path, b"one").unwrap();
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn files_beside_a_database_are_closed_with_it() {
+    fn prepare_database_removes_the_access_of_others_from_the_wal() {
         let dir = tempfile::tempdir().unwrap();
         let (database, wal) = (dir.path().join("a.db"), dir.path().join("a.db-wal"));
         for path in [&database, &wal] {

@@ -14,6 +14,8 @@ pub mod envelope;
 pub mod export;
 pub mod options;
 mod story;
+#[cfg(test)]
+mod test_events;
 pub mod text;
 pub mod transcript;
 pub mod usage;

@@ -1,6 +1,7 @@
 //! What a session lets its user choose: the model, the mode, how hard to think. Agents tell it in
 //! three ways, most of them in two at once, and each is set with another method.
 
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 /// What people choose by these words, whatever an agent calls them.
@@ -39,7 +40,7 @@ enum Way {
 /// A request that makes a choice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    pub method: &'static str,
+    pub method: Method,
     pub params: Value,
     /// The value as the agent calls it.
     pub value: String,
@@ -164,11 +165,11 @@ pub fn choose(
     let way = offer.map_or(Way::Model, |it| it.way);
     let (method, params) = match way {
         Way::Option(id) => (
-            "session/set_config_option",
+            Method::SessionSetConfigOption,
             json!({ "sessionId": session, "configId": id, "value": value }),
         ),
-        Way::Mode => ("session/set_mode", json!({ "sessionId": session, "modeId": value })),
-        Way::Model => ("session/set_model", json!({ "sessionId": session, "modelId": value })),
+        Way::Mode => (Method::SessionSetMode, json!({ "sessionId": session, "modeId": value })),
+        Way::Model => (Method::SessionSetModel, json!({ "sessionId": session, "modelId": value })),
     };
     Ok(Some(Change { method, params, value }))
 }
@@ -272,7 +273,7 @@ mod tests {
         }
     }
 
-    fn chosen(setup: &Value, setting: Setting, wanted: &str) -> (&'static str, Value) {
+    fn chosen(setup: &Value, setting: Setting, wanted: &str) -> (Method, Value) {
         let change = choose(setup, setting, "s-1", wanted).unwrap().unwrap();
         (change.method, change.params)
     }
@@ -312,15 +313,15 @@ mod tests {
         ] });
         let older = json!({ "models": models, "modes": ways });
         let (method, params) = chosen(&older, Setting::Model, "beta");
-        assert_eq!(method, "session/set_model");
+        assert_eq!(method, Method::SessionSetModel);
         assert_eq!(params, json!({ "sessionId": "s-1", "modelId": "b" }));
         let (method, params) = chosen(&older, Setting::Mode, "plan");
-        assert_eq!(method, "session/set_mode");
+        assert_eq!(method, Method::SessionSetMode);
         assert_eq!(params, json!({ "sessionId": "s-1", "modeId": "https://x#plan" }));
         let mut both = older.clone();
         both["configOptions"] = json!([option("mode", Some("mode"), &["ask", "plan"])]);
         let (method, params) = chosen(&both, Setting::Mode, "PLAN");
-        assert_eq!(method, "session/set_config_option");
+        assert_eq!(method, Method::SessionSetConfigOption);
         assert_eq!(params, json!({ "sessionId": "s-1", "configId": "mode", "value": "plan" }));
     }
 
@@ -360,9 +361,12 @@ mod tests {
     fn a_model_that_is_not_listed_is_the_agents_to_judge_but_never_looks_like_a_flag() {
         let told = setup(&[option("model", Some("model"), &["a", "b"])]);
         let (method, params) = chosen(&told, Setting::Model, " gpt-6[1m] ");
-        assert_eq!((method, &params["value"]), ("session/set_config_option", &json!("gpt-6[1m]")));
+        assert_eq!(
+            (method, &params["value"]),
+            (Method::SessionSetConfigOption, &json!("gpt-6[1m]"))
+        );
         let (method, params) = chosen(&Value::Null, Setting::Model, "x/y:z@1+2");
-        assert_eq!((method, &params["modelId"]), ("session/set_model", &json!("x/y:z@1+2")));
+        assert_eq!((method, &params["modelId"]), (Method::SessionSetModel, &json!("x/y:z@1+2")));
         let long = "x".repeat(MODEL_CHARS_MAX + 1);
         for bad in ["-x", "", "a b", "a;b", "é", &long] {
             assert_eq!(choose(&told, Setting::Model, "s-1", bad), Err(Refused::NoModelId), "{bad}");

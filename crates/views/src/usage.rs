@@ -2,6 +2,7 @@
 //! in the answer to a prompt (`usage`, or one of the forms under `_meta`), in `usage_update`, in
 //! both or nowhere; nowhere is unknown, never nothing.
 
+use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, Time, TurnEnded, TurnStarted};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
@@ -59,16 +60,14 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// One fact: `{"seq":…,"at":…,"is":…,…}`.
-    pub fn fold(&mut self, fact: &Value) {
-        let number = fact["turn"].as_u64().unwrap_or(0);
-        match fact["is"].as_str() {
-            Some("prompted") => {
-                let began_at = fact["at"].as_u64();
-                self.turns.push(Turn { turn: number, began_at, ..Turn::default() });
+    pub fn fold(&mut self, event: &ReceivedEvent) {
+        match &event.body {
+            EventBody::Prompted(TurnStarted { turn, .. }) => {
+                let began_at = Some(event.at.0);
+                self.turns.push(Turn { turn: *turn, began_at, ..Turn::default() });
             }
-            Some("said") => self.said(&fact["frame"]["params"]["update"]),
-            Some("ended") => self.ended(number, fact),
+            EventBody::Said(AgentMessage { frame, .. }) => self.said(&frame["params"]["update"]),
+            EventBody::Ended(ended) => self.ended(ended, event.at),
             _ => {}
         }
     }
@@ -102,12 +101,11 @@ impl Usage {
         turn.cost = Some(Cost { amount, ..now });
     }
 
-    fn ended(&mut self, number: u64, fact: &Value) {
-        let Some(turn) = self.turns.iter_mut().rfind(|it| it.turn == number) else { return };
-        let (how, answer) = (fact["how"].as_str(), &fact["answer"]);
-        turn.ended = answer["stopReason"].as_str().or(how).map(str::to_owned);
-        turn.ms =
-            fact["at"].as_u64().zip(turn.began_at).map(|(end, begin)| end.saturating_sub(begin));
+    fn ended(&mut self, ended: &TurnEnded<Value>, at: Time) {
+        let Some(turn) = self.turns.iter_mut().rfind(|it| it.turn == ended.turn) else { return };
+        let answer = ended.outcome.json();
+        turn.ended = Some(answer["stopReason"].as_str().unwrap_or(ended.outcome.name()).to_owned());
+        turn.ms = turn.began_at.map(|it| at.since(Time(it)));
         if let Some(usage) = usage_of_answer(answer) {
             turn.tokens = tokens_of(usage);
         }
@@ -272,6 +270,7 @@ fn rounded(amount: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_events::received;
     use serde_json::json;
 
     fn prompted(turn: u64) -> Value {
@@ -289,7 +288,7 @@ mod tests {
     fn usage(facts: &[Value]) -> Usage {
         let mut usage = Usage::default();
         for it in facts {
-            usage.fold(it);
+            usage.fold(&received(it));
         }
         usage
     }

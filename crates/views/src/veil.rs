@@ -2,6 +2,7 @@
 //! over them, with tool calls and other events between them: the pieces of one stream are read as one
 //! text, and an event waits until nothing in it can be half of a secret.
 
+use jackfield_events::EventKind;
 use jackfield_wire::redact::{self, Pieces};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -39,9 +40,6 @@ const WAITING_MAX: usize = 4096;
 const WAITING_BYTES_MAX: usize = 8 << 20;
 /// More texts than this are not kept apart: the oldest tool calls are taken to be over.
 const STREAMS_MAX: usize = 256;
-/// Facts between which no text goes on: a turn is over, or the agent is another.
-const BOUNDARIES: [&str; 8] =
-    ["prompted", "ended", "opened", "bound", "forked", "imported", "gone", "closed"];
 
 impl Veil {
     /// The next fact, or the next message of a log in ACP; returns what may be shown.
@@ -168,6 +166,21 @@ enum Part {
     Boundary,
 }
 
+/// Whether every text ends before such an event: the turn is over, or the agent is another one.
+fn ends_texts(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Prompted
+            | EventKind::Ended
+            | EventKind::Opened
+            | EventKind::Bound
+            | EventKind::Forked
+            | EventKind::Imported
+            | EventKind::Gone
+            | EventKind::Closed
+    )
+}
+
 impl Part {
     fn of(fact: &Value) -> Part {
         // A fact of the log, or the same as ACP has it.
@@ -175,9 +188,9 @@ impl Part {
             .into_iter()
             .find_map(|it| Some((it, fact.pointer(it)?)));
         let Some((at, update)) = found else {
-            let is = fact["is"].as_str().or_else(|| fact["params"]["is"].as_str());
-            let is_boundary = is.is_some_and(|it| BOUNDARIES.contains(&it));
-            return if is_boundary { Part::Boundary } else { Part::Between };
+            let kind =
+                EventKind::from_value(fact).or_else(|| EventKind::from_value(&fact["params"]));
+            return if kind.is_some_and(ends_texts) { Part::Boundary } else { Part::Between };
         };
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         match kind {

@@ -23,9 +23,16 @@ pub(crate) fn run_gate() -> Result<()> {
     run(&steps::GATE)
 }
 
-/// Runs the checks that take too long for every change.
-pub(crate) fn run_nightly() -> Result<()> {
-    run(&steps::NIGHTLY)
+/// Runs the checks that take too long for every change, or the last of them from the step `from` on. An interrupted
+/// run is continued that way; its earlier steps have built what the later ones need.
+pub(crate) fn run_nightly(from: Option<&str>) -> Result<()> {
+    let Some(from) = from else { return run(&steps::NIGHTLY) };
+    let after = steps::NIGHTLY.after;
+    let Some(first) = after.iter().position(|it| it.name == from) else {
+        let names: Vec<&str> = after.iter().map(|it| it.name).collect();
+        bail!("no step `{from}` to continue from; there are {}", names.join(", "));
+    };
+    run(&CheckTier { downloads: &[], before: &[], after: &after[first..], ..steps::NIGHTLY })
 }
 
 /// The time of each finished step, in the order in which they ended.

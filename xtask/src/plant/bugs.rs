@@ -32,7 +32,7 @@ const HEARD: &str = "crates/core/src/agent/heard.rs";
 const GONE: &str = "crates/core/src/agent/gone.rs";
 const CLIENT: &str = "crates/core/src/peer/client.rs";
 const GATE: &str = "crates/core/src/log/gate.rs";
-const FOLD: &str = "crates/core/src/log/fold.rs";
+const FOLD: &str = "crates/events/src/summary.rs";
 const LADDER: &str = "crates/core/src/session/ladder.rs";
 const SETTINGS: &str = "crates/core/src/session/settings.rs";
 const TRIAL: &str = "crates/core/src/session/trial.rs";
@@ -40,7 +40,7 @@ const WAY: &str = "crates/core/src/session/way.rs";
 const SLEEP: &str = "crates/core/src/session/sleep.rs";
 const LIVENESS: &str = "crates/core/src/session/liveness.rs";
 const PLACES: &str = "crates/core/src/agent/places.rs";
-const EVENT: &str = "crates/core/src/log/event.rs";
+const EVENT: &str = "crates/events/src/event.rs";
 
 const NEXT_PROMPT: &str = "        self.sessions.get_mut(id)?.queue.pop_front()";
 
@@ -170,10 +170,10 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "a prompt is answered before the updates of its turn",
         edits: &[edit(
             TURN,
-            "        if matches!(outcome, Outcome::Stopped(_)) {
+            "        if matches!(outcome, TurnOutcome::Stopped(_)) {
             session.restarts",
             "        let driver = turn.driver;
-        if let Outcome::Stopped(result) = &outcome
+        if let TurnOutcome::Stopped(result) = &outcome
             && let Some(owed) =
                 session.subscribers.get_mut(&driver).and_then(|it| it.owed.remove(&number))
             && let Some(request) = owed.into_iter().next()
@@ -182,7 +182,7 @@ pub(super) const BUGS: &[Bug] = &[
             self.answer(driver, &request, Ok(&result));
         }
         let session = self.sessions.get_mut(id).expect(\"found above\");
-        if matches!(outcome, Outcome::Stopped(_)) {
+        if matches!(outcome, TurnOutcome::Stopped(_)) {
             session.restarts",
         )],
     },
@@ -395,7 +395,7 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "the log does not say that a cancelled prompt will not run",
         edits: &[edit(
             QUEUE,
-            "            self.withdraw(id, &prompt, CANCELLED, |it| Frame::result_for(it, cancelled));",
+            "            self.withdraw(id, &prompt, SESSION_CANCELLED, |it| Frame::result_for(it, cancelled));",
             "            for (conn, request) in &prompt.waiters {
                 self.answer_in(id, *conn, &Frame::result_for(request, cancelled));
             }",
@@ -429,9 +429,9 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "a setting in a fork's log names the session it came from",
         edits: &[edit(
             EVENT,
-            "        | Body::Asked { frame, .. }
-        | Body::Configured { frame, .. } = &mut event.body",
-            "        | Body::Asked { frame, .. } = &mut event.body",
+            "            | EventBody::Asked(UserAsked { frame, .. })
+            | EventBody::Configured(SettingChanged { frame, .. }) => Some(frame),",
+            "            | EventBody::Asked(UserAsked { frame, .. }) => Some(frame),",
         )],
     },
     Bug {
@@ -439,8 +439,8 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "a prompt that waits in a session waits in its fork, too",
         edits: &[edit(
             FOLD,
-            "whole, agent_session });\n        self.queue.clear();\n",
-            "whole, agent_session });\n",
+            "        self.params = forked.params.clone();\n        self.queue.clear();\n",
+            "        self.params = forked.params.clone();\n",
         )],
     },
     Bug {
@@ -504,10 +504,10 @@ pub(super) const BUGS: &[Bug] = &[
         breaks: "a woken agent is prompted before it has taken the session's settings",
         edits: &[edit(
             SETTINGS,
-            "            self.ask_agent(agent, method, &params.to_string(), waiting);
+            "            self.ask_agent(agent, method.name(), &params.to_string(), waiting);
         }
 ",
-            "            self.ask_agent(agent, method, &params.to_string(), waiting);
+            "            self.ask_agent(agent, method.name(), &params.to_string(), waiting);
         }
         self.bind(agent, id);
         if true {

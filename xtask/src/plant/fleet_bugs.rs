@@ -2,8 +2,8 @@
 
 use super::bugs::{Bug, edit};
 
-const KEYS: &str = "crates/core/src/log/keys.rs";
-const FOLD: &str = "crates/core/src/log/fold.rs";
+const KEYS: &str = "crates/events/src/keyed_prompts.rs";
+const FOLD: &str = "crates/events/src/summary.rs";
 const KEYED: &str = "crates/core/src/session/keyed.rs";
 const QUEUE: &str = "crates/core/src/session/queue.rs";
 const LEAVING: &str = "crates/core/src/session/leaving.rs";
@@ -24,19 +24,27 @@ pub(super) const FLEET_BUGS: &[Bug] = &[
     Bug {
         name: "forget-that-a-keyed-turn-ended",
         breaks: "who says a prompt again after its end is never answered",
-        edits: &[edit(FOLD, "                self.keys.ended(*turn, outcome);\n", "")],
+        edits: &[edit(
+            FOLD,
+            "                self.keys.on_ended(ended.turn, &ended.outcome);\n",
+            "",
+        )],
     },
     Bug {
         name: "forget-that-a-keyed-prompt-was-withdrawn",
         breaks: "a prompt that was withdrawn is looked for in the queue",
-        edits: &[edit(FOLD, "                self.keys.withdrawn(*prompt, why);\n", "")],
+        edits: &[edit(
+            FOLD,
+            "                self.keys.on_withdrawn(withdrawn.prompt, &withdrawn.why);\n",
+            "",
+        )],
     },
     Bug {
         name: "lose-the-keys-with-the-summary",
         breaks: "after a restart a prompt that is said again runs again",
         edits: &[edit(
             FOLD,
-            "    #[serde(skip_serializing_if = \"Keys::is_empty\")]\n",
+            "    #[serde(skip_serializing_if = \"KeyedPrompts::is_empty\")]\n",
             "    #[serde(skip)]\n",
         )],
     },

@@ -2,35 +2,55 @@
 
 use std::{fs, path::Path};
 
-/// Each crate and the only crates of ours it may name, in the order of the flow.
-const LAYERS: &[(&str, &[&str])] = &[
-    ("private-files", &[]),
-    ("nats-access", &[]),
-    ("wire", &[]),
-    ("policy", &[]),
-    ("core", &["wire", "policy"]),
-    ("testkit", &["wire", "policy", "core"]),
-    ("inside", &["wire"]),
-    // Its tests start servers.
-    ("journal", &["private-files", "nats-access", "testkit"]),
-    ("catalogue", &[]),
-    ("views", &["wire"]),
-    ("agents", &["private-files", "wire", "catalogue"]),
-    ("clients", &["private-files", "wire"]),
-    // Its tests start servers.
-    ("fleet", &["private-files", "nats-access", "testkit"]),
-    ("gateway", &["wire", "core", "clients", "journal", "fleet"]),
-    ("bus", &["wire", "core", "agents", "clients"]),
-    ("adapt", &["private-files", "wire", "catalogue", "agents", "clients"]),
-    // Its tests are asked by the scripted model.
-    ("chat", &["private-files", "wire", "policy", "agents", "inside", "testkit"]),
-    ("api", &["private-files", "wire", "views", "catalogue", "agents", "clients"]),
-    (
+/// One crate of ours and the only crates of ours that it may use.
+struct CrateLayer {
+    name: &'static str,
+    /// In production code, and in tests.
+    uses: &'static [&'static str],
+    /// In tests only, as dev-dependencies.
+    tests_use: &'static [&'static str],
+}
+
+const fn layer(
+    name: &'static str,
+    uses: &'static [&'static str],
+    tests_use: &'static [&'static str],
+) -> CrateLayer {
+    CrateLayer { name, uses, tests_use }
+}
+
+/// Every crate, in the order of the flow: a crate uses only crates above it.
+const LAYERS: &[CrateLayer] = &[
+    layer("private-files", &[], &[]),
+    layer("nats-access", &[], &[]),
+    layer("wire", &[], &[]),
+    layer("policy", &[], &[]),
+    layer("events", &["wire"], &[]),
+    layer("core", &["wire", "events", "policy"], &[]),
+    layer("testkit", &["wire", "events", "policy", "core"], &[]),
+    layer("inside", &["wire"], &[]),
+    layer("journal", &["private-files", "nats-access"], &["testkit"]),
+    layer("catalogue", &[], &[]),
+    layer("views", &["wire", "events"], &[]),
+    layer("agents", &["private-files", "wire", "catalogue"], &[]),
+    layer("clients", &["private-files", "wire"], &[]),
+    layer("fleet", &["private-files", "nats-access"], &["testkit"]),
+    layer("gateway", &["wire", "events", "core", "clients", "journal", "fleet"], &[]),
+    layer("bus", &["wire", "core", "agents", "clients"], &[]),
+    layer("adapt", &["private-files", "wire", "catalogue", "agents", "clients"], &[]),
+    layer("chat", &["private-files", "wire", "policy", "agents", "inside"], &["testkit"]),
+    layer(
+        "api",
+        &["private-files", "wire", "events", "views", "catalogue", "agents", "clients"],
+        &[],
+    ),
+    layer(
         "daemon",
         &[
             "private-files",
             "nats-access",
             "wire",
+            "events",
             "policy",
             "core",
             "inside",
@@ -41,13 +61,15 @@ const LAYERS: &[(&str, &[&str])] = &[
             "fleet",
             "gateway",
         ],
+        &[],
     ),
-    (
+    layer(
         "cli",
         &[
             "private-files",
             "nats-access",
             "wire",
+            "events",
             "policy",
             "views",
             "bus",
@@ -61,10 +83,11 @@ const LAYERS: &[(&str, &[&str])] = &[
             "clients",
             "journal",
         ],
+        &[],
     ),
-    ("fuzz-checks", &["wire", "policy", "catalogue", "agents", "adapt", "testkit"]),
-    ("bench", &["nats-access", "core", "journal", "testkit"]),
-    ("e2e", &["nats-access", "wire", "journal", "catalogue", "testkit"]),
+    layer("fuzz-checks", &["wire", "policy", "catalogue", "agents", "adapt"], &["testkit"]),
+    layer("bench", &["nats-access", "events", "core", "journal", "testkit"], &[]),
+    layer("e2e", &["nats-access"], &["journal", "testkit"]),
 ];
 
 /// Complaints about the manifests of the crates in `crates`.
@@ -80,21 +103,50 @@ pub(super) fn check(crates: &Path) -> Vec<String> {
 }
 
 fn check_manifest(name: &str, manifest: &str) -> Vec<String> {
-    let Some((_, allowed)) = LAYERS.iter().find(|(it, _)| *it == name) else {
+    let Some(layer) = LAYERS.iter().find(|it| it.name == name) else {
         return vec![format!("crates/{name}: has no row in LAYERS (xtask/src/tidy/layers.rs)")];
     };
-    ours(manifest)
-        .filter(|it| !allowed.contains(it))
-        .map(|it| format!("crates/{name}/Cargo.toml: `{name}` may not depend on `{it}`"))
-        .collect()
+    let mut complaints = Vec::new();
+    for Dependency { name: used, is_for_tests } in our_dependencies(manifest) {
+        let is_for_tests_only = layer.tests_use.contains(&used);
+        if layer.uses.contains(&used) || (is_for_tests && is_for_tests_only) {
+            continue;
+        }
+        let advice = if is_for_tests_only {
+            "only its tests may: move it to `[dev-dependencies]`"
+        } else {
+            "see LAYERS in xtask/src/tidy/layers.rs"
+        };
+        complaints.push(format!(
+            "crates/{name}/Cargo.toml: `{name}` may not depend on `{used}`; {advice}"
+        ));
+    }
+    complaints
 }
 
-/// The crates of ours that a manifest names as dependencies; dev-dependencies count too.
-fn ours(manifest: &str) -> impl Iterator<Item = &str> {
-    manifest
-        .lines()
-        .filter_map(|line| line.split(['.', ' ', '=']).next())
-        .filter_map(|key| key.strip_prefix("jackfield-"))
+/// A crate of ours that a manifest names.
+#[derive(Debug, PartialEq)]
+struct Dependency<'a> {
+    name: &'a str,
+    /// It is in a section of dev-dependencies.
+    is_for_tests: bool,
+}
+
+fn our_dependencies(manifest: &str) -> Vec<Dependency<'_>> {
+    let mut is_for_tests = false;
+    let mut dependencies = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            is_for_tests = line.contains("dev-dependencies");
+        }
+        // A dependency is a line of a section, or the end of a section's name.
+        let key = line.trim_matches(['[', ']']).rsplit("dependencies.").next().unwrap_or(line);
+        let key = key.split(['.', ' ', '=']).next().unwrap_or(key);
+        if let Some(name) = key.strip_prefix("jackfield-") {
+            dependencies.push(Dependency { name, is_for_tests });
+        }
+    }
+    dependencies
 }
 
 #[cfg(test)]
@@ -102,31 +154,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_dependency_is_seen() {
+    fn every_spelling_of_a_dependency_is_found() {
         let manifest = "[package]\nname = \"jackfield-core\"\n[dependencies]\n\
             jackfield-wire.workspace = true\njackfield-journal = { workspace = true }\n\
-            [dev-dependencies]\njackfield-agents={ path = \"../agents\" }\nserde = \"1\"\n";
-        assert_eq!(ours(manifest).collect::<Vec<_>>(), ["wire", "journal", "agents"]);
+            [dev-dependencies]\njackfield-agents={ path = \"../agents\" }\nserde = \"1\"\n\
+            [target.'cfg(unix)'.dependencies]\njackfield-bus.workspace = true\n\
+            [dev-dependencies.jackfield-cli]\nworkspace = true\n";
+        let found = our_dependencies(manifest);
+        let found: Vec<_> = found.iter().map(|it| (it.name, it.is_for_tests)).collect();
+        let expected =
+            [("wire", false), ("journal", false), ("agents", true), ("bus", false), ("cli", true)];
+        assert_eq!(found, expected);
     }
 
     #[test]
-    fn a_crate_may_use_what_its_row_lists_and_nothing_else() {
-        assert!(check_manifest("core", "jackfield-wire.workspace = true").is_empty());
+    fn crate_may_use_what_its_row_lists_and_nothing_else() {
+        assert_eq!(check_manifest("core", "jackfield-wire.workspace = true"), [""; 0]);
         let complaints = check_manifest("journal", "jackfield-wire.workspace = true");
-        assert_eq!(complaints, ["crates/journal/Cargo.toml: `journal` may not depend on `wire`"]);
+        let expected = "crates/journal/Cargo.toml: `journal` may not depend on `wire`; \
+            see LAYERS in xtask/src/tidy/layers.rs";
+        assert_eq!(complaints, [expected]);
     }
 
     #[test]
-    fn a_crate_without_a_row_is_refused() {
+    fn crate_for_tests_is_accepted_as_a_dev_dependency_only() {
+        let tests = "[dev-dependencies]\njackfield-testkit.workspace = true";
+        assert_eq!(check_manifest("journal", tests), [""; 0]);
+        let production = "[dependencies]\njackfield-testkit.workspace = true";
+        let complaints = check_manifest("journal", production);
+        assert!(complaints[0].ends_with("only its tests may: move it to `[dev-dependencies]`"));
+        assert_eq!(check_manifest("core", tests).len(), 1);
+    }
+
+    #[test]
+    fn crate_without_a_row_is_refused() {
         assert!(check_manifest("engine", "")[0].contains("has no row in LAYERS"));
     }
 
     #[test]
     fn no_row_points_upwards() {
-        for (index, (name, allowed)) in LAYERS.iter().enumerate() {
-            for dependency in *allowed {
-                let below = LAYERS[..index].iter().any(|(it, _)| it == dependency);
-                assert!(below, "`{name}` lists `{dependency}`, which is not above it in LAYERS");
+        for (index, CrateLayer { name, uses, tests_use }) in LAYERS.iter().enumerate() {
+            for dependency in uses.iter().chain(*tests_use) {
+                let is_above = LAYERS[..index].iter().any(|it| it.name == *dependency);
+                assert!(is_above, "`{name}` lists `{dependency}`, which is not above it in LAYERS");
             }
         }
     }

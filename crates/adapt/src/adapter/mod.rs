@@ -1,82 +1,84 @@
-//! The agent a client talks to: sessions over programs, as a value without I/O.
+//! The ACP agent that a client connects to: sessions on top of programs, as a value without I/O.
 //!
-//! In go a client's frames, a program's lines and its end; out come [`Output`]s for the host. What a
-//! program means by its lines is its dialect's affair; what must outlive the process is kept by the
-//! host's [`Memory`].
+//! The inputs are frames of the client, and lines and exits of programs; the outputs are
+//! [`AdapterOutput`]s for the host. The dialect interprets the lines of a program. The host's
+//! [`SessionStore`] keeps what must outlive the process.
 
+mod effects;
 mod request;
 mod session;
-mod settle;
 
-use crate::{Dialect, Start};
-use jackfield_agents::Exit;
-use jackfield_catalogue::{Model, Spec, Variant};
+use crate::{DialectFactory, StartContext};
+use jackfield_agents::AgentExit;
+use jackfield_catalogue::{AgentSpec, LaunchVariant, ModelEntry};
+use jackfield_wire::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Which of the adapter's programs.
-pub type Program = u64;
+/// Identifies a process that the adapter has started.
+pub type ProgramId = u64;
 
-/// What the host has to do.
+/// An action for the host.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Output {
-    /// A frame for the client.
-    ToClient(Value),
-    /// Start the program. The files, paths and texts, are to be written first, for nobody else to
-    /// read, and removed when the program has ended.
-    Start {
-        program: Program,
+pub enum AdapterOutput {
+    /// Send a frame to the client.
+    SendToClient(Value),
+    /// Start the program. `files` are pairs of a path and a text. The host writes them first,
+    /// readable only by the user, and removes them after the process has exited.
+    StartProgram {
+        program: ProgramId,
         argv: Vec<String>,
         cwd: String,
         files: Vec<(String, String)>,
     },
-    /// A line for a program's stdin.
-    Write {
-        program: Program,
+    /// Write a line to the program's stdin.
+    WriteStdin {
+        program: ProgramId,
         line: String,
     },
     CloseStdin {
-        program: Program,
+        program: ProgramId,
     },
-    /// The program got a prompt: what it starts from here on belongs to that turn.
-    Began {
-        program: Program,
+    /// The program received a prompt: processes that it starts from now on belong to that turn.
+    MarkTurnStart {
+        program: ProgramId,
     },
-    /// The turn was cancelled and the program stays: end what it started in it and left running.
-    EndTools {
-        program: Program,
+    /// The turn was cancelled and the program keeps running: stop the processes that it started in
+    /// the turn.
+    StopTools {
+        program: ProgramId,
     },
-    /// The program has done its work: let it end by itself, then see to it.
-    Finish {
-        program: Program,
+    /// The program is no longer needed: wait until it exits by itself, then stop it.
+    FinishProgram {
+        program: ProgramId,
     },
-    /// Nobody wants its work any more: ask it to end now, then see to it.
-    Stop {
-        program: Program,
+    /// The program's work is no longer wanted: ask it to exit now, then stop it.
+    StopProgram {
+        program: ProgramId,
     },
 }
 
-/// What is known of the program before any session.
+/// The program and its launch variant, as known before any session.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    pub spec: Spec,
-    /// Which of `spec.launch` is used.
-    pub variant: Variant,
-    /// Which of the variant's flags the installed program has.
+pub struct AdapterSettings {
+    pub spec: AgentSpec,
+    /// The variant of `spec.launch` that is used.
+    pub variant: LaunchVariant,
+    /// For each of the variant's optional flags: whether the installed program supports it.
     pub flags: Vec<bool>,
-    pub models: Vec<Model>,
-    /// A folder of this adapter alone, for files that programs are given.
+    pub models: Vec<ModelEntry>,
+    /// A directory that only this adapter uses, for files that are passed to programs.
     pub scratch: String,
 }
 
-/// What survives the process about one session.
+/// The part of a session that outlives the adapter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// The id under which the program knows the session.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub native: Option<String>,
+pub struct SessionRecord {
+    /// The program's own session id.
+    #[serde(rename = "native", skip_serializing_if = "Option::is_none", default)]
+    pub agent_session_id: Option<String>,
     pub cwd: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<String>,
@@ -86,135 +88,132 @@ pub struct Note {
     pub mode: Option<String>,
 }
 
-impl Note {
-    /// What a program of this session is started with.
-    fn start<'a>(&'a self, mcp: &'a [Value]) -> Start<'a> {
-        Start {
+impl SessionRecord {
+    fn start_context<'a>(&'a self, mcp_servers: &'a [Value]) -> StartContext<'a> {
+        StartContext {
             cwd: &self.cwd,
-            native: self.native.as_deref(),
+            agent_session_id: self.agent_session_id.as_deref(),
             model: self.model.as_deref(),
             reasoning: self.reasoning.as_deref(),
             mode: self.mode.as_deref(),
-            mcp,
+            mcp_servers,
         }
     }
 }
 
-/// The host's memory, and its source of new ids.
-pub trait Memory {
-    fn new_id(&mut self) -> String;
-    fn remember(&mut self, session: &str, note: &Note);
-    fn recall(&mut self, session: &str) -> Option<Note>;
+/// The host's store of session records, and its source of new ids.
+pub trait SessionStore {
+    fn create_session_id(&mut self) -> String;
+    fn save_record(&mut self, session: &str, record: &SessionRecord);
+    fn load_record(&mut self, session: &str) -> Option<SessionRecord>;
 }
 
 pub struct Adapter {
-    settings: Settings,
-    make: fn() -> Box<dyn Dialect>,
+    settings: AdapterSettings,
+    new_dialect: DialectFactory,
     sessions: BTreeMap<String, Session>,
-    /// Whose program it is.
-    programs: BTreeMap<Program, String>,
-    programs_started: Program,
-    /// Our own requests to the client: the session and its dialect's key.
-    asks: BTreeMap<u64, (String, String)>,
-    asks_made: u64,
-    outputs: VecDeque<Output>,
+    /// The session that each program serves.
+    programs: BTreeMap<ProgramId, String>,
+    programs_started: ProgramId,
+    /// Permission requests that were sent to the client: the session and its dialect's key.
+    pending_requests: BTreeMap<u64, (String, String)>,
+    requests_sent: u64,
+    outputs: VecDeque<AdapterOutput>,
 }
 
 impl Adapter {
-    pub fn new(settings: Settings, make: fn() -> Box<dyn Dialect>) -> Adapter {
+    pub fn new(settings: AdapterSettings, new_dialect: DialectFactory) -> Adapter {
         Adapter {
             settings,
-            make,
+            new_dialect,
             sessions: BTreeMap::new(),
             programs: BTreeMap::new(),
             programs_started: 0,
-            asks: BTreeMap::new(),
-            asks_made: 0,
+            pending_requests: BTreeMap::new(),
+            requests_sent: 0,
             outputs: VecDeque::new(),
         }
     }
 
-    /// What is to be done next, in order.
-    pub fn take_output(&mut self) -> Option<Output> {
+    /// The next action for the host.
+    pub fn take_output(&mut self) -> Option<AdapterOutput> {
         self.outputs.pop_front()
     }
 
-    /// A frame of the client.
-    pub fn on_client(&mut self, frame: &Value, memory: &mut dyn Memory) {
+    pub fn on_client_frame(&mut self, frame: &Value, store: &mut dyn SessionStore) {
         let (id, params) = (frame.get("id"), &frame["params"]);
         match (frame["method"].as_str(), id) {
-            (Some(method), Some(id)) => match self.on_request(method, id, params, memory) {
-                Ok(Some(result)) => self.answer(id, &result),
-                // Answered when the turn is over.
+            (Some(method), Some(id)) => match self.on_request(method, id, params, store) {
+                Ok(Some(result)) => self.send_result(id, &result),
+                // The response follows when the turn ends.
                 Ok(None) => {}
-                Err(error) => self.refuse(id, &error),
+                Err(error) => self.send_error(id, &error),
             },
-            (Some("session/cancel"), None) => self.on_cancel(params, memory),
-            (None, Some(id)) => self.on_answer(id, frame, memory),
-            // No other notification means anything to us.
+            (Some(method), None) if method == Method::SessionCancel.name() => {
+                self.on_cancel(params, store);
+            }
+            (None, Some(id)) => self.on_answer(id, frame, store),
+            // Other notifications are ignored.
             (_, None) => {}
         }
     }
 
     /// One line of a program's stdout.
-    pub fn on_line(&mut self, program: Program, line: &str, memory: &mut dyn Memory) {
-        self.with_program(program, memory, |session| session.on_line(line));
+    pub fn on_line(&mut self, program: ProgramId, line: &str, store: &mut dyn SessionStore) {
+        self.with_program(program, store, |session| session.on_line(line));
     }
 
-    /// A program ended, after all of its lines.
-    pub fn on_end(&mut self, program: Program, exit: &Exit, memory: &mut dyn Memory) {
-        self.with_program(program, memory, |session| session.on_end(exit));
+    /// A program exited; all its lines were delivered before.
+    pub fn on_exit(&mut self, program: ProgramId, exit: &AgentExit, store: &mut dyn SessionStore) {
+        self.with_program(program, store, |session| session.on_exit(exit));
         let id = self.programs.remove(&program);
         if let Some(id) = id
-            && self.sessions.get_mut(&id).is_some_and(|session| session.forget(program))
+            && self.sessions.get_mut(&id).is_some_and(|session| session.on_program_gone(program))
         {
-            self.start_waiting(&id, memory);
+            self.start_pending_prompt(&id, store);
         }
     }
 
-    /// The client is gone: nothing runs on without it.
-    pub fn on_client_gone(&mut self) {
-        let programs: Vec<Program> = self.programs.keys().copied().collect();
-        self.outputs.extend(programs.into_iter().map(|program| Output::Stop { program }));
-    }
-
-    /// Whether a program is still running.
-    pub fn is_busy(&self) -> bool {
-        !self.programs.is_empty()
+    /// The client has disconnected: all programs are stopped.
+    pub fn on_client_disconnected(&mut self) {
+        let programs: Vec<ProgramId> = self.programs.keys().copied().collect();
+        self.outputs
+            .extend(programs.into_iter().map(|program| AdapterOutput::StopProgram { program }));
     }
 
     fn with_program(
         &mut self,
-        program: Program,
-        memory: &mut dyn Memory,
-        act: impl FnOnce(&mut Session),
+        program: ProgramId,
+        store: &mut dyn SessionStore,
+        handle: impl FnOnce(&mut Session),
     ) {
         let Some(id) = self.programs.get(&program).cloned() else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        // An old program that is on its way out has nothing to say in a new turn.
+        // Output of a program that is stopping does not belong to the new turn.
         if session.program == Some(program) {
-            act(session);
-            self.settle(&id, memory);
+            handle(session);
+            self.apply_effects(&id, store);
         }
     }
 
-    /// The client answered one of our requests.
-    fn on_answer(&mut self, id: &Value, frame: &Value, memory: &mut dyn Memory) {
-        let Some((session_id, key)) = id.as_u64().and_then(|id| self.asks.remove(&id)) else {
+    /// The client responded to a permission request.
+    fn on_answer(&mut self, id: &Value, frame: &Value, store: &mut dyn SessionStore) {
+        let Some((session_id, key)) = id.as_u64().and_then(|id| self.pending_requests.remove(&id))
+        else {
             return;
         };
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         session.on_answer(&key, &frame["result"]["outcome"]);
-        self.settle(&session_id, memory);
+        self.apply_effects(&session_id, store);
     }
 
-    fn answer(&mut self, id: &Value, result: &Value) {
+    fn send_result(&mut self, id: &Value, result: &Value) {
         let frame = json!({"jsonrpc": "2.0", "id": id, "result": result});
-        self.outputs.push_back(Output::ToClient(frame));
+        self.outputs.push_back(AdapterOutput::SendToClient(frame));
     }
 
-    fn refuse(&mut self, id: &Value, error: &Value) {
+    fn send_error(&mut self, id: &Value, error: &Value) {
         let frame = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        self.outputs.push_back(Output::ToClient(frame));
+        self.outputs.push_back(AdapterOutput::SendToClient(frame));
     }
 }

@@ -1,18 +1,22 @@
-//! What a client may ask of the adapter.
+//! Handles the requests of the client.
 
-use super::{Adapter, Memory, Note, Output, Session};
-use crate::{Prompt, Setting};
-use jackfield_catalogue::{Choice, PromptBy, check_model, check_reasoning};
+use super::{Adapter, AdapterOutput, Session, SessionRecord, SessionStore};
+use crate::{Prompt, SettingChange};
+use jackfield_catalogue::{
+    LaunchError, LaunchOptions, PromptDelivery, check_model, check_reasoning,
+};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
-type Answer = Result<Option<Value>, Value>;
+/// The result or the error of a request; no result if the response follows later.
+type RequestResult = Result<Option<Value>, Value>;
 
-fn error(code: i32, message: impl Into<String>) -> Value {
+fn json_rpc_error(code: i32, message: impl Into<String>) -> Value {
     json!({"code": code, "message": message.into()})
 }
 
-fn invalid(message: impl Into<String>) -> Value {
-    error(-32602, message)
+fn invalid_params(message: impl Into<String>) -> Value {
+    json_rpc_error(-32602, message)
 }
 
 impl Adapter {
@@ -21,23 +25,23 @@ impl Adapter {
         method: &str,
         id: &Value,
         params: &Value,
-        memory: &mut dyn Memory,
-    ) -> Answer {
-        match method {
-            "initialize" => Ok(Some(self.introduce())),
-            "authenticate" => Ok(Some(json!({}))),
-            "session/new" => self.on_new(params, memory),
-            "session/resume" | "session/load" => self.on_resume(params, memory),
-            "session/close" => Ok(Some(self.on_close(params))),
-            "session/set_mode" => self.on_set_mode(params, memory),
-            "session/set_config_option" => self.on_set_option(params, memory),
-            "session/prompt" => self.on_prompt(id, params, memory),
-            _ => Err(error(-32601, format!("`{method}` is not served by the adapter"))),
+        store: &mut dyn SessionStore,
+    ) -> RequestResult {
+        match Method::from_name(method) {
+            Some(Method::Initialize) => Ok(Some(self.initialize_result())),
+            Some(Method::Authenticate) => Ok(Some(json!({}))),
+            Some(Method::SessionNew) => self.on_new(params, store),
+            Some(Method::SessionResume | Method::SessionLoad) => self.on_resume(params, store),
+            Some(Method::SessionClose) => Ok(Some(self.on_close(params))),
+            Some(Method::SessionSetMode) => self.on_set_mode(params, store),
+            Some(Method::SessionSetConfigOption) => self.on_set_option(params, store),
+            Some(Method::SessionPrompt) => self.on_prompt(id, params, store),
+            _ => Err(json_rpc_error(-32601, format!("the adapter does not support `{method}`"))),
         }
     }
 
-    fn introduce(&self) -> Value {
-        let can = (self.make)().can();
+    fn initialize_result(&self) -> Value {
+        let capabilities = (self.new_dialect)().capabilities();
         json!({
             "protocolVersion": 1,
             "agentInfo": {
@@ -47,178 +51,197 @@ impl Adapter {
             },
             "agentCapabilities": {
                 "loadSession": false,
-                "promptCapabilities": {"image": can.images, "audio": false, "embeddedContext": true},
-                "mcpCapabilities": {"http": can.mcp, "sse": can.mcp},
+                "promptCapabilities": {"image": capabilities.images, "audio": false, "embeddedContext": true},
+                "mcpCapabilities": {"http": capabilities.mcp, "sse": capabilities.mcp},
                 "sessionCapabilities": {"resume": {}, "close": {}},
             },
             "authMethods": [],
         })
     }
 
-    fn on_new(&mut self, params: &Value, memory: &mut dyn Memory) -> Answer {
-        let cwd =
-            params["cwd"].as_str().ok_or_else(|| invalid("`cwd` must be an absolute path"))?;
+    fn on_new(&mut self, params: &Value, store: &mut dyn SessionStore) -> RequestResult {
+        let cwd = params["cwd"]
+            .as_str()
+            .ok_or_else(|| invalid_params("`cwd` must be an absolute path"))?;
         let mode = self.settings.variant.modes.first().map(|mode| mode.id.clone());
-        let note = Note { cwd: cwd.to_owned(), mode, ..Note::default() };
-        let id = memory.new_id();
-        memory.remember(&id, &note);
-        let mut result = self.state_of(&note);
+        let record = SessionRecord { cwd: cwd.to_owned(), mode, ..SessionRecord::default() };
+        let id = store.create_session_id();
+        store.save_record(&id, &record);
+        let mut result = self.session_state(&record);
         result["sessionId"] = json!(id);
-        self.open_session(id, note, params)?;
+        self.open_session(id, record, params)?;
         Ok(Some(result))
     }
 
-    fn on_resume(&mut self, params: &Value, memory: &mut dyn Memory) -> Answer {
+    fn on_resume(&mut self, params: &Value, store: &mut dyn SessionStore) -> RequestResult {
         let id = params["sessionId"].as_str().unwrap_or_default();
-        let Some(mut note) = memory.recall(id) else {
+        let Some(mut record) = store.load_record(id) else {
             return Err(json!({
                 "code": -32002,
-                "message": format!("no session `{id}` is known to the adapter; open a new one"),
+                "message": format!("no session `{id}` is stored by the adapter; start a new one"),
                 "data": {"sessionId": id},
             }));
         };
         if let Some(cwd) = params["cwd"].as_str() {
-            cwd.clone_into(&mut note.cwd);
+            cwd.clone_into(&mut record.cwd);
         }
-        let result = self.state_of(&note);
-        self.open_session(id.to_owned(), note, params)?;
+        let result = self.session_state(&record);
+        self.open_session(id.to_owned(), record, params)?;
         Ok(Some(result))
     }
 
-    fn open_session(&mut self, id: String, note: Note, params: &Value) -> Result<(), Value> {
-        let mcp = params["mcpServers"].as_array().cloned().unwrap_or_default();
-        let dialect = (self.make)();
-        if !mcp.is_empty() && !dialect.can().mcp {
+    fn open_session(
+        &mut self,
+        id: String,
+        record: SessionRecord,
+        params: &Value,
+    ) -> Result<(), Value> {
+        let mcp_servers = params["mcpServers"].as_array().cloned().unwrap_or_default();
+        let dialect = (self.new_dialect)();
+        if !mcp_servers.is_empty() && !dialect.capabilities().mcp {
             let name = &self.settings.spec.name;
-            return Err(invalid(format!(
-                "{name} takes no MCP servers through its adapter; configure them in {name} itself"
+            return Err(invalid_params(format!(
+                "the adapter of {name} does not support MCP servers; configure them in {name} itself"
             )));
         }
-        self.sessions.insert(id, Session::new(note, mcp, dialect));
+        self.sessions.insert(id, Session::new(record, mcp_servers, dialect));
         Ok(())
     }
 
     fn on_close(&mut self, params: &Value) -> Value {
         let id = params["sessionId"].as_str().unwrap_or_default();
-        // What is not there is closed.
+        // Closing an unknown session succeeds: it is not open.
         if let Some(session) = self.sessions.remove(id) {
-            let programs = session.program.into_iter().chain(session.leaving);
-            self.outputs.extend(programs.map(|program| Output::Stop { program }));
-            if let Some(request) = session.request {
-                self.answer(&request, &json!({"stopReason": "cancelled"}));
+            let programs = session.program.into_iter().chain(session.stopping_program);
+            self.outputs.extend(programs.map(|program| AdapterOutput::StopProgram { program }));
+            if let Some(request) = session.prompt_request {
+                self.send_result(&request, &json!({"stopReason": "cancelled"}));
             }
         }
         json!({})
     }
 
-    fn on_set_mode(&mut self, params: &Value, memory: &mut dyn Memory) -> Answer {
+    fn on_set_mode(&mut self, params: &Value, store: &mut dyn SessionStore) -> RequestResult {
         let mode = params["modeId"].as_str().unwrap_or_default();
         if !self.settings.variant.modes.iter().any(|it| *it.id == *mode) {
-            return Err(invalid(format!("no mode `{mode}`")));
+            return Err(invalid_params(format!("unknown mode `{mode}`")));
         }
-        self.set(params, Setting::Mode(mode), memory)?;
+        self.apply_setting(params, SettingChange::Mode(mode), store)?;
         Ok(Some(json!({})))
     }
 
-    fn on_set_option(&mut self, params: &Value, memory: &mut dyn Memory) -> Answer {
+    fn on_set_option(&mut self, params: &Value, store: &mut dyn SessionStore) -> RequestResult {
         let value = params["value"].as_str().unwrap_or_default();
-        let refused = |refusal: jackfield_catalogue::Refusal| invalid(refusal.to_string());
+        let refused = |error: LaunchError| invalid_params(error.to_string());
         let setting = match params["configId"].as_str() {
             Some("model") => {
                 if value != "default" {
                     check_model(&self.settings.spec, &self.settings.models, value)
                         .map_err(refused)?;
                 }
-                Setting::Model(value)
+                SettingChange::Model(value)
             }
             Some("reasoning") => {
                 if value != "default" {
                     check_reasoning(&self.settings.spec, value).map_err(refused)?;
                 }
-                Setting::Reasoning(value)
+                SettingChange::Reasoning(value)
             }
             other => {
-                return Err(invalid(format!("no config option `{}`", other.unwrap_or_default())));
+                return Err(invalid_params(format!(
+                    "unknown config option `{}`",
+                    other.unwrap_or_default()
+                )));
             }
         };
-        let note = self.set(params, setting, memory)?;
-        Ok(Some(json!({"configOptions": self.options_of(&note)})))
+        let record = self.apply_setting(params, setting, store)?;
+        Ok(Some(json!({"configOptions": self.config_options(&record)})))
     }
 
-    fn set(
+    fn apply_setting(
         &mut self,
         params: &Value,
-        setting: Setting<'_>,
-        memory: &mut dyn Memory,
-    ) -> Result<Note, Value> {
-        let id = session_of(params)?;
-        let session = self.sessions.get_mut(id).ok_or_else(|| unknown(id))?;
-        session.set(setting);
-        let note = session.note.clone();
-        memory.remember(id, &note);
-        self.settle(id, memory);
-        Ok(note)
+        setting: SettingChange<'_>,
+        store: &mut dyn SessionStore,
+    ) -> Result<SessionRecord, Value> {
+        let id = session_id_of(params)?;
+        let session = self.sessions.get_mut(id).ok_or_else(|| unknown_session(id))?;
+        session.apply_setting(setting);
+        let record = session.record.clone();
+        store.save_record(id, &record);
+        self.apply_effects(id, store);
+        Ok(record)
     }
 
-    fn on_prompt(&mut self, id: &Value, params: &Value, memory: &mut dyn Memory) -> Answer {
-        let session_id = session_of(params)?;
-        let session = self.sessions.get_mut(session_id).ok_or_else(|| unknown(session_id))?;
-        if session.request.is_some() {
-            return Err(error(-32600, "a turn is already running in this session"));
+    fn on_prompt(
+        &mut self,
+        id: &Value,
+        params: &Value,
+        store: &mut dyn SessionStore,
+    ) -> RequestResult {
+        let session_id = session_id_of(params)?;
+        let session =
+            self.sessions.get_mut(session_id).ok_or_else(|| unknown_session(session_id))?;
+        if session.prompt_request.is_some() {
+            return Err(json_rpc_error(-32600, "a turn is already running in this session"));
         }
-        let prompt =
-            Prompt::parse(&params["prompt"], session.dialect.can().images).map_err(invalid)?;
+        let prompt = Prompt::parse(&params["prompt"], session.dialect.capabilities())
+            .map_err(invalid_params)?;
         session.turn.begin();
-        session.request = Some(id.clone());
-        session.waiting = Some(prompt);
-        if session.stale {
-            // Only a new program can have the new settings.
-            session.leaving = session.program.take();
-            self.outputs.extend(session.leaving.map(|program| Output::Finish { program }));
+        session.prompt_request = Some(id.clone());
+        session.pending_prompt = Some(prompt);
+        if session.needs_restart {
+            // Only a new process can apply the new settings.
+            session.stopping_program = session.program.take();
+            self.outputs.extend(
+                session.stopping_program.map(|program| AdapterOutput::FinishProgram { program }),
+            );
         }
-        if session.leaving.is_none() {
-            self.start_waiting(session_id, memory);
+        if session.stopping_program.is_none() {
+            self.start_pending_prompt(session_id, store);
         }
         Ok(None)
     }
 
-    /// The prompt that waits gets its program.
-    pub(super) fn start_waiting(&mut self, id: &str, memory: &mut dyn Memory) {
+    /// Starts a program for the pending prompt if none runs, and passes the prompt to it.
+    pub(super) fn start_pending_prompt(&mut self, id: &str, store: &mut dyn SessionStore) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(prompt) = session.waiting.take() else { return };
+        let Some(prompt) = session.pending_prompt.take() else { return };
         if session.program.is_none()
-            && let Err(refusal) = self.start(id, &prompt)
+            && let Err(error) = self.start_program(id, &prompt)
         {
-            let request = self.sessions.get_mut(id).and_then(|session| session.request.take());
+            let request =
+                self.sessions.get_mut(id).and_then(|session| session.prompt_request.take());
             if let Some(request) = request {
-                self.refuse(&request, &refusal);
+                self.send_error(&request, &error);
             }
             return;
         }
-        let by = self.settings.variant.prompt;
+        let delivery = self.settings.variant.prompt;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        self.outputs.extend(session.program.map(|program| Output::Began { program }));
-        if session.dialect.writes_prompts() {
-            session.dialect.prompt(&prompt, &mut session.turn);
+        self.outputs
+            .extend(session.program.map(|program| AdapterOutput::MarkTurnStart { program }));
+        if session.dialect.can_write_prompt() {
+            session.dialect.on_prompt(&prompt, &mut session.turn);
         } else {
-            if by == PromptBy::Stdin {
-                session.turn.write_text(&prompt.text());
+            if delivery == PromptDelivery::Stdin {
+                session.turn.write_line(&prompt.to_text());
             }
-            session.dialect.prompt(&prompt, &mut session.turn);
+            session.dialect.on_prompt(&prompt, &mut session.turn);
             session.turn.close_stdin();
         }
-        self.settle(id, memory);
+        self.apply_effects(id, store);
     }
 
-    fn start(&mut self, id: &str, prompt: &Prompt) -> Result<(), Value> {
+    fn start_program(&mut self, id: &str, prompt: &Prompt) -> Result<(), Value> {
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
         let (variant, program) = (&self.settings.variant, self.programs_started + 1);
-        let text = prompt.text();
-        let file = (variant.prompt == PromptBy::File)
+        let text = prompt.to_text();
+        let file = (variant.prompt == PromptDelivery::File)
             .then(|| format!("{}/prompt-{program}.txt", self.settings.scratch));
-        let start = session.start();
-        let choice = Choice {
-            session: start.native,
+        let start = session.start_context();
+        let options = LaunchOptions {
+            session: start.agent_session_id,
             model: start.model,
             reasoning: start.reasoning,
             mode: start.mode,
@@ -227,37 +250,38 @@ impl Adapter {
             cwd: start.cwd,
             flags: &self.settings.flags,
         };
-        let mut argv = variant.argv(&choice).map_err(|refusal| invalid(refusal.to_string()))?;
+        let mut argv =
+            variant.compose_argv(&options).map_err(|error| invalid_params(error.to_string()))?;
         let mut files: Vec<(String, String)> = file.map(|path| (path, text)).into_iter().collect();
-        if let Some(handover) = session.dialect.handover(&start) {
+        if let Some(file) = session.dialect.private_file(&start) {
             let path = format!("{}/handover-{program}", self.settings.scratch);
-            argv.extend([handover.option.to_owned(), path.clone()]);
-            files.push((path, handover.text));
+            argv.extend([file.option.to_owned(), path.clone()]);
+            files.push((path, file.text));
         }
         let cwd = start.cwd.to_owned();
         self.programs_started = program;
         self.programs.insert(program, id.to_owned());
-        self.outputs.push_back(Output::Start { program, argv, cwd, files });
-        session.open(program);
+        self.outputs.push_back(AdapterOutput::StartProgram { program, argv, cwd, files });
+        session.on_start(program);
         Ok(())
     }
 
-    pub(super) fn on_cancel(&mut self, params: &Value, memory: &mut dyn Memory) {
-        let Ok(id) = session_of(params) else { return };
+    pub(super) fn on_cancel(&mut self, params: &Value, store: &mut dyn SessionStore) {
+        let Ok(id) = session_id_of(params) else { return };
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.on_cancel() {
             let program = session.program;
-            self.outputs.extend(program.map(|program| Output::Stop { program }));
+            self.outputs.extend(program.map(|program| AdapterOutput::StopProgram { program }));
         }
-        self.settle(id, memory);
+        self.apply_effects(id, store);
     }
 
-    /// Modes and options, as `session/new` and `session/resume` tell them.
-    fn state_of(&self, note: &Note) -> Value {
-        let mut state = json!({"configOptions": self.options_of(note)});
+    /// Modes and config options for the results of `session/new` and `session/resume`.
+    fn session_state(&self, record: &SessionRecord) -> Value {
+        let mut state = json!({"configOptions": self.config_options(record)});
         let modes = &self.settings.variant.modes;
         if let Some(first) = modes.first() {
-            let current = note.mode.as_deref().unwrap_or(&first.id);
+            let current = record.mode.as_deref().unwrap_or(&first.id);
             let available: Vec<Value> =
                 modes.iter().map(|mode| json!({"id": *mode.id, "name": *mode.name})).collect();
             state["modes"] = json!({"currentModeId": current, "availableModes": available});
@@ -265,23 +289,23 @@ impl Adapter {
         state
     }
 
-    fn options_of(&self, note: &Note) -> Value {
+    fn config_options(&self, record: &SessionRecord) -> Value {
         let mut options = Vec::new();
         if !self.settings.variant.model.is_empty() || !self.settings.models.is_empty() {
             let models = self.settings.models.iter().map(|it| (it.id.as_str(), it.name.as_str()));
-            options.push(select("model", "Model", "model", note.model.as_deref(), models));
+            options.push(select_option("model", "Model", "model", record.model.as_deref(), models));
         }
         let levels = self.settings.spec.reasoning.iter().map(|it| (it.as_str(), it.as_str()));
         if levels.len() != 0 {
-            let current = note.reasoning.as_deref();
-            options.push(select("reasoning", "Reasoning", "thought_level", current, levels));
+            let current = record.reasoning.as_deref();
+            options.push(select_option("reasoning", "Reasoning", "thought_level", current, levels));
         }
         Value::Array(options)
     }
 }
 
-/// A choice that may also be left to the program.
-fn select<'a>(
+/// A config option with the additional value `default`, which leaves the choice to the program.
+fn select_option<'a>(
     id: &str,
     name: &str,
     category: &str,
@@ -290,12 +314,12 @@ fn select<'a>(
 ) -> Value {
     let default = [("default", "Default")];
     let mut options: Vec<Value> = Vec::new();
-    let mut known = false;
+    let mut is_listed = false;
     for (value, name) in default.into_iter().chain(values) {
-        known |= Some(value) == current;
+        is_listed |= Some(value) == current;
         options.push(json!({"value": value, "name": name}));
     }
-    if let Some(custom) = current.filter(|_| !known) {
+    if let Some(custom) = current.filter(|_| !is_listed) {
         options.push(json!({"value": custom, "name": custom}));
     }
     let current = current.unwrap_or("default");
@@ -303,11 +327,11 @@ fn select<'a>(
            "currentValue": current, "options": options})
 }
 
-fn session_of(params: &Value) -> Result<&str, Value> {
-    params["sessionId"].as_str().ok_or_else(|| invalid("`sessionId` is missing"))
+fn session_id_of(params: &Value) -> Result<&str, Value> {
+    params["sessionId"].as_str().ok_or_else(|| invalid_params("`sessionId` is missing"))
 }
 
-fn unknown(id: &str) -> Value {
+fn unknown_session(id: &str) -> Value {
     let message = format!("no session `{id}` is open; resume it first");
     json!({"code": -32002, "message": message, "data": {"sessionId": id}})
 }

@@ -1,140 +1,149 @@
-//! One session: its settings, its program if one runs, and the turn that is being worked on.
+//! One session: its settings, its process if one runs, and the current turn.
 
-use super::{Note, Program};
-use crate::outcome::Outcome;
-use crate::turn::Effect;
-use crate::{Answer, Dialect, Failure, Prompt, Setting, Start, Stop, Turn};
-use jackfield_agents::Exit;
+use super::{ProgramId, SessionRecord};
+use crate::outcome::TurnOutcome;
+use crate::turn::TurnEffect;
+use crate::{
+    Dialect, PermissionAnswer, Prompt, SettingChange, StartContext, StopReason, Turn, TurnFailure,
+};
+use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
 
-/// The request of a turn that is over, and its result or error.
-pub(super) type Answered = (Value, Result<Value, Value>);
+/// The request id of a prompt whose turn has ended, and its result or error.
+pub(super) type PromptResponse = (Value, Result<Value, Value>);
 
 pub(super) struct Session {
-    pub(super) note: Note,
-    pub(super) mcp: Vec<Value>,
+    pub(super) record: SessionRecord,
+    pub(super) mcp_servers: Vec<Value>,
     pub(super) dialect: Box<dyn Dialect>,
     pub(super) turn: Turn,
-    /// The request of the running turn.
-    pub(super) request: Option<Value>,
-    /// The program that serves the session now.
-    pub(super) program: Option<Program>,
-    /// A program that was told to end and has not yet; the next one waits for it.
-    pub(super) leaving: Option<Program>,
-    /// A prompt that waits for `leaving`.
-    pub(super) waiting: Option<Prompt>,
-    /// A setting changed that only a new program can have.
-    pub(super) stale: bool,
+    /// The id of the prompt request whose turn is running.
+    pub(super) prompt_request: Option<Value>,
+    /// The process that serves the session.
+    pub(super) program: Option<ProgramId>,
+    /// A process that is stopping. The next one starts after it has exited.
+    pub(super) stopping_program: Option<ProgramId>,
+    /// A prompt that waits for a process to start.
+    pub(super) pending_prompt: Option<Prompt>,
+    /// Set if a setting changed that only a new process can apply.
+    pub(super) needs_restart: bool,
 }
 
 impl Session {
-    pub(super) fn new(note: Note, mcp: Vec<Value>, dialect: Box<dyn Dialect>) -> Session {
+    pub(super) fn new(
+        record: SessionRecord,
+        mcp_servers: Vec<Value>,
+        dialect: Box<dyn Dialect>,
+    ) -> Session {
         Session {
-            note,
-            mcp,
+            record,
+            mcp_servers,
             dialect,
             turn: Turn::default(),
-            request: None,
+            prompt_request: None,
             program: None,
-            leaving: None,
-            waiting: None,
-            stale: false,
+            stopping_program: None,
+            pending_prompt: None,
+            needs_restart: false,
         }
     }
 
-    pub(super) fn start(&self) -> Start<'_> {
-        self.note.start(&self.mcp)
+    pub(super) fn start_context(&self) -> StartContext<'_> {
+        self.record.start_context(&self.mcp_servers)
     }
 
-    /// A program was started for this session.
-    pub(super) fn open(&mut self, program: Program) {
+    /// A process was started for this session.
+    pub(super) fn on_start(&mut self, program: ProgramId) {
         self.program = Some(program);
-        self.stale = false;
-        let Session { note, mcp, dialect, turn, .. } = self;
-        let start = note.start(mcp);
-        dialect.open(&start, turn);
+        self.needs_restart = false;
+        let Session { record, mcp_servers, dialect, turn, .. } = self;
+        let start = record.start_context(mcp_servers);
+        dialect.on_start(&start, turn);
     }
 
     pub(super) fn on_line(&mut self, line: &str) {
-        self.dialect.line(line, &mut self.turn);
+        self.dialect.on_line(line, &mut self.turn);
     }
 
-    pub(super) fn on_end(&mut self, exit: &Exit) {
-        self.dialect.end(exit, &mut self.turn);
+    pub(super) fn on_exit(&mut self, exit: &AgentExit) {
+        self.dialect.on_exit(exit, &mut self.turn);
         if self.turn.is_running() {
-            let failure = Failure::from_exit(exit, &self.turn.noise, self.turn.has_spoken());
+            let failure = TurnFailure::from_exit(exit, &self.turn.noise, self.turn.has_output());
             self.turn.fail(failure);
         }
-        self.turn.finish();
+        self.turn.close();
     }
 
-    /// The process is gone for good. Returns whether a prompt waits for that.
-    pub(super) fn forget(&mut self, program: Program) -> bool {
+    /// The process has exited. Returns whether a prompt can now start a new one.
+    pub(super) fn on_program_gone(&mut self, program: ProgramId) -> bool {
         if self.program == Some(program) {
             self.program = None;
         }
-        if self.leaving == Some(program) {
-            self.leaving = None;
+        if self.stopping_program == Some(program) {
+            self.stopping_program = None;
         }
-        self.waiting.is_some() && self.program.is_none() && self.leaving.is_none()
+        self.pending_prompt.is_some() && self.program.is_none() && self.stopping_program.is_none()
     }
 
-    /// Returns whether the program must be stopped for it.
+    /// Returns whether the process must be stopped to cancel the turn.
     pub(super) fn on_cancel(&mut self) -> bool {
-        if self.request.is_none() {
+        if self.prompt_request.is_none() {
             return false;
         }
-        self.turn.on_cancel();
-        if self.waiting.take().is_some() {
-            // Nothing was started for it.
-            self.turn.done(Stop::Cancelled);
+        self.turn.mark_cancelled();
+        if self.pending_prompt.take().is_some() {
+            // No process was started for this prompt.
+            self.turn.complete(StopReason::Cancelled);
             return false;
         }
-        !self.dialect.cancel(&mut self.turn)
+        !self.dialect.on_cancel(&mut self.turn)
     }
 
     pub(super) fn on_answer(&mut self, key: &str, outcome: &Value) {
         let answer = match outcome["optionId"].as_str() {
-            Some(option) if outcome["outcome"] == "selected" => Answer::Chosen(option),
-            _ => Answer::Cancelled,
+            Some(option) if outcome["outcome"] == "selected" => PermissionAnswer::Selected(option),
+            _ => PermissionAnswer::Cancelled,
         };
-        self.dialect.answer(key, answer, &mut self.turn);
+        self.dialect.on_answer(key, answer, &mut self.turn);
     }
 
-    pub(super) fn set(&mut self, setting: Setting<'_>) {
+    pub(super) fn apply_setting(&mut self, setting: SettingChange<'_>) {
         let value = |text: &str| Some(text.to_owned());
         match setting {
-            Setting::Mode(mode) => self.note.mode = value(mode),
-            Setting::Model(model) => self.note.model = value(model).filter(|it| it != "default"),
-            Setting::Reasoning(level) => {
-                self.note.reasoning = value(level).filter(|it| it != "default");
+            SettingChange::Mode(mode) => self.record.mode = value(mode),
+            SettingChange::Model(model) => {
+                self.record.model = value(model).filter(|it| it != "default");
+            }
+            SettingChange::Reasoning(level) => {
+                self.record.reasoning = value(level).filter(|it| it != "default");
             }
         }
-        if self.program.is_some() && !self.dialect.set(setting, &mut self.turn) {
-            self.stale = true;
+        if self.program.is_some() && !self.dialect.on_setting(setting, &mut self.turn) {
+            self.needs_restart = true;
         }
     }
 
-    /// Takes what the dialect said, and the answer of the prompt if the turn is over.
-    pub(super) fn take(&mut self, name: &str) -> (Vec<Effect>, Option<Answered>) {
-        let over = self.request.is_some() && self.turn.outcome.is_some();
-        if over {
-            self.turn.finish();
+    /// Takes the effects of the dialect, and the response to the prompt if the turn has ended.
+    pub(super) fn take_effects(&mut self, name: &str) -> (Vec<TurnEffect>, Option<PromptResponse>) {
+        let has_ended = self.prompt_request.is_some() && self.turn.outcome.is_some();
+        if has_ended {
+            self.turn.close();
         }
         let effects = std::mem::take(&mut self.turn.effects);
-        let outcome = if over { self.turn.outcome.clone() } else { None };
-        let answer = outcome.zip(self.request.take_if(|_| over)).map(|(outcome, request)| {
-            let answer = match outcome {
-                Outcome::Done(stop) => Ok(self.result(stop)),
-                Outcome::Failed(failure) => Err(failure.to_error(name)),
+        let outcome = if has_ended { self.turn.outcome.clone() } else { None };
+        let request = self.prompt_request.take_if(|_| has_ended);
+        let response = outcome.zip(request).map(|(outcome, request)| {
+            let result = match outcome {
+                TurnOutcome::Completed(reason) => Ok(self.prompt_result(reason)),
+                TurnOutcome::Failed(failure) => Err(failure.to_json_rpc_error(name)),
             };
-            (request, answer)
+            (request, result)
         });
-        (effects, answer)
+        (effects, response)
     }
 
-    fn result(&self, stop: Stop) -> Value {
-        let mut result = json!({"stopReason": stop.word()});
+    fn prompt_result(&self, reason: StopReason) -> Value {
+        let mut result = json!({"stopReason": reason.as_str()});
         if let Some(usage) = self.turn.usage {
             result["usage"] = usage.to_json();
         }

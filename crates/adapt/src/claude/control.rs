@@ -1,224 +1,234 @@
-//! The control protocol: permission asks of the program, and requests to it.
+//! The control protocol: permission requests of the program, and requests to the program.
 
-use super::question::Questions;
-use super::show::Deed;
-use super::talk::Talk;
-use crate::{Answer, AskOption, Status, Turn};
+use super::questions::QuestionSet;
+use super::stream::ClaudeStream;
+use super::tool_action::ToolAction;
+use crate::{PermissionAnswer, PermissionOption, ToolStatus, Turn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 const ALLOW: &str = "allow";
-const ALWAYS: &str = "allow-always";
+const ALLOW_ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject";
-const REJECTED: &str = "The user does not want this tool to be used now.";
+const REJECT_MESSAGE: &str = "The user does not want this tool to be used now.";
 
-/// What the program waits for.
+/// A request that the program waits for.
 #[derive(Debug)]
-struct Ask {
+struct PendingRequest {
     tool: String,
     input: Value,
-    matter: Matter,
+    subject: RequestSubject,
 }
 
 #[derive(Debug)]
-enum Matter {
-    /// May this be done? With what would allow it for good.
+enum RequestSubject {
+    /// Permission for a tool call, with the changes that would allow it permanently.
     Permission(Vec<Value>),
-    /// May it leave plan mode, and into which mode?
+    /// Permission to leave plan mode, and the mode to switch to.
     Plan,
-    Questions(Questions),
+    Questions(QuestionSet),
 }
 
 /// Both directions of the control protocol for one program.
 #[derive(Debug, Default)]
-pub(super) struct Control {
-    asks: BTreeMap<String, Ask>,
-    requests_made: u64,
-    /// Mode changes that are not confirmed: the mode before each.
-    modes: BTreeMap<String, Option<String>>,
+pub(super) struct ControlChannel {
+    pending: BTreeMap<String, PendingRequest>,
+    request_count: u64,
+    /// The previous mode of each mode change that is not confirmed yet, by request id.
+    unconfirmed_modes: BTreeMap<String, Option<String>>,
 }
 
-impl Control {
-    pub(super) fn request(&mut self, request: &Value, turn: &mut Turn) -> String {
-        self.requests_made += 1;
-        let id = format!("jackfield-{}", self.requests_made);
-        turn.write(&json!({"type": "control_request", "request_id": id, "request": request}));
+impl ControlChannel {
+    pub(super) fn send_request(&mut self, request: &Value, turn: &mut Turn) -> String {
+        self.request_count += 1;
+        let id = format!("jackfield-{}", self.request_count);
+        turn.write_json(&json!({"type": "control_request", "request_id": id, "request": request}));
         id
     }
 
-    pub(super) fn set_mode(&mut self, mode: &str, talk: &mut Talk, turn: &mut Turn) {
+    pub(super) fn set_mode(&mut self, mode: &str, stream: &mut ClaudeStream, turn: &mut Turn) {
         let request = json!({"subtype": "set_permission_mode", "mode": mode});
-        let id = self.request(&request, turn);
-        self.modes.insert(id, talk.mode.replace(mode.to_owned()));
+        let id = self.send_request(&request, turn);
+        self.unconfirmed_modes.insert(id, stream.mode.replace(mode.to_owned()));
     }
 
-    /// The program is gone, and with it what it asked.
-    pub(super) fn forget(&mut self) {
-        self.asks.clear();
+    /// The process has exited, so its requests are void.
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
     }
 
-    /// The turn is over. What is still asked, asks a task in the background: it must not wait for
-    /// somebody who is not there.
-    pub(super) fn close(&mut self, turn: &mut Turn) {
-        for id in std::mem::take(&mut self.asks).into_keys() {
-            let message = "The turn is over; nobody is asked any more.";
-            respond(&id, &json!({"behavior": "deny", "message": message}), turn);
+    /// The turn has ended. A request that is still pending comes from a background task and is
+    /// denied, because no client will answer it.
+    pub(super) fn deny_all(&mut self, turn: &mut Turn) {
+        for id in std::mem::take(&mut self.pending).into_keys() {
+            let message = "The turn has ended; no user can answer.";
+            send_response(&id, &json!({"behavior": "deny", "message": message}), turn);
         }
     }
 
-    /// The program answers one of our requests.
-    pub(super) fn on_response(&mut self, line: &Value, talk: &mut Talk, turn: &mut Turn) {
+    /// The program responds to a request.
+    pub(super) fn on_response(&mut self, line: &Value, stream: &mut ClaudeStream, turn: &mut Turn) {
         let response = &line["response"];
         let id = response["request_id"].as_str().unwrap_or_default();
-        let before = self.modes.remove(id);
+        let previous_mode = self.unconfirmed_modes.remove(id);
         if let Some(commands) = response["response"]["commands"].as_array() {
             let described = |it: &Value| {
                 Some((it["name"].as_str()?.to_owned(), it["description"].as_str()?.to_owned()))
             };
-            talk.described.extend(commands.iter().filter_map(described));
+            stream.command_descriptions.extend(commands.iter().filter_map(described));
         }
         if response["subtype"] != "error" {
             return;
         }
-        let why = response["error"].as_str().unwrap_or("no reason was given");
-        turn.notice(&format!("a request was refused: {why}"));
-        if let Some(Some(mode)) = before {
-            turn.mode(&mode);
-            talk.mode = Some(mode);
+        let reason = response["error"].as_str().unwrap_or("no reason given");
+        turn.send_notice(&format!("control request failed: {reason}"));
+        if let Some(Some(mode)) = previous_mode {
+            turn.send_mode(&mode);
+            stream.mode = Some(mode);
         }
     }
 
-    /// The program asks something.
-    pub(super) fn on_request(&mut self, line: &Value, talk: &mut Talk, turn: &mut Turn) {
+    /// The program sends a request.
+    pub(super) fn on_request(&mut self, line: &Value, stream: &mut ClaudeStream, turn: &mut Turn) {
         let (id, request) = (line["request_id"].as_str().unwrap_or_default(), &line["request"]);
         if request["subtype"] != "can_use_tool" {
-            turn.unmapped(line);
-            let error = "this client has no such capability";
+            turn.report_unmapped(line);
+            let error = "this client does not support the request";
             let response = json!({"subtype": "error", "request_id": id, "error": error});
-            turn.write(&json!({"type": "control_response", "response": response}));
+            turn.write_json(&json!({"type": "control_response", "response": response}));
             return;
         }
         let name = request["tool_name"].as_str().unwrap_or_default();
         let input = &request["input"];
-        let suggested = suggestions(&request["permission_suggestions"]);
-        let matter = match Deed::of(name) {
-            Deed::LeavePlan => Matter::Plan,
-            Deed::Question => match Questions::new(input) {
-                Some(questions) => Matter::Questions(questions),
-                None => Matter::Permission(suggested),
+        let suggested = parse_suggestions(&request["permission_suggestions"]);
+        let subject = match ToolAction::from_name(name) {
+            ToolAction::LeavePlan => RequestSubject::Plan,
+            ToolAction::Question => match QuestionSet::new(input) {
+                Some(questions) => RequestSubject::Questions(questions),
+                None => RequestSubject::Permission(suggested),
             },
-            _ => Matter::Permission(suggested),
+            _ => RequestSubject::Permission(suggested),
         };
-        // Old versions do not say which call they ask about.
-        let same = || talk.calls.like(name, input);
-        let tool = request["tool_use_id"].as_str().or_else(same).unwrap_or(id).to_owned();
-        talk.calls.expect(&tool, name, input);
-        let ask = Ask { tool, input: input.clone(), matter };
-        put(id, &ask, talk, turn);
-        self.asks.insert(id.to_owned(), ask);
+        // Old versions do not name the call that they request permission for.
+        let matching = || stream.calls.find_open_call(name, input);
+        let tool = request["tool_use_id"].as_str().or_else(matching).unwrap_or(id).to_owned();
+        stream.calls.register_call(&tool, name, input);
+        let request = PendingRequest { tool, input: input.clone(), subject };
+        request_permission(id, &request, stream, turn);
+        self.pending.insert(id.to_owned(), request);
     }
 
-    /// The program does not wait for the answer any more.
+    /// The program no longer waits for the answer.
     pub(super) fn on_cancel(&mut self, line: &Value, turn: &mut Turn) {
         let id = line["request_id"].as_str().unwrap_or_default();
-        if self.asks.remove(id).is_some() {
-            turn.unask(id);
+        if self.pending.remove(id).is_some() {
+            turn.withdraw_request(id);
         }
     }
 
-    pub(super) fn answer(
+    pub(super) fn on_answer(
         &mut self,
         id: &str,
-        answer: Answer<'_>,
-        talk: &mut Talk,
+        answer: PermissionAnswer<'_>,
+        stream: &mut ClaudeStream,
         turn: &mut Turn,
     ) {
-        let Some(mut ask) = self.asks.remove(id) else { return };
+        let Some(mut request) = self.pending.remove(id) else { return };
         let option = match answer {
-            Answer::Cancelled => {
+            PermissionAnswer::Cancelled => {
                 let message = "The turn was cancelled.";
-                return respond(
+                return send_response(
                     id,
                     &json!({"behavior": "deny", "message": message, "interrupt": true}),
                     turn,
                 );
             }
-            Answer::Chosen(REJECT) => {
-                return respond(id, &json!({"behavior": "deny", "message": REJECTED}), turn);
+            PermissionAnswer::Selected(REJECT) => {
+                return send_response(
+                    id,
+                    &json!({"behavior": "deny", "message": REJECT_MESSAGE}),
+                    turn,
+                );
             }
-            Answer::Chosen(option) => option,
+            PermissionAnswer::Selected(option) => option,
         };
-        let mut allowed = json!({"behavior": "allow", "updatedInput": ask.input});
-        match &mut ask.matter {
-            Matter::Permission(suggested) if option == ALWAYS => {
+        let mut allowed = json!({"behavior": "allow", "updatedInput": request.input});
+        match &mut request.subject {
+            RequestSubject::Permission(suggested) if option == ALLOW_ALWAYS => {
                 allowed["updatedPermissions"] = json!(suggested);
             }
-            Matter::Permission(_) => {}
-            Matter::Plan => {
+            RequestSubject::Permission(_) => {}
+            RequestSubject::Plan => {
                 let change = json!({"type": "setMode", "mode": option, "destination": "session"});
                 allowed["updatedPermissions"] = json!([change]);
-                if talk.mode.as_deref() != Some(option) {
-                    turn.mode(option);
-                    talk.mode = Some(option.to_owned());
+                if stream.mode.as_deref() != Some(option) {
+                    turn.send_mode(option);
+                    stream.mode = Some(option.to_owned());
                 }
             }
-            Matter::Questions(questions) => {
-                if !questions.choose(option) {
-                    put(id, &ask, talk, turn);
-                    self.asks.insert(id.to_owned(), ask);
+            RequestSubject::Questions(questions) => {
+                if !questions.record_answer(option) {
+                    request_permission(id, &request, stream, turn);
+                    self.pending.insert(id.to_owned(), request);
                     return;
                 }
                 allowed["updatedInput"]["answers"] = questions.answers();
             }
         }
-        respond(id, &allowed, turn);
+        send_response(id, &allowed, turn);
     }
 }
 
-fn respond(id: &str, response: &Value, turn: &mut Turn) {
+fn send_response(id: &str, response: &Value, turn: &mut Turn) {
     let response = json!({"subtype": "success", "request_id": id, "response": response});
-    turn.write(&json!({"type": "control_response", "response": response}));
+    turn.write_json(&json!({"type": "control_response", "response": response}));
 }
 
-fn put(id: &str, ask: &Ask, talk: &Talk, turn: &mut Turn) {
-    let tool = talk.calls.show(&ask.tool);
-    let (tool, options) = match &ask.matter {
-        Matter::Permission(suggested) => (tool, permissions(suggested)),
-        Matter::Plan => (tool, plan_options()),
-        Matter::Questions(questions) => (tool.title(questions.current()), questions.options()),
+fn request_permission(id: &str, request: &PendingRequest, stream: &ClaudeStream, turn: &mut Turn) {
+    let tool = stream.calls.to_update(&request.tool);
+    let (tool, options) = match &request.subject {
+        RequestSubject::Permission(suggested) => (tool, permission_options(suggested)),
+        RequestSubject::Plan => (tool, plan_options()),
+        RequestSubject::Questions(questions) => {
+            (tool.with_title(questions.current_question()), questions.options())
+        }
     };
-    turn.ask(id, &ask.tool, tool.status(Status::Pending), options);
+    turn.request_permission(id, &request.tool, tool.with_status(ToolStatus::Pending), options);
 }
 
-/// What would allow it for good. Some come together with a change of mode that allows far more than
-/// was asked; rules are enough by themselves.
-fn suggestions(told: &Value) -> Vec<Value> {
-    let all = told.as_array().cloned().unwrap_or_default();
+/// The changes that would allow the call permanently. Some programs suggest rules together with a
+/// mode change that allows far more than was requested; then only the rules are kept.
+fn parse_suggestions(suggestions: &Value) -> Vec<Value> {
+    let all = suggestions.as_array().cloned().unwrap_or_default();
     let is_rule = |change: &Value| change["type"] == "addRules";
-    let ruled = all.iter().any(is_rule);
-    all.into_iter().filter(|change| !ruled || is_rule(change)).collect()
+    let has_rules = all.iter().any(is_rule);
+    all.into_iter().filter(|change| !has_rules || is_rule(change)).collect()
 }
 
-fn option(id: &str, name: &str, kind: &'static str) -> AskOption {
-    AskOption { id: id.to_owned(), name: name.to_owned(), kind }
+fn permission_option(id: &str, name: &str, kind: &'static str) -> PermissionOption {
+    PermissionOption { id: id.to_owned(), name: name.to_owned(), kind }
 }
 
-fn permissions(suggested: &[Value]) -> Vec<AskOption> {
-    let mut options = vec![option(ALLOW, "Allow", "allow_once")];
+fn permission_options(suggested: &[Value]) -> Vec<PermissionOption> {
+    let mut options = vec![permission_option(ALLOW, "Allow", "allow_once")];
     if !suggested.is_empty() {
-        options.push(option(ALWAYS, &for_good(suggested), "allow_always"));
+        options.push(permission_option(
+            ALLOW_ALWAYS,
+            &always_allow_name(suggested),
+            "allow_always",
+        ));
     }
-    options.push(option(REJECT, "Reject", "reject_once"));
+    options.push(permission_option(REJECT, "Reject", "reject_once"));
     options
 }
 
-/// What the program would do so as not to ask again.
-fn for_good(suggested: &[Value]) -> String {
-    let words: Vec<String> = suggested.iter().filter_map(in_words).collect();
-    if words.is_empty() { "Always allow".to_owned() } else { words.join("; ") }
+/// The name of the option that applies the suggested changes.
+fn always_allow_name(suggested: &[Value]) -> String {
+    let changes: Vec<String> = suggested.iter().filter_map(describe_change).collect();
+    if changes.is_empty() { "Always allow".to_owned() } else { changes.join("; ") }
 }
 
-fn in_words(change: &Value) -> Option<String> {
+fn describe_change(change: &Value) -> Option<String> {
     let list = |key: &str| change[key].as_array().map(Vec::as_slice).unwrap_or_default();
     match change["type"].as_str()? {
         "setMode" if change["mode"] == "acceptEdits" => {
@@ -227,25 +237,26 @@ fn in_words(change: &Value) -> Option<String> {
         "setMode" => Some(format!("Switch to mode {}", change["mode"].as_str()?)),
         "addRules" => {
             let rule = |it: &Value| match (it["toolName"].as_str()?, it["ruleContent"].as_str()) {
-                (tool, Some(what)) => Some(format!("{tool}({what})")),
+                (tool, Some(content)) => Some(format!("{tool}({content})")),
                 (tool, None) => Some(tool.to_owned()),
             };
             let rules: Vec<String> = list("rules").iter().filter_map(rule).collect();
             Some(format!("Always allow {}", rules.join(", ")))
         }
         "addDirectories" => {
-            let folders: Vec<&str> = list("directories").iter().filter_map(Value::as_str).collect();
-            Some(format!("Allow access to {}", folders.join(", ")))
+            let directories: Vec<&str> =
+                list("directories").iter().filter_map(Value::as_str).collect();
+            Some(format!("Allow access to {}", directories.join(", ")))
         }
         _ => None,
     }
 }
 
-/// The ids are the modes in which it goes on.
-fn plan_options() -> Vec<AskOption> {
+/// The options for leaving plan mode. Their ids are the modes to switch to.
+fn plan_options() -> Vec<PermissionOption> {
     vec![
-        option("default", "Carry out, and ask before edits", "allow_once"),
-        option("acceptEdits", "Carry out, and accept edits", "allow_always"),
-        option(REJECT, "Keep planning", "reject_once"),
+        permission_option("default", "Execute the plan and ask before edits", "allow_once"),
+        permission_option("acceptEdits", "Execute the plan and accept edits", "allow_always"),
+        permission_option(REJECT, "Keep planning", "reject_once"),
     ]
 }

@@ -1,163 +1,166 @@
-//! Claude Code's stream of JSON lines, and the programs that borrowed it.
+//! Claude Code's stream of JSON lines, and the programs that adopted the format.
 //!
 //! ```text
-//!  line ─► talk ─┬─ speech   words, once each
-//!                ├─ calls    tool calls: show (titles, diffs), plan (things to do)
-//!                ├─ trouble  failed requests and retries
-//!                └─ result   outcome, tokens, cost
-//!          control           asks and settings, only where stdin is a channel too
+//!  line ─► stream ─┬─ message_stream  text and thoughts, each sent once
+//!                  ├─ calls           tool calls: tool_action (titles, diffs), task_list (plan)
+//!                  ├─ request_errors  failed model requests and retries
+//!                  └─ result          outcome, tokens, cost
+//!          control                    permission requests and settings, if stdin is read
 //! ```
 
 mod calls;
 mod control;
-mod handover;
-mod plan;
-mod question;
+mod input;
+mod message_stream;
+mod questions;
+mod request_errors;
 mod result;
-mod show;
-mod speech;
-mod talk;
+mod stream;
+mod task_list;
 #[cfg(test)]
 mod tests;
-mod trouble;
+mod tool_action;
 
-use crate::{Answer, Can, Dialect, Handover, Life, Prompt, Setting, Start, Turn};
-use control::Control;
-use jackfield_agents::Exit;
+use crate::{
+    Dialect, PermissionAnswer, PrivateFile, ProgramCapabilities, ProgramLifetime, Prompt,
+    SettingChange, StartContext, Turn,
+};
+use control::ControlChannel;
+use jackfield_agents::AgentExit;
 use serde_json::json;
-use talk::{Flavor, Talk};
+use stream::{ClaudeStream, StreamFlavor};
 
-/// Claude Code: one program for the session, spoken to on stdin.
-pub(crate) fn claude() -> Box<dyn Dialect> {
-    let talk = Talk::new(Flavor::Claude);
-    Box::new(Claude { talk, control: Control::default(), may_bypass: false })
+/// Claude Code: one process per session, with input on stdin.
+pub(crate) fn new_claude() -> Box<dyn Dialect> {
+    let stream = ClaudeStream::new(StreamFlavor::Claude);
+    Box::new(ClaudeDialect { stream, control: ControlChannel::default(), can_bypass: false })
 }
 
-/// Amp, and others that print the format and take text: one program for each turn.
-pub(crate) fn amp() -> Box<dyn Dialect> {
-    Box::new(Printer { talk: Talk::new(Flavor::Amp) })
+/// Amp and other programs that print the format and accept text: one process per turn.
+pub(crate) fn new_amp() -> Box<dyn Dialect> {
+    Box::new(PrintDialect { stream: ClaudeStream::new(StreamFlavor::Amp) })
 }
 
-/// Qwen Code: the format with its own tools and its own arithmetic.
-pub(crate) fn qwen() -> Box<dyn Dialect> {
-    Box::new(Printer { talk: Talk::new(Flavor::Qwen) })
+/// Qwen Code: the format with its own tools and its own token counts.
+pub(crate) fn new_qwen() -> Box<dyn Dialect> {
+    Box::new(PrintDialect { stream: ClaudeStream::new(StreamFlavor::Qwen) })
 }
 
-/// The mode that a program has only if it was started in it.
-const BYPASS: &str = "bypassPermissions";
+/// The mode that is available only if the process was started in it.
+const BYPASS_MODE: &str = "bypassPermissions";
 
-struct Claude {
-    talk: Talk,
-    control: Control,
-    may_bypass: bool,
+struct ClaudeDialect {
+    stream: ClaudeStream,
+    control: ControlChannel,
+    can_bypass: bool,
 }
 
-impl Dialect for Claude {
-    fn life(&self) -> Life {
-        Life::Session
+impl Dialect for ClaudeDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerSession
     }
 
-    fn can(&self) -> Can {
-        Can { images: true, mcp: true }
+    fn capabilities(&self) -> ProgramCapabilities {
+        ProgramCapabilities { images: true, mcp: true }
     }
 
-    fn handover(&self, start: &Start<'_>) -> Option<Handover> {
-        handover::mcp(start.mcp)
+    fn private_file(&self, start: &StartContext<'_>) -> Option<PrivateFile> {
+        input::mcp_config(start.mcp_servers)
     }
 
-    fn open(&mut self, start: &Start<'_>, turn: &mut Turn) {
-        self.control.forget();
-        self.may_bypass = start.mode == Some(BYPASS);
-        self.talk.open(start.cwd, start.mode, start.native.is_some());
-        self.control.request(&json!({"subtype": "initialize", "hooks": null}), turn);
+    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut Turn) {
+        self.control.clear();
+        self.can_bypass = start.mode == Some(BYPASS_MODE);
+        self.stream.on_start(start);
+        self.control.send_request(&json!({"subtype": "initialize", "hooks": null}), turn);
     }
 
-    fn prompt(&mut self, prompt: &Prompt, turn: &mut Turn) {
-        self.talk.begin();
-        turn.write(&handover::user(prompt));
+    fn on_prompt(&mut self, prompt: &Prompt, turn: &mut Turn) {
+        self.stream.begin_turn();
+        turn.write_json(&input::user_message(prompt));
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(value) = turn.object(line) else { return };
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let Some(value) = turn.parse_object(line) else { return };
         match value["type"].as_str() {
-            Some("control_request") => self.control.on_request(&value, &mut self.talk, turn),
+            Some("control_request") => self.control.on_request(&value, &mut self.stream, turn),
             Some("control_response") => {
-                self.control.on_response(&value, &mut self.talk, turn);
+                self.control.on_response(&value, &mut self.stream, turn);
             }
             Some("control_cancel_request") => self.control.on_cancel(&value, turn),
-            Some("result") if result::is_foreign(&value) => {
-                self.talk.on_line(&value, turn);
+            Some("result") if result::is_self_initiated(&value) => {
+                self.stream.on_line(&value, turn);
                 if turn.is_cancelled() && turn.is_running() {
-                    // The interrupt hit the program's own turn, not ours.
-                    self.cancel(turn);
+                    // The interrupt stopped a turn that the program started by itself.
+                    self.on_cancel(turn);
                 }
             }
             Some("result") => {
-                self.control.close(turn);
-                self.talk.on_line(&value, turn);
+                self.control.deny_all(turn);
+                self.stream.on_line(&value, turn);
             }
-            _ => self.talk.on_line(&value, turn),
+            _ => self.stream.on_line(&value, turn),
         }
     }
 
-    fn cancel(&mut self, turn: &mut Turn) -> bool {
-        self.control.request(&json!({"subtype": "interrupt"}), turn);
+    fn on_cancel(&mut self, turn: &mut Turn) -> bool {
+        self.control.send_request(&json!({"subtype": "interrupt"}), turn);
         true
     }
 
-    fn answer(&mut self, key: &str, answer: Answer<'_>, turn: &mut Turn) {
-        self.control.answer(key, answer, &mut self.talk, turn);
+    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
+        self.control.on_answer(key, answer, &mut self.stream, turn);
     }
 
-    fn set(&mut self, setting: Setting<'_>, turn: &mut Turn) -> bool {
+    fn on_setting(&mut self, setting: SettingChange<'_>, turn: &mut Turn) -> bool {
         match setting {
-            Setting::Mode(BYPASS) if !self.may_bypass => return false,
-            Setting::Mode(mode) => self.control.set_mode(mode, &mut self.talk, turn),
-            Setting::Model(model) => {
-                self.control.request(&json!({"subtype": "set_model", "model": model}), turn);
+            SettingChange::Mode(BYPASS_MODE) if !self.can_bypass => return false,
+            SettingChange::Mode(mode) => self.control.set_mode(mode, &mut self.stream, turn),
+            SettingChange::Model(model) => {
+                self.control.send_request(&json!({"subtype": "set_model", "model": model}), turn);
             }
-            Setting::Reasoning(_) => return false,
+            SettingChange::Reasoning(_) => return false,
         }
         true
     }
 
-    fn end(&mut self, _exit: &Exit, turn: &mut Turn) {
-        self.control.forget();
-        last_words(&self.talk, turn);
+    fn on_exit(&mut self, _exit: &AgentExit, turn: &mut Turn) {
+        self.control.clear();
+        fail_with_last_error(&self.stream, turn);
     }
 }
 
-/// A program that prints the format; the prompt is handed over as the catalogue says.
-struct Printer {
-    talk: Talk,
+/// A program that prints the format; the catalog specifies how the prompt is passed.
+struct PrintDialect {
+    stream: ClaudeStream,
 }
 
-impl Dialect for Printer {
-    fn life(&self) -> Life {
-        Life::Turn
+impl Dialect for PrintDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerTurn
     }
 
-    fn open(&mut self, start: &Start<'_>, _turn: &mut Turn) {
-        self.talk.open(start.cwd, start.mode, start.native.is_some());
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+        self.stream.on_start(start);
     }
 
-    fn prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {
-        self.talk.begin();
+    fn on_prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {
+        self.stream.begin_turn();
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        if let Some(value) = turn.object(line) {
-            self.talk.on_line(&value, turn);
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        if let Some(value) = turn.parse_object(line) {
+            self.stream.on_line(&value, turn);
         }
     }
 
-    fn end(&mut self, _exit: &Exit, turn: &mut Turn) {
-        last_words(&self.talk, turn);
+    fn on_exit(&mut self, _exit: &AgentExit, turn: &mut Turn) {
+        fail_with_last_error(&self.stream, turn);
     }
 }
 
-fn last_words(talk: &Talk, turn: &mut Turn) {
-    if let Some(failure) = talk.trouble.last_words().filter(|_| turn.is_running()) {
+fn fail_with_last_error(stream: &ClaudeStream, turn: &mut Turn) {
+    if let Some(failure) = stream.errors.last_failure().filter(|_| turn.is_running()) {
         turn.fail(failure);
     }
 }

@@ -1,68 +1,68 @@
-//! The line that ends a turn: its outcome, its tokens and what it cost.
+//! Parses the line that ends a turn: its outcome, its tokens and its cost.
 
-use crate::{Failure, Stop, Usage};
+use crate::{StopReason, TurnFailure, TurnUsage};
 use serde_json::Value;
 
-/// How the turn ended, by its `result` line. `stop` is the last reason a message gave.
-pub(super) fn outcome(result: &Value, stop: Option<&str>) -> Result<Stop, Failure> {
+/// The outcome of a turn from its `result` line. `stop` is the stop reason of the last message.
+pub(super) fn parse_outcome(result: &Value, stop: Option<&str>) -> Result<StopReason, TurnFailure> {
     let aborted = result["terminal_reason"].as_str().is_some_and(|it| it.starts_with("aborted"));
     match result["subtype"].as_str() {
-        Some("error_max_turns" | "error_max_budget_usd") => return Ok(Stop::MaxTurnRequests),
-        _ if aborted => return Ok(Stop::Cancelled),
+        Some("error_max_turns" | "error_max_budget_usd") => return Ok(StopReason::MaxTurnRequests),
+        _ if aborted => return Ok(StopReason::Cancelled),
         _ => {}
     }
     if result["is_error"] == true {
         let status = result["api_error_status"].as_u64().and_then(|it| u16::try_from(it).ok());
-        return Err(Failure::read(&complaint(result), status));
+        return Err(TurnFailure::classify(&error_message(result), status));
     }
     Ok(match result["stop_reason"].as_str().or(stop) {
-        Some("max_tokens" | "model_context_window_exceeded") => Stop::MaxTokens,
-        Some("refusal") => Stop::Refusal,
-        _ => Stop::EndTurn,
+        Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+        Some("refusal") => StopReason::Refusal,
+        _ => StopReason::EndTurn,
     })
 }
 
-/// Whether it ends something that the program did by itself, such as hearing of a task that was left
-/// running; our prompt comes after it.
-pub(super) fn is_foreign(result: &Value) -> bool {
+/// Whether it ends a turn that the program started by itself, for example after the end of a
+/// background task; the client's prompt is processed after it.
+pub(super) fn is_self_initiated(result: &Value) -> bool {
     result["origin"]["kind"].as_str().is_some_and(|kind| kind != "human")
 }
 
-/// What a failed `result` says about itself.
-fn complaint(result: &Value) -> String {
+/// The error message of a failed `result`.
+fn error_message(result: &Value) -> String {
     let errors = result["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
     let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
     if !errors.is_empty() {
         return errors.join("\n");
     }
     let error = &result["error"];
-    let said = [&result["result"], error, &error["message"], &result["message"]];
-    let said = said.into_iter().filter_map(Value::as_str).find(|it| !it.trim().is_empty());
-    let word = || result["subtype"].as_str().or(result["stop_reason"].as_str());
-    said.map_or_else(
-        || format!("the turn failed: {}", word().unwrap_or("no reason was given")),
+    let messages = [&result["result"], error, &error["message"], &result["message"]];
+    let message = messages.into_iter().filter_map(Value::as_str).find(|it| !it.trim().is_empty());
+    let kind = || result["subtype"].as_str().or(result["stop_reason"].as_str());
+    message.map_or_else(
+        || format!("the turn failed: {}", kind().unwrap_or("no reason given")),
         str::to_owned,
     )
 }
 
-/// Whether cached tokens are counted beside the input, as Anthropic does, or in it.
+/// Whether the input count excludes cached tokens, as Anthropic's does, or includes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cached {
-    Beside,
-    Within,
+pub(super) enum CachedTokens {
+    Excluded,
+    Included,
 }
 
-pub(super) fn tokens(usage: &Value, cached: Cached) -> Option<Usage> {
+pub(super) fn parse_tokens(usage: &Value, cached: CachedTokens) -> Option<TurnUsage> {
     let count = |name: &str| usage[name].as_u64();
     let read = count("cache_read_input_tokens");
     let write = count("cache_creation_input_tokens");
-    let apart = match cached {
-        Cached::Beside => read.unwrap_or(0).saturating_add(write.unwrap_or(0)),
-        Cached::Within => 0,
+    let excluded = match cached {
+        CachedTokens::Excluded => read.unwrap_or(0).saturating_add(write.unwrap_or(0)),
+        CachedTokens::Included => 0,
     };
     let thought = usage["output_tokens_details"]["thinking_tokens"].as_u64();
-    Some(Usage {
-        input: count("input_tokens")?.saturating_add(apart),
+    Some(TurnUsage {
+        input: count("input_tokens")?.saturating_add(excluded),
         output: count("output_tokens").unwrap_or(0),
         thought: thought.filter(|count| 0 < *count),
         cached_read: read,
@@ -70,18 +70,18 @@ pub(super) fn tokens(usage: &Value, cached: Cached) -> Option<Usage> {
     })
 }
 
-/// Tokens since the last result, of sub-agents too; only newer versions tell.
-pub(super) fn spent(result: &Value) -> Option<Usage> {
+/// Tokens since the last result, including sub-agents; only newer versions report them.
+pub(super) fn tokens_since_last_result(result: &Value) -> Option<TurnUsage> {
     let models = result["model_usage_since_last_result"].as_object()?;
-    let all: Vec<Usage> = models.values().map(of_model).collect();
-    sum(all.iter())
+    let all: Vec<TurnUsage> = models.values().map(usage_of_model).collect();
+    sum_usage(all.iter())
 }
 
-fn of_model(model: &Value) -> Usage {
+fn usage_of_model(model: &Value) -> TurnUsage {
     let count = |name: &str| model[name].as_u64();
     let (read, write) = (count("cacheReadInputTokens"), count("cacheCreationInputTokens"));
     let cached = read.unwrap_or(0).saturating_add(write.unwrap_or(0));
-    Usage {
+    TurnUsage {
         input: count("inputTokens").unwrap_or(0).saturating_add(cached),
         output: count("outputTokens").unwrap_or(0),
         thought: count("thinkingTokens").filter(|count| 0 < *count),
@@ -90,122 +90,110 @@ fn of_model(model: &Value) -> Usage {
     }
 }
 
-pub(super) fn sum<'a>(all: impl Iterator<Item = &'a Usage>) -> Option<Usage> {
-    let plus = |one: Option<u64>, other: Option<u64>| match (one, other) {
-        (None, None) => None,
-        _ => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
-    };
-    all.copied().reduce(|one, other| Usage {
-        input: one.input.saturating_add(other.input),
-        output: one.output.saturating_add(other.output),
-        thought: plus(one.thought, other.thought),
-        cached_read: plus(one.cached_read, other.cached_read),
-        cached_write: plus(one.cached_write, other.cached_write),
-    })
+pub(super) fn sum_usage<'a>(all: impl Iterator<Item = &'a TurnUsage>) -> Option<TurnUsage> {
+    all.copied().reduce(TurnUsage::plus)
 }
 
-/// The size of the model's context window, as far as the line tells it.
-pub(super) fn window(result: &Value, model: &str) -> Option<u64> {
+/// The size of the model's context window, if the line contains it.
+pub(super) fn context_window(result: &Value, model: &str) -> Option<u64> {
     let models = result["modelUsage"].as_object()?;
     let one = models.get(model).or_else(|| models.values().next())?;
     one["contextWindow"].as_u64().filter(|size| 0 < *size)
 }
 
-/// The program adds up what the session cost, over its resumptions too.
+/// Computes the cost of a turn. The program reports the total cost of the session, including
+/// earlier processes.
 #[derive(Debug, Default)]
-pub(super) struct Bill {
-    /// None where an earlier program counted and we did not hear it.
+pub(super) struct CostMeter {
+    /// `None` if the total of an earlier process is unknown.
     total: Option<f64>,
 }
 
-impl Bill {
-    /// A program was started; a session it knows already has cost something.
-    pub(super) fn open(&mut self, resumed: bool) {
-        if !resumed {
-            self.total = Some(0.0);
-        }
+impl CostMeter {
+    /// A new session starts at zero. The earlier cost of a resumed session is unknown.
+    pub(super) fn reset(&mut self) {
+        self.total = Some(0.0);
     }
 
-    /// What this turn cost.
-    pub(super) fn turn(&mut self, result: &Value) -> Option<f64> {
+    /// The cost of this turn.
+    pub(super) fn turn_cost(&mut self, result: &Value) -> Option<f64> {
         let total = result["total_cost_usd"].as_f64();
         let before = self.total;
         self.total = total.or(before);
         let since = result["model_usage_since_last_result"].as_object();
         if let Some(models) = since {
             let costs = models.values().filter_map(|it| it["costUSD"].as_f64());
-            return Some(rounded(costs.fold(0.0, |sum, cost| sum + cost)));
+            return Some(round_dollars(costs.fold(0.0, |sum, cost| sum + cost)));
         }
         let (total, before) = (total?, before?);
-        // A total that shrank began anew.
-        Some(rounded(if total < before { total } else { total - before }))
+        // A total below the previous one was reset.
+        Some(round_dollars(if total < before { total } else { total - before }))
     }
 }
 
-/// Sums of binary fractions end in dust; no provider bills less than a billionth.
-fn rounded(dollars: f64) -> f64 {
+/// Removes rounding errors of floating-point sums: no provider bills less than a billionth of a
+/// dollar.
+fn round_dollars(dollars: f64) -> f64 {
     (dollars * 1e9).round() / 1e9
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cause;
+    use crate::FailureCause;
     use serde_json::json;
 
     #[test]
-    fn a_turn_ends_for_the_reason_its_result_gives() {
+    fn stop_reason_is_read_from_the_result() {
         let cases = [
-            (json!({"subtype": "success", "stop_reason": "end_turn"}), Stop::EndTurn),
-            (json!({"subtype": "success", "stop_reason": "max_tokens"}), Stop::MaxTokens),
-            (json!({"subtype": "success", "stop_reason": "refusal"}), Stop::Refusal),
-            (json!({"subtype": "error_max_turns", "is_error": true}), Stop::MaxTurnRequests),
-            (json!({"is_error": true, "terminal_reason": "aborted_tools"}), Stop::Cancelled),
+            (json!({"subtype": "success", "stop_reason": "end_turn"}), StopReason::EndTurn),
+            (json!({"subtype": "success", "stop_reason": "max_tokens"}), StopReason::MaxTokens),
+            (json!({"subtype": "success", "stop_reason": "refusal"}), StopReason::Refusal),
+            (json!({"subtype": "error_max_turns", "is_error": true}), StopReason::MaxTurnRequests),
+            (json!({"is_error": true, "terminal_reason": "aborted_tools"}), StopReason::Cancelled),
         ];
         for (result, stop) in cases {
-            assert_eq!(outcome(&result, None), Ok(stop), "{result}");
+            assert_eq!(parse_outcome(&result, None), Ok(stop), "{result}");
         }
         let bare = json!({"subtype": "success"});
-        assert_eq!(outcome(&bare, Some("max_tokens")), Ok(Stop::MaxTokens));
+        assert_eq!(parse_outcome(&bare, Some("max_tokens")), Ok(StopReason::MaxTokens));
     }
 
     #[test]
-    fn a_failure_is_told_in_the_words_of_whoever_has_some() {
-        let read = |result: Value| outcome(&result, None).unwrap_err();
+    fn failure_message_is_read_from_every_known_field() {
+        let read = |result: Value| parse_outcome(&result, None).unwrap_err();
         let listed = read(json!({"is_error": true, "errors": ["No conversation found"]}));
-        assert_eq!(listed.cause, Cause::NoSession);
+        assert_eq!(listed.cause, FailureCause::NoSession);
         let nested = read(json!({"is_error": true, "error": {"message": "quota"}}));
-        assert_eq!((nested.cause, nested.message.as_str()), (Cause::RateLimited, "quota"));
+        assert_eq!((nested.cause, nested.message.as_str()), (FailureCause::RateLimited, "quota"));
         let plain = read(json!({"is_error": true, "error": "boom"}));
         assert_eq!(plain.message, "boom");
         let status = read(json!({"is_error": true, "result": "?", "api_error_status": 529}));
-        assert_eq!((status.cause, status.status), (Cause::Unavailable, Some(529)));
-        let mute = read(json!({"is_error": true, "subtype": "error_odd"}));
-        assert_eq!(mute.message, "the turn failed: error_odd");
+        assert_eq!((status.cause, status.status), (FailureCause::Unavailable, Some(529)));
+        let silent = read(json!({"is_error": true, "subtype": "error_odd"}));
+        assert_eq!(silent.message, "the turn failed: error_odd");
     }
 
     #[test]
-    fn a_bill_is_split_into_turns() {
+    fn session_cost_is_split_into_turns() {
         let total = |dollars: f64| json!({"total_cost_usd": dollars});
-        let mut bill = Bill::default();
-        bill.open(false);
-        assert_eq!(bill.turn(&total(0.25)), Some(0.25));
-        assert_eq!(bill.turn(&total(0.75)), Some(0.5));
-        bill.open(true);
-        assert_eq!(bill.turn(&total(1.0)), Some(0.25));
-        assert_eq!(bill.turn(&total(0.5)), Some(0.5), "a program that counts from nothing");
-        let mut resumed = Bill::default();
-        resumed.open(true);
-        assert_eq!(resumed.turn(&total(3.0)), None, "nobody knows what was spent before");
-        assert_eq!(resumed.turn(&total(3.5)), Some(0.5));
+        let mut meter = CostMeter::default();
+        meter.reset();
+        assert_eq!(meter.turn_cost(&total(0.25)), Some(0.25));
+        assert_eq!(meter.turn_cost(&total(0.75)), Some(0.5));
+        assert_eq!(meter.turn_cost(&total(1.0)), Some(0.25));
+        assert_eq!(meter.turn_cost(&total(0.5)), Some(0.5), "a program that restarts at zero");
+        let mut resumed = CostMeter::default();
+        assert_eq!(resumed.turn_cost(&total(3.0)), None, "the earlier cost is unknown");
+        assert_eq!(resumed.turn_cost(&total(3.5)), Some(0.5));
     }
 
     #[test]
-    fn cached_tokens_went_in_too() {
+    fn cached_tokens_count_as_input() {
         let usage = json!({"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 20,
                            "cache_creation_input_tokens": 5});
-        assert_eq!(tokens(&usage, Cached::Beside).map(|it| it.input), Some(28));
-        assert_eq!(tokens(&usage, Cached::Within).map(|it| it.input), Some(3));
-        assert_eq!(tokens(&json!({}), Cached::Beside), None);
+        assert_eq!(parse_tokens(&usage, CachedTokens::Excluded).map(|it| it.input), Some(28));
+        assert_eq!(parse_tokens(&usage, CachedTokens::Included).map(|it| it.input), Some(3));
+        assert_eq!(parse_tokens(&json!({}), CachedTokens::Excluded), None);
     }
 }

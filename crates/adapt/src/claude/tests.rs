@@ -1,67 +1,77 @@
-//! Rules that the recordings do not show.
+//! Cases that the recordings do not cover.
 
 #![expect(clippy::needless_pass_by_value, reason = "lines are composed in place")]
 
-use super::{amp, claude, qwen};
-use crate::outcome::Outcome;
-use crate::turn::Effect;
-use crate::{Answer, Cause, Dialect, Prompt, Setting, Start, Stop, Turn};
-use jackfield_agents::Exit;
+use super::{new_amp, new_claude, new_qwen};
+use crate::outcome::TurnOutcome;
+use crate::turn::TurnEffect;
+use crate::{
+    Dialect, DialectFactory, FailureCause, PermissionAnswer, Prompt, SettingChange, StartContext,
+    StopReason, Turn,
+};
+use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
 
-/// A dialect in the middle of a turn.
-struct Bench {
-    dialect: Box<dyn Dialect>,
+/// A dialect with a running turn.
+struct RunningDialect {
+    inner: Box<dyn Dialect>,
     turn: Turn,
 }
 
-impl Bench {
-    fn new(make: fn() -> Box<dyn Dialect>) -> Bench {
-        let mut bench = Bench { dialect: make(), turn: Turn::default() };
-        bench.turn.begin();
+impl RunningDialect {
+    fn new(new_dialect: DialectFactory) -> RunningDialect {
+        let mut dialect = RunningDialect { inner: new_dialect(), turn: Turn::default() };
+        dialect.turn.begin();
         let mode = Some("default");
-        let start = Start { cwd: "/w", native: None, model: None, reasoning: None, mode, mcp: &[] };
-        bench.dialect.open(&start, &mut bench.turn);
-        bench.dialect.prompt(&Prompt::default(), &mut bench.turn);
-        bench.turn.effects.clear();
-        bench
+        let start = StartContext {
+            cwd: "/w",
+            agent_session_id: None,
+            model: None,
+            reasoning: None,
+            mode,
+            mcp_servers: &[],
+        };
+        dialect.inner.on_start(&start, &mut dialect.turn);
+        dialect.inner.on_prompt(&Prompt::default(), &mut dialect.turn);
+        dialect.turn.effects.clear();
+        dialect
     }
 
-    fn hear(&mut self, lines: &[Value]) -> &mut Bench {
+    fn receive(&mut self, lines: &[Value]) -> &mut RunningDialect {
         for line in lines {
-            self.dialect.line(&line.to_string(), &mut self.turn);
+            self.inner.on_line(&line.to_string(), &mut self.turn);
         }
         self
     }
 
-    fn answer(&mut self, answer: Answer<'_>) -> Value {
+    fn answer(&mut self, answer: PermissionAnswer<'_>) -> Value {
         self.turn.effects.clear();
-        self.dialect.answer("r", answer, &mut self.turn);
-        self.written().pop().unwrap_or_default()["response"]["response"].clone()
+        self.inner.on_answer("r", answer, &mut self.turn);
+        self.written_lines().pop().unwrap_or_default()["response"]["response"].clone()
     }
 
     fn updates(&self) -> Vec<&Value> {
         let updates = self.turn.effects.iter().filter_map(|effect| match effect {
-            Effect::Update(update) => Some(update),
+            TurnEffect::SendUpdate(update) => Some(update),
             _ => None,
         });
         updates.collect()
     }
 
-    fn written(&self) -> Vec<Value> {
-        let write = |effect: &Effect| match effect {
-            Effect::Write(line) => serde_json::from_str(line).ok(),
+    fn written_lines(&self) -> Vec<Value> {
+        let write = |effect: &TurnEffect| match effect {
+            TurnEffect::WriteLine(line) => serde_json::from_str(line).ok(),
             _ => None,
         };
         self.turn.effects.iter().filter_map(write).collect()
     }
 
     fn options(&self) -> Vec<(String, String)> {
-        let ask = self.turn.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Ask { options, .. } => Some(options),
+        let request = self.turn.effects.iter().rev().find_map(|effect| match effect {
+            TurnEffect::RequestPermission { options, .. } => Some(options),
             _ => None,
         });
-        ask.into_iter().flatten().map(|it| (it.id.clone(), it.name.clone())).collect()
+        request.into_iter().flatten().map(|it| (it.id.clone(), it.name.clone())).collect()
     }
 
     fn text(&self) -> String {
@@ -71,81 +81,81 @@ impl Bench {
     }
 }
 
-fn says(content: Value) -> Value {
+fn assistant_message(content: Value) -> Value {
     json!({"type": "assistant", "message": {"id": "m", "content": content}})
 }
 
-fn calls(id: &str, name: &str, input: Value) -> Value {
-    says(json!([{"type": "tool_use", "id": id, "name": name, "input": input}]))
+fn tool_use(id: &str, name: &str, input: Value) -> Value {
+    assistant_message(json!([{"type": "tool_use", "id": id, "name": name, "input": input}]))
 }
 
-fn answers(id: &str, content: &str, is_error: bool) -> Value {
+fn tool_result(id: &str, content: &str, is_error: bool) -> Value {
     let result = json!({"type": "tool_result", "tool_use_id": id, "content": content,
                         "is_error": is_error});
     json!({"type": "user", "message": {"role": "user", "content": [result]}})
 }
 
-fn within(parent: &str, mut line: Value) -> Value {
+fn in_sub_agent(parent: &str, mut line: Value) -> Value {
     line["parent_tool_use_id"] = json!(parent);
     line
 }
 
-fn event(event: Value) -> Value {
+fn stream_event(event: Value) -> Value {
     json!({"type": "stream_event", "event": event, "parent_tool_use_id": null})
 }
 
-fn asks(name: &str, input: Value, suggestions: Value) -> Value {
+fn permission_request(name: &str, input: Value, suggestions: Value) -> Value {
     let request = json!({"subtype": "can_use_tool", "tool_name": name, "input": input,
                          "permission_suggestions": suggestions, "tool_use_id": "t"});
     json!({"type": "control_request", "request_id": "r", "request": request})
 }
 
 #[test]
-fn what_a_sub_agent_says_belongs_to_the_call_that_started_it() {
-    let mut bench = Bench::new(claude);
-    bench.hear(&[
-        calls("p", "Task", json!({"description": "Look around"})),
-        within("p", says(json!([{"type": "text", "text": "one"}]))),
-        within("p", calls("c", "Bash", json!({"command": "ls"}))),
-        within("p", answers("c", "a.rs", false)),
-        within("p", says(json!([{"type": "text", "text": "two"}]))),
+fn sub_agent_text_is_added_to_the_call_that_started_it() {
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[
+        tool_use("p", "Task", json!({"description": "Look around"})),
+        in_sub_agent("p", assistant_message(json!([{"type": "text", "text": "one"}]))),
+        in_sub_agent("p", tool_use("c", "Bash", json!({"command": "ls"}))),
+        in_sub_agent("p", tool_result("c", "a.rs", false)),
+        in_sub_agent("p", assistant_message(json!([{"type": "text", "text": "two"}]))),
     ]);
-    assert_eq!(bench.text(), "");
-    let updates = bench.updates();
+    assert_eq!(dialect.text(), "");
+    let updates = dialect.updates();
     assert_eq!(updates[2]["_meta"]["jackfield"]["parentToolCallId"], "p");
     let report = &updates.last().unwrap()["content"][0]["content"]["text"];
     assert_eq!(report, "one\n\ntwo");
 }
 
 #[test]
-fn todos_are_a_plan_and_only_a_failed_list_is_a_tool_call() {
+fn todos_become_a_plan_and_a_failed_list_is_a_tool_call() {
     let todos = json!({"todos": [{"content": "Read", "status": "completed"},
                                  {"content": "Write", "status": "in_progress"}]});
-    let mut bench = Bench::new(claude);
-    bench.hear(&[calls("t", "TodoWrite", todos.clone()), answers("t", "ok", false)]);
-    let updates = bench.updates();
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[tool_use("t", "TodoWrite", todos.clone()), tool_result("t", "ok", false)]);
+    let updates = dialect.updates();
     assert_eq!(updates.len(), 1);
     assert_eq!(updates[0]["entries"][1]["status"], "in_progress");
-    bench.hear(&[calls("u", "TodoWrite", todos), answers("u", "no", true)]);
-    let updates = bench.updates();
+    dialect.receive(&[tool_use("u", "TodoWrite", todos), tool_result("u", "no", true)]);
+    let updates = dialect.updates();
     assert_eq!(updates[1]["sessionUpdate"], "tool_call");
     assert_eq!(updates[2]["status"], "failed");
 }
 
 #[test]
-fn tasks_that_are_made_one_by_one_become_one_plan() {
-    let mut bench = Bench::new(claude);
-    bench.hear(&[
-        calls("a", "TaskCreate", json!({"subject": "Read"})),
-        answers("a", "Task #7 created successfully: Read", false),
-        calls("b", "TaskCreate", json!({"subject": "Write"})),
-        answers("b", "Task #8 created successfully: Write", false),
-        calls("c", "TaskUpdate", json!({"taskId": "7", "status": "completed"})),
-        answers("c", "Updated task #7", false),
-        calls("d", "TaskUpdate", json!({"taskId": "8", "status": "deleted"})),
-        answers("d", "Deleted", false),
+fn tasks_created_one_by_one_become_one_plan() {
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[
+        tool_use("a", "TaskCreate", json!({"subject": "Read"})),
+        tool_result("a", "Task #7 created successfully: Read", false),
+        tool_use("b", "TaskCreate", json!({"subject": "Write"})),
+        tool_result("b", "Task #8 created successfully: Write", false),
+        tool_use("c", "TaskUpdate", json!({"taskId": "7", "status": "completed"})),
+        tool_result("c", "Updated task #7", false),
+        tool_use("d", "TaskUpdate", json!({"taskId": "8", "status": "deleted"})),
+        tool_result("d", "Deleted", false),
     ]);
-    let plans: Vec<Value> = bench
+    let plans: Vec<Value> = dialect
         .updates()
         .iter()
         .map(|it| it["entries"].as_array().unwrap().iter().map(|it| it["status"].clone()).collect())
@@ -162,227 +172,245 @@ fn tasks_that_are_made_one_by_one_become_one_plan() {
 }
 
 #[test]
-fn a_call_that_was_cut_off_is_closed_and_its_second_try_is_told() {
+fn interrupted_call_is_closed_and_its_retry_is_sent() {
     let start = |id: &str| {
         let block = json!({"type": "tool_use", "id": id, "name": "Bash", "input": {}});
-        event(json!({"type": "content_block_start", "index": 0, "content_block": block}))
+        stream_event(json!({"type": "content_block_start", "index": 0, "content_block": block}))
     };
-    let mut bench = Bench::new(claude);
-    bench.hear(&[
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[
         start("a"),
         json!({"type": "system", "subtype": "api_retry", "attempt": 1}),
         start("b"),
-        calls("b", "Bash", json!({"command": "ls"})),
+        tool_use("b", "Bash", json!({"command": "ls"})),
     ]);
-    let told: Vec<(&str, &str)> = bench
+    let updates: Vec<(&str, &str)> = dialect
         .updates()
         .iter()
         .filter_map(|it| Some((it["toolCallId"].as_str()?, it["status"].as_str()?)))
         .collect();
-    assert_eq!(told, [("a", "pending"), ("a", "failed"), ("b", "pending"), ("b", "in_progress")]);
+    assert_eq!(
+        updates,
+        [("a", "pending"), ("a", "failed"), ("b", "pending"), ("b", "in_progress")]
+    );
 }
 
 #[test]
-fn what_was_in_an_overwritten_file_is_shown_afterwards() {
-    let mut done = answers("t", "updated", false);
+fn old_content_of_an_overwritten_file_is_shown_at_the_end() {
+    let mut done = tool_result("t", "updated", false);
     done["tool_use_result"] = json!({"type": "update", "originalFile": "old"});
-    let mut bench = Bench::new(claude);
+    let mut dialect = RunningDialect::new(new_claude);
     let input = json!({"file_path": "/w/a", "content": "new"});
-    bench.hear(&[calls("t", "Write", input), done]);
+    dialect.receive(&[tool_use("t", "Write", input), done]);
     assert_eq!(
-        bench.updates()[1]["content"],
+        dialect.updates()[1]["content"],
         json!([{"type": "diff", "path": "/w/a", "newText": "new", "oldText": "old"}])
     );
 }
 
 #[test]
-fn allowing_for_good_hands_the_suggestions_back() {
+fn allow_always_returns_the_suggested_rules() {
     let rule = json!({"type": "addRules", "behavior": "allow",
         "rules": [{"toolName": "Bash", "ruleContent": "npm test:*"}]});
     let suggestions = json!([rule, {"type": "setMode", "mode": "acceptEdits"}]);
-    let mut bench = Bench::new(claude);
-    bench.hear(&[asks("Bash", json!({"command": "npm test"}), suggestions)]);
-    assert_eq!(bench.options()[1].1, "Always allow Bash(npm test:*)");
-    let given = bench.answer(Answer::Chosen("allow-always"));
-    assert_eq!(given["updatedPermissions"], json!([rule]), "and not every edit besides");
-    assert_eq!(given["updatedInput"]["command"], "npm test");
-    bench.hear(&[asks("Bash", json!({"command": "ls"}), Value::Null)]);
-    assert_eq!(bench.options().len(), 2, "nothing was suggested");
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[permission_request("Bash", json!({"command": "npm test"}), suggestions)]);
+    assert_eq!(dialect.options()[1].1, "Always allow Bash(npm test:*)");
+    let response = dialect.answer(PermissionAnswer::Selected("allow-always"));
+    assert_eq!(response["updatedPermissions"], json!([rule]), "not the mode change");
+    assert_eq!(response["updatedInput"]["command"], "npm test");
+    dialect.receive(&[permission_request("Bash", json!({"command": "ls"}), Value::Null)]);
+    assert_eq!(dialect.options().len(), 2, "without a suggestion");
 }
 
 #[test]
-fn a_call_that_is_asked_about_before_it_is_told_is_closed_by_its_result() {
-    let mut bench = Bench::new(claude);
-    bench.hear(&[asks("Bash", json!({"command": "ls"}), json!([])), answers("t", "a.rs", false)]);
-    let told: Vec<&Value> = bench.updates().iter().map(|it| &it["status"]).collect();
-    assert_eq!(told, ["pending", "completed"]);
+fn call_created_by_a_permission_request_is_closed_by_its_result() {
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[
+        permission_request("Bash", json!({"command": "ls"}), json!([])),
+        tool_result("t", "a.rs", false),
+    ]);
+    let updates: Vec<&Value> = dialect.updates().iter().map(|it| &it["status"]).collect();
+    assert_eq!(updates, ["pending", "completed"]);
 }
 
 #[test]
-fn an_ask_without_a_call_is_about_the_one_that_looks_like_it() {
+fn permission_request_without_a_call_id_matches_an_equal_call() {
     let input = json!({"command": "ls"});
-    let mut ask = asks("Bash", input.clone(), json!([]));
-    ask["request"]["tool_use_id"] = Value::Null;
-    let mut bench = Bench::new(claude);
-    bench.hear(&[calls("c", "Bash", input), ask]);
-    let about = bench.turn.effects.iter().find_map(|effect| match effect {
-        Effect::Ask { tool_call, .. } => Some(&tool_call["toolCallId"]),
+    let mut request = permission_request("Bash", input.clone(), json!([]));
+    request["request"]["tool_use_id"] = Value::Null;
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[tool_use("c", "Bash", input), request]);
+    let about = dialect.turn.effects.iter().find_map(|effect| match effect {
+        TurnEffect::RequestPermission { tool_call, .. } => Some(&tool_call["toolCallId"]),
         _ => None,
     });
     assert_eq!(about, Some(&json!("c")));
 }
 
 #[test]
-fn a_cancelled_ask_interrupts_and_a_second_answer_is_nobodys() {
-    let mut bench = Bench::new(claude);
-    bench.hear(&[asks("Bash", json!({}), json!([]))]);
-    let given = bench.answer(Answer::Cancelled);
-    assert_eq!((&given["behavior"], &given["interrupt"]), (&json!("deny"), &json!(true)));
-    assert_eq!(bench.answer(Answer::Chosen("allow")), Value::Null);
+fn cancelled_request_interrupts_and_a_second_answer_is_ignored() {
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[permission_request("Bash", json!({}), json!([]))]);
+    let response = dialect.answer(PermissionAnswer::Cancelled);
+    assert_eq!((&response["behavior"], &response["interrupt"]), (&json!("deny"), &json!(true)));
+    assert_eq!(dialect.answer(PermissionAnswer::Selected("allow")), Value::Null);
 }
 
 #[test]
-fn an_ask_that_the_program_gives_up_is_withdrawn() {
-    let mut bench = Bench::new(claude);
+fn request_cancelled_by_the_program_is_withdrawn() {
+    let mut dialect = RunningDialect::new(new_claude);
     let gone = json!({"type": "control_cancel_request", "request_id": "r"});
-    bench.hear(&[asks("Bash", json!({}), json!([])), gone.clone(), gone]);
-    let withdrawn = bench.turn.effects.iter().filter(|it| matches!(it, Effect::Unask { .. }));
+    dialect.receive(&[permission_request("Bash", json!({}), json!([])), gone.clone(), gone]);
+    let withdrawn =
+        dialect.turn.effects.iter().filter(|it| matches!(it, TurnEffect::WithdrawRequest { .. }));
     assert_eq!(withdrawn.count(), 1);
-    assert_eq!(bench.answer(Answer::Chosen("allow")), Value::Null);
+    assert_eq!(dialect.answer(PermissionAnswer::Selected("allow")), Value::Null);
 }
 
 #[test]
-fn what_is_still_asked_when_the_turn_is_over_is_denied() {
-    let mut bench = Bench::new(claude);
+fn pending_request_is_denied_when_the_turn_ends() {
+    let mut dialect = RunningDialect::new(new_claude);
     let over = json!({"type": "result", "subtype": "success"});
-    bench.hear(&[asks("Bash", json!({}), json!([])), over]);
-    assert_eq!(bench.written()[0]["response"]["response"]["behavior"], "deny");
+    dialect.receive(&[permission_request("Bash", json!({}), json!([])), over]);
+    assert_eq!(dialect.written_lines()[0]["response"]["response"]["behavior"], "deny");
 }
 
 #[test]
-fn leaving_plan_mode_asks_into_which() {
-    let mut bench = Bench::new(claude);
-    bench.hear(&[asks("ExitPlanMode", json!({"plan": "1. Read"}), json!([]))]);
-    let given = bench.answer(Answer::Chosen("acceptEdits"));
-    assert_eq!(given["updatedPermissions"][0]["mode"], "acceptEdits");
-    assert_eq!(bench.updates()[0]["currentModeId"], "acceptEdits");
+fn leaving_plan_mode_offers_the_next_modes() {
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[permission_request("ExitPlanMode", json!({"plan": "1. Read"}), json!([]))]);
+    let response = dialect.answer(PermissionAnswer::Selected("acceptEdits"));
+    assert_eq!(response["updatedPermissions"][0]["mode"], "acceptEdits");
+    assert_eq!(dialect.updates()[0]["currentModeId"], "acceptEdits");
     let status = json!({"type": "system", "subtype": "status", "permissionMode": "acceptEdits"});
-    bench.hear(&[status]);
-    assert_eq!(bench.updates().len(), 1, "the client knows already");
+    dialect.receive(&[status]);
+    assert_eq!(dialect.updates().len(), 1, "the client has the new mode already");
 }
 
 #[test]
-fn questions_are_put_one_after_the_other() {
+fn questions_are_sent_one_after_the_other() {
     let question =
         |text: &str| json!({"question": text, "options": [{"label": "red"}, {"label": "blue"}]});
     let input = json!({"questions": [question("Wall?"), question("Door?")]});
-    let mut bench = Bench::new(claude);
-    bench.hear(&[asks("AskUserQuestion", input, json!([]))]);
-    assert_eq!(bench.answer(Answer::Chosen("answer-1")), Value::Null, "one is still open");
-    assert_eq!(bench.options()[0], ("answer-0".to_owned(), "red".to_owned()));
-    let given = bench.answer(Answer::Chosen("answer-0"));
-    assert_eq!(given["updatedInput"]["answers"], json!({"Wall?": "blue", "Door?": "red"}));
+    let mut dialect = RunningDialect::new(new_claude);
+    dialect.receive(&[permission_request("AskUserQuestion", input, json!([]))]);
+    assert_eq!(
+        dialect.answer(PermissionAnswer::Selected("answer-1")),
+        Value::Null,
+        "one question is still open"
+    );
+    assert_eq!(dialect.options()[0], ("answer-0".to_owned(), "red".to_owned()));
+    let response = dialect.answer(PermissionAnswer::Selected("answer-0"));
+    assert_eq!(response["updatedInput"]["answers"], json!({"Wall?": "blue", "Door?": "red"}));
 }
 
 #[test]
-fn a_request_that_we_cannot_serve_is_refused() {
-    let mut bench = Bench::new(claude);
+fn unsupported_control_request_is_refused() {
+    let mut dialect = RunningDialect::new(new_claude);
     let request = json!({"subtype": "hook_callback"});
-    bench.hear(&[json!({"type": "control_request", "request_id": "h", "request": request})]);
-    assert_eq!(bench.written()[0]["response"]["subtype"], "error");
-    assert!(bench.updates()[0]["_meta"]["jackfield"]["unmapped"].is_object());
+    dialect.receive(&[json!({"type": "control_request", "request_id": "h", "request": request})]);
+    assert_eq!(dialect.written_lines()[0]["response"]["subtype"], "error");
+    assert!(dialect.updates()[0]["_meta"]["jackfield"]["unmapped"].is_object());
 }
 
 #[test]
-fn settings_go_over_stdin_and_a_refused_mode_is_taken_back() {
-    let mut bench = Bench::new(claude);
-    assert!(bench.dialect.set(Setting::Model("opus"), &mut bench.turn));
-    assert!(bench.dialect.set(Setting::Mode("auto"), &mut bench.turn));
-    assert!(!bench.dialect.set(Setting::Mode("bypassPermissions"), &mut bench.turn));
-    assert!(!bench.dialect.set(Setting::Reasoning("high"), &mut bench.turn));
-    let written = bench.written();
+fn settings_are_sent_on_stdin_and_a_refused_mode_is_reverted() {
+    let mut dialect = RunningDialect::new(new_claude);
+    assert!(dialect.inner.on_setting(SettingChange::Model("opus"), &mut dialect.turn));
+    assert!(dialect.inner.on_setting(SettingChange::Mode("auto"), &mut dialect.turn));
+    assert!(!dialect.inner.on_setting(SettingChange::Mode("bypassPermissions"), &mut dialect.turn));
+    assert!(!dialect.inner.on_setting(SettingChange::Reasoning("high"), &mut dialect.turn));
+    let written = dialect.written_lines();
     assert_eq!(written[0]["request"], json!({"subtype": "set_model", "model": "opus"}));
     let id = &written[1]["request_id"];
     let refused = json!({"subtype": "error", "request_id": id, "error": "not for this model"});
-    bench.hear(&[json!({"type": "control_response", "response": refused})]);
-    assert_eq!(bench.updates()[1]["currentModeId"], "default");
+    dialect.receive(&[json!({"type": "control_response", "response": refused})]);
+    assert_eq!(dialect.updates()[1]["currentModeId"], "default");
 }
 
 #[test]
-fn a_turn_of_the_programs_own_does_not_end_ours() {
-    let mut bench = Bench::new(claude);
+fn self_initiated_turn_does_not_end_the_prompt() {
+    let mut dialect = RunningDialect::new(new_claude);
     let result = |origin: &str| json!({"type": "result", "origin": {"kind": origin}});
-    bench.hear(&[result("task-notification")]);
-    assert_eq!((bench.turn.outcome.as_ref(), bench.written().len()), (None, 0));
-    bench.turn.on_cancel();
-    bench.hear(&[result("task-notification")]);
-    assert_eq!(bench.written()[0]["request"]["subtype"], "interrupt", "ours is still to come");
-    bench.hear(&[result("human")]);
-    assert_eq!(bench.turn.outcome, Some(Outcome::Done(Stop::Cancelled)));
+    dialect.receive(&[result("task-notification")]);
+    assert_eq!((dialect.turn.outcome.as_ref(), dialect.written_lines().len()), (None, 0));
+    dialect.turn.mark_cancelled();
+    dialect.receive(&[result("task-notification")]);
+    assert_eq!(
+        dialect.written_lines()[0]["request"]["subtype"],
+        "interrupt",
+        "the prompt is not processed yet"
+    );
+    dialect.receive(&[result("human")]);
+    assert_eq!(dialect.turn.outcome, Some(TurnOutcome::Completed(StopReason::Cancelled)));
 }
 
 #[test]
-fn a_program_that_dies_among_its_retries_says_why() {
-    let mut bench = Bench::new(claude);
+fn exit_during_retries_fails_with_the_reason() {
+    let mut dialect = RunningDialect::new(new_claude);
     let retry = json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10,
                        "error": "authentication_failed", "error_status": 401});
-    bench.hear(&[retry]);
-    bench.dialect.end(&Exit { code: Some(143), ..Exit::default() }, &mut bench.turn);
-    let cause = match &bench.turn.outcome {
-        Some(Outcome::Failed(failure)) => Some(failure.cause),
+    dialect.receive(&[retry]);
+    dialect
+        .inner
+        .on_exit(&AgentExit { code: Some(143), ..AgentExit::default() }, &mut dialect.turn);
+    let cause = match &dialect.turn.outcome {
+        Some(TurnOutcome::Failed(failure)) => Some(failure.cause),
         _ => None,
     };
-    assert_eq!(cause, Some(Cause::Auth));
+    assert_eq!(cause, Some(FailureCause::Auth));
 }
 
 #[test]
-fn words_without_blocks_are_words_and_an_error_without_words_is_one() {
-    let mut bench = Bench::new(amp);
-    bench.hear(&[says(json!("Hi."))]);
-    assert_eq!(bench.text(), "Hi.");
-    let mut failed = says(json!([]));
+fn string_content_is_text_and_an_error_without_text_fails() {
+    let mut dialect = RunningDialect::new(new_amp);
+    dialect.receive(&[assistant_message(json!("Hi."))]);
+    assert_eq!(dialect.text(), "Hi.");
+    let mut failed = assistant_message(json!([]));
     failed["error"] = json!("rate_limit");
-    bench.hear(&[failed]);
-    bench.dialect.end(&Exit { code: Some(1), ..Exit::default() }, &mut bench.turn);
+    dialect.receive(&[failed]);
+    dialect.inner.on_exit(&AgentExit { code: Some(1), ..AgentExit::default() }, &mut dialect.turn);
     assert!(
-        matches!(&bench.turn.outcome, Some(Outcome::Failed(it)) if it.cause == Cause::RateLimited)
+        matches!(&dialect.turn.outcome, Some(TurnOutcome::Failed(it)) if it.cause == FailureCause::RateLimited)
     );
 }
 
 #[test]
-fn tokens_are_added_up_where_the_result_has_none() {
+fn tokens_are_summed_if_the_result_has_none() {
     let used = |id: &str| {
         let usage = json!({"input_tokens": 10, "output_tokens": 2, "cache_read_input_tokens": 5});
         json!({"type": "assistant", "message": {"id": id, "content": [], "usage": usage}})
     };
-    let mut bench = Bench::new(amp);
+    let mut dialect = RunningDialect::new(new_amp);
     // Lines of the same message repeat its usage.
-    bench.hear(&[used("a"), used("a"), used("b")]);
-    bench.hear(&[json!({"type": "result", "subtype": "success", "result": "done"})]);
-    let usage = bench.turn.usage.unwrap();
+    dialect.receive(&[used("a"), used("a"), used("b")]);
+    dialect.receive(&[json!({"type": "result", "subtype": "success", "result": "done"})]);
+    let usage = dialect.turn.usage.unwrap();
     assert_eq!((usage.input, usage.output, usage.cached_read), (30, 4, Some(10)));
-    assert_eq!(bench.text(), "done");
+    assert_eq!(dialect.text(), "done");
 }
 
 #[test]
-fn an_error_that_qwen_speaks_is_said_only_if_the_turn_went_well() {
-    let error = says(json!([{"type": "text", "text": "[API Error: 500]"}]));
-    let mut bench = Bench::new(qwen);
-    bench.hear(&[error.clone(), says(json!([{"type": "text", "text": "Done."}]))]);
-    bench.hear(&[json!({"type": "result", "subtype": "success", "result": "Done."})]);
-    assert_eq!(bench.text(), "Done.[API Error: 500]");
-    let mut bench = Bench::new(qwen);
+fn qwen_error_text_is_sent_only_if_the_turn_completes() {
+    let error = assistant_message(json!([{"type": "text", "text": "[API Error: 500]"}]));
+    let mut dialect = RunningDialect::new(new_qwen);
+    dialect
+        .receive(&[error.clone(), assistant_message(json!([{"type": "text", "text": "Done."}]))]);
+    dialect.receive(&[json!({"type": "result", "subtype": "success", "result": "Done."})]);
+    assert_eq!(dialect.text(), "Done.[API Error: 500]");
+    let mut dialect = RunningDialect::new(new_qwen);
     let failed =
         json!({"type": "result", "is_error": true, "error": {"message": "[API Error: 500]"}});
-    bench.hear(&[error, failed]);
-    assert_eq!(bench.text(), "");
+    dialect.receive(&[error, failed]);
+    assert_eq!(dialect.text(), "");
 }
 
 #[test]
-fn what_is_no_object_is_noise_and_what_is_unknown_is_kept() {
-    let mut bench = Bench::new(qwen);
-    bench.dialect.line("Loading…", &mut bench.turn);
-    bench.hear(&[json!(42), json!({"type": "new_thing"}), json!({})]);
-    assert_eq!(bench.turn.noise, ["Loading…", "42"]);
-    assert_eq!(bench.updates().len(), 2);
+fn non_objects_are_noise_and_unknown_lines_are_forwarded() {
+    let mut dialect = RunningDialect::new(new_qwen);
+    dialect.inner.on_line("Loading…", &mut dialect.turn);
+    dialect.receive(&[json!(42), json!({"type": "new_thing"}), json!({})]);
+    assert_eq!(dialect.turn.noise, ["Loading…", "42"]);
+    assert_eq!(dialect.updates().len(), 2);
 }

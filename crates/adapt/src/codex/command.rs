@@ -1,8 +1,8 @@
-//! A command line as the model wrote it, without the shell around it.
+//! Strips the shell invocation that Codex wraps around a command.
 
-/// `/bin/bash -lc 'ls -la'` is `ls -la` to people; anything else stays as it is.
-pub(super) fn bare(command: &str) -> String {
-    let Some(words) = words(command) else { return command.to_owned() };
+/// Returns `ls -la` for `/bin/bash -lc 'ls -la'`, and any other command unchanged.
+pub(super) fn strip_shell(command: &str) -> String {
+    let Some(words) = split_words(command) else { return command.to_owned() };
     let [shell, flag, script] = words.as_slice() else { return command.to_owned() };
     let shell = shell.rsplit(['/', '\\']).next().unwrap_or(shell);
     let shell = shell.strip_suffix(".exe").unwrap_or(shell);
@@ -14,8 +14,8 @@ pub(super) fn bare(command: &str) -> String {
     if is_wrapped { script.clone() } else { command.to_owned() }
 }
 
-/// The words as a shell would split them; none if a quote is left open.
-fn words(line: &str) -> Option<Vec<String>> {
+/// Splits a line as a shell does; `None` if a quote is not closed.
+fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = line.chars();
@@ -26,30 +26,30 @@ fn words(line: &str) -> Option<Vec<String>> {
                 loop {
                     match chars.next()? {
                         '\'' => break,
-                        inside => word.push(inside),
+                        char => word.push(char),
                     }
                 }
             }
-            '"' => quoted(&mut chars, word.get_or_insert_default())?,
+            '"' => read_double_quoted(&mut chars, word.get_or_insert_default())?,
             '\\' => word.get_or_insert_default().push(chars.next()?),
-            blank if blank.is_whitespace() => words.extend(word.take()),
-            plain => word.get_or_insert_default().push(plain),
+            char if char.is_whitespace() => words.extend(word.take()),
+            char => word.get_or_insert_default().push(char),
         }
     }
     words.extend(word);
     Some(words)
 }
 
-/// What stands between double quotes, where a backslash spares only a few characters.
-fn quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Option<()> {
+/// Reads a double-quoted string, in which a backslash escapes only a few characters.
+fn read_double_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Option<()> {
     loop {
         match chars.next()? {
             '"' => return Some(()),
             '\\' => match chars.next()? {
-                spared @ ('"' | '\\' | '$' | '`') => word.push(spared),
+                escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
                 other => word.extend(['\\', other]),
             },
-            inside => word.push(inside),
+            char => word.push(char),
         }
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shell_around_a_command_is_left_out() {
+    fn shell_invocation_is_stripped() {
         let cases = [
             ("/bin/bash -lc 'echo hello-from-tool'", "echo hello-from-tool"),
             ("bash -lc ls", "ls"),
@@ -68,15 +68,15 @@ mod tests {
             ("bash -lc 'line one\nline two'", "line one\nline two"),
             ("pwsh.exe -Command 'Get-ChildItem'", "Get-ChildItem"),
         ];
-        for (whole, bare_command) in cases {
-            assert_eq!(bare(whole), bare_command, "{whole}");
+        for (command, stripped) in cases {
+            assert_eq!(strip_shell(command), stripped, "{command}");
         }
     }
 
     #[test]
-    fn what_is_no_wrapper_is_left_alone() {
+    fn other_commands_are_unchanged() {
         for command in ["ls -la", "bash -lc 'open", "bash script.sh arg", "git -lc x", ""] {
-            assert_eq!(bare(command), command);
+            assert_eq!(strip_shell(command), command);
         }
     }
 }

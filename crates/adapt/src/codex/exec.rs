@@ -1,150 +1,166 @@
-//! `codex exec --json`: one program a turn, whole items, no questions.
+//! `codex exec --json`: one process per turn, complete items, no approvals.
 
-use super::fault;
-use super::item::{self, Meaning};
-use super::tokens::Tokens;
-use crate::{Dialect, Failure, Life, Prompt, Said, Start, Stop, Tool, Turn};
-use jackfield_agents::Exit;
+use super::failure;
+use super::item::{self, ItemContent, ItemPhase};
+use super::token_counts::TokenCounts;
+use crate::{
+    Dialect, ProgramLifetime, Prompt, StartContext, StopReason, StreamedText, ToolUpdate, Turn,
+    TurnFailure,
+};
+use jackfield_agents::AgentExit;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-pub(super) struct Exec {
-    /// Items are numbered from zero in each turn; with the turn's number they are the session's own.
-    turns: u32,
+pub(super) struct ExecDialect {
+    /// The number of the turn. Items are numbered from zero in each turn, so the number of the turn
+    /// makes their ids unique within the session.
+    turn_number: u32,
     cwd: String,
     thread: Option<String>,
-    /// What the conversation had used when the turn began; unknown if it is older than we are.
-    base: Option<Tokens>,
-    messages: BTreeMap<String, Said>,
-    tools: BTreeMap<String, Tool>,
-    /// An error that may be the turn's end: `turn.failed` follows, or nothing.
+    /// The tokens of the thread at the start of the turn; unknown for a thread of an earlier
+    /// adapter.
+    base: Option<TokenCounts>,
+    messages: BTreeMap<String, StreamedText>,
+    tools: BTreeMap<String, ToolUpdate>,
+    /// An error that may end the turn: either `turn.failed` follows, or nothing.
     error: Option<String>,
 }
 
-impl Dialect for Exec {
-    fn life(&self) -> Life {
-        Life::Turn
+impl Dialect for ExecDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerTurn
     }
 
-    fn open(&mut self, start: &Start<'_>, _turn: &mut Turn) {
-        if start.native.is_none() {
-            self.base = Some(Tokens::default());
-        } else if start.native != self.thread.as_deref() {
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+        if start.agent_session_id.is_none() {
+            self.base = Some(TokenCounts::default());
+        } else if start.agent_session_id != self.thread.as_deref() {
             self.base = None;
         }
-        self.thread = start.native.map(str::to_owned);
+        self.thread = start.agent_session_id.map(str::to_owned);
         start.cwd.clone_into(&mut self.cwd);
     }
 
-    fn prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {
-        self.turns += 1;
+    fn on_prompt(&mut self, _prompt: &Prompt, _turn: &mut Turn) {
+        self.turn_number += 1;
         self.messages.clear();
         self.tools.clear();
         self.error = None;
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(event) = turn.object(line) else { return };
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let Some(event) = turn.parse_object(line) else { return };
         let message = |holder: &Value| holder["message"].as_str().unwrap_or_default().to_owned();
         match event["type"].as_str().unwrap_or_default() {
             "thread.started" => self.on_thread(&event, turn),
-            // Nothing is told yet.
+            // The event contains no information.
             "turn.started" => {}
-            "item.started" | "item.updated" => self.on_item(&event, false, turn),
-            "item.completed" => self.on_item(&event, true, turn),
+            "item.started" | "item.updated" => self.on_item(&event, ItemPhase::Started, turn),
+            "item.completed" => self.on_item(&event, ItemPhase::Completed, turn),
             "turn.completed" => self.on_completed(&event, turn),
             "turn.failed" => {
-                let told = message(&event["error"]);
-                let error = self.error.take().filter(|_| told.is_empty()).unwrap_or(told);
-                turn.fail(fault::from_message(&error));
+                let reported = message(&event["error"]);
+                let error = self.error.take().filter(|_| reported.is_empty()).unwrap_or(reported);
+                turn.fail(failure::from_message(&error));
             }
-            "error" if fault::is_retry(&message(&event)) => turn.notice(&message(&event)),
+            "error" if failure::is_retry(&message(&event)) => turn.send_notice(&message(&event)),
             "error" => self.error = Some(message(&event)),
-            _ => turn.unmapped(&event),
+            _ => turn.report_unmapped(&event),
         }
     }
 
-    fn end(&mut self, exit: &Exit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
         if let Some(error) = self.error.take() {
-            turn.fail(fault::from_message(&error));
+            turn.fail(failure::from_message(&error));
         } else if turn.is_running() {
-            let exit = fault::without_remarks(exit);
-            turn.fail(Failure::from_exit(&exit, &turn.noise, turn.has_spoken()));
+            let exit = failure::strip_startup_remarks(exit);
+            turn.fail(TurnFailure::from_exit(&exit, &turn.noise, turn.has_output()));
         }
     }
 }
 
-impl Exec {
+impl ExecDialect {
     fn on_thread(&mut self, event: &Value, turn: &mut Turn) {
-        let Some(id) = event["thread_id"].as_str() else { return turn.unmapped(event) };
+        let Some(id) = event["thread_id"].as_str() else { return turn.report_unmapped(event) };
         if self.thread.as_deref().is_some_and(|thread| thread != id) {
-            // Another conversation than the one that was asked for counts from zero.
-            self.base = Some(Tokens::default());
+            // A different thread than the requested one counts from zero.
+            self.base = Some(TokenCounts::default());
         }
         self.thread = Some(id.to_owned());
-        turn.native(id);
+        turn.set_agent_session_id(id);
     }
 
-    fn on_item(&mut self, event: &Value, done: bool, turn: &mut Turn) {
+    fn on_item(&mut self, event: &Value, phase: ItemPhase, turn: &mut Turn) {
         let item = &event["item"];
-        let id = format!("{}.{}", self.turns, item["id"].as_str().unwrap_or_default());
-        match item::read(item, done, &self.cwd) {
-            Meaning::Text(text) => {
-                turn.text(&id, self.messages.entry(id.clone()).or_default().whole(&text));
+        let id = format!("{}.{}", self.turn_number, item["id"].as_str().unwrap_or_default());
+        match item::parse_item(item, phase, &self.cwd) {
+            ItemContent::Text(text) => {
+                turn.send_text(&id, self.messages.entry(id.clone()).or_default().push_full(&text));
             }
-            Meaning::Thought(text) => {
-                turn.thought(&id, self.messages.entry(id.clone()).or_default().whole(&text));
+            ItemContent::Thought(text) => {
+                turn.send_thought(
+                    &id,
+                    self.messages.entry(id.clone()).or_default().push_full(&text),
+                );
             }
-            Meaning::Tool(tool) => {
-                let told = self.tools.insert(id.clone(), tool.clone());
-                turn.tool(&id, item::news(&told.unwrap_or_default(), tool));
+            ItemContent::ToolCall(tool) => {
+                let known = self.tools.insert(id.clone(), tool.clone()).unwrap_or_default();
+                turn.update_tool(&id, item::changed_fields(&known, tool));
             }
-            Meaning::Plan(entries) => turn.plan(&entries),
-            Meaning::Notice(text) => turn.notice(&text),
-            Meaning::Echo | Meaning::Unknown => turn.unmapped(event),
+            ItemContent::Plan(entries) => turn.send_plan(&entries),
+            ItemContent::Notice(text) => turn.send_notice(&text),
+            ItemContent::UserMessage | ItemContent::Unknown => turn.report_unmapped(event),
         }
     }
 
     fn on_completed(&mut self, event: &Value, turn: &mut Turn) {
         if let Some(error) = self.error.take() {
-            // It was not the end after all.
-            turn.notice(&error);
+            // The turn survived the error.
+            turn.send_notice(&error);
         }
         if event["usage"].is_object() {
-            let total = Tokens::read(&event["usage"]);
-            // What a failed turn used is never told; it counts here, so that the sum is right.
+            let total = TokenCounts::parse(&event["usage"]);
+            // Codex never reports the usage of a failed turn. It is included in the next completed
+            // turn, so that the sum is right.
             if let Some(base) = self.base {
-                turn.usage(total.since(base).usage());
+                turn.record_usage(total.since(base).to_usage());
             }
             self.base = Some(total);
         }
-        turn.done(Stop::EndTurn);
+        turn.complete(StopReason::EndTurn);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Outcome;
-    use crate::turn::Effect;
-    use crate::{Cause, Usage};
+    use crate::outcome::TurnOutcome;
+    use crate::turn::TurnEffect;
+    use crate::{FailureCause, TurnUsage};
     use serde_json::json;
 
-    fn start(native: Option<&str>) -> Start<'_> {
-        Start { cwd: "/w", native, model: None, reasoning: None, mode: None, mcp: &[] }
+    fn start(agent_session_id: Option<&str>) -> StartContext<'_> {
+        StartContext {
+            cwd: "/w",
+            agent_session_id,
+            model: None,
+            reasoning: None,
+            mode: None,
+            mcp_servers: &[],
+        }
     }
 
-    /// One turn: these events, then a good end.
-    fn run(exec: &mut Exec, native: Option<&str>, events: &[Value]) -> Turn {
+    /// Runs one turn with these events and a successful exit.
+    fn run_turn(exec: &mut ExecDialect, agent_session_id: Option<&str>, events: &[Value]) -> Turn {
         let mut turn = Turn::default();
         turn.begin();
-        exec.open(&start(native), &mut turn);
-        exec.prompt(&Prompt::default(), &mut turn);
+        exec.on_start(&start(agent_session_id), &mut turn);
+        exec.on_prompt(&Prompt::default(), &mut turn);
         for event in events {
-            exec.line(&event.to_string(), &mut turn);
+            exec.on_line(&event.to_string(), &mut turn);
         }
-        exec.end(&Exit { code: Some(0), ..Exit::default() }, &mut turn);
+        exec.on_exit(&AgentExit { code: Some(0), ..AgentExit::default() }, &mut turn);
         turn
     }
 
@@ -157,15 +173,15 @@ mod tests {
     }
 
     fn counts(turn: &Turn) -> Option<(u64, u64)> {
-        turn.usage.map(|Usage { input, output, .. }| (input, output))
+        turn.usage.map(|TurnUsage { input, output, .. }| (input, output))
     }
 
     #[test]
-    fn a_turn_has_used_the_difference() {
-        let mut exec = Exec::default();
-        let first = run(&mut exec, None, &[thread("t"), completed(120, 5)]);
-        let second = run(&mut exec, Some("t"), &[thread("t"), completed(360, 15)]);
-        let other = run(&mut exec, Some("t"), &[thread("u"), completed(100, 1)]);
+    fn turn_usage_is_the_difference_of_thread_totals() {
+        let mut exec = ExecDialect::default();
+        let first = run_turn(&mut exec, None, &[thread("t"), completed(120, 5)]);
+        let second = run_turn(&mut exec, Some("t"), &[thread("t"), completed(360, 15)]);
+        let other = run_turn(&mut exec, Some("t"), &[thread("u"), completed(100, 1)]);
         assert_eq!(
             [counts(&first), counts(&second), counts(&other)],
             [Some((120, 5)), Some((240, 10)), Some((100, 1))]
@@ -173,22 +189,22 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_conversation_had_used_is_not_guessed() {
-        let mut exec = Exec::default();
-        let first = run(&mut exec, Some("t"), &[thread("t"), completed(900, 50)]);
-        let second = run(&mut exec, Some("t"), &[thread("t"), completed(1000, 60)]);
+    fn first_turn_of_a_resumed_thread_has_no_usage() {
+        let mut exec = ExecDialect::default();
+        let first = run_turn(&mut exec, Some("t"), &[thread("t"), completed(900, 50)]);
+        let second = run_turn(&mut exec, Some("t"), &[thread("t"), completed(1000, 60)]);
         assert_eq!([counts(&first), counts(&second)], [None, Some((100, 10))]);
     }
 
     #[test]
-    fn items_of_two_turns_are_told_apart() {
-        let mut exec = Exec::default();
+    fn items_of_different_turns_have_different_ids() {
+        let mut exec = ExecDialect::default();
         let item = json!({"type": "item.completed", "item":
             {"id": "item_0", "type": "command_execution", "command": "ls", "status": "completed"}});
         let ids: Vec<Value> = (0..2)
             .map(|_| {
-                let turn = run(&mut exec, None, &[item.clone(), completed(1, 1)]);
-                let Effect::Update(update) = &turn.effects[0] else { panic!("no update") };
+                let turn = run_turn(&mut exec, None, &[item.clone(), completed(1, 1)]);
+                let TurnEffect::SendUpdate(update) = &turn.effects[0] else { panic!("no update") };
                 update["toolCallId"].clone()
             })
             .collect();
@@ -196,19 +212,21 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_a_failed_turn_is_the_reason() {
+    fn exit_after_an_error_fails_with_that_error() {
         let error = json!({"type": "error", "message": "unexpected status 429 Too Many Requests"});
-        let turn = run(&mut Exec::default(), None, &[error]);
-        let Some(Outcome::Failed(failure)) = &turn.outcome else { panic!("{:?}", turn.outcome) };
-        assert_eq!((failure.cause, failure.status), (Cause::RateLimited, Some(429)));
+        let turn = run_turn(&mut ExecDialect::default(), None, &[error]);
+        let Some(TurnOutcome::Failed(failure)) = &turn.outcome else {
+            panic!("{:?}", turn.outcome)
+        };
+        assert_eq!((failure.cause, failure.status), (FailureCause::RateLimited, Some(429)));
     }
 
     #[test]
-    fn an_error_that_the_turn_survives_is_a_notice() {
+    fn error_that_the_turn_survives_is_a_notice() {
         let error = json!({"type": "error", "message": "a hook failed"});
-        let turn = run(&mut Exec::default(), None, &[error, completed(1, 1)]);
-        assert_eq!(turn.outcome, Some(Outcome::Done(Stop::EndTurn)));
-        assert!(matches!(&turn.effects[0], Effect::Update(it)
+        let turn = run_turn(&mut ExecDialect::default(), None, &[error, completed(1, 1)]);
+        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
+        assert!(matches!(&turn.effects[0], TurnEffect::SendUpdate(it)
             if it["_meta"]["jackfield"]["notice"] == "a hook failed"));
     }
 }

@@ -1,81 +1,91 @@
-//! One item of a Codex turn, in the spelling of `exec` or of `app-server`: what it is to a client.
+//! Parses one item of a Codex turn, in the spelling of `exec` or of `app-server`.
 
-use super::{command, patch};
-use crate::{Entry, Kind, Status, Tool};
+use super::{command, file_change};
+use crate::{PlanEntry, ToolKind, ToolStatus, ToolUpdate};
 use serde_json::{Value, json};
 
-/// What an item means.
+/// Whether Codex has reported the end of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemPhase {
+    Started,
+    Completed,
+}
+
+/// The content of an item for the client.
 #[derive(Debug)]
-pub(super) enum Meaning {
+pub(super) enum ItemContent {
     Text(String),
-    /// `exec` tells thoughts as a text, `app-server` in parts that are read where they stream.
+    /// `exec` reports thoughts as one text, `app-server` in parts, which are read from its deltas.
     Thought(String),
-    Tool(Tool),
-    Plan(Vec<Entry>),
+    ToolCall(ToolUpdate),
+    Plan(Vec<PlanEntry>),
     Notice(String),
-    /// The client's own words, told back.
-    Echo,
+    /// The client's own prompt, repeated.
+    UserMessage,
     Unknown,
 }
 
-/// Reads an item of a session in `cwd`; `done` once Codex says that it is completed.
-pub(super) fn read(item: &Value, done: bool, cwd: &str) -> Meaning {
+/// Parses an item of a session in `cwd`.
+pub(super) fn parse_item(item: &Value, phase: ItemPhase, cwd: &str) -> ItemContent {
     let text = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
     let tool = match item["type"].as_str().unwrap_or_default() {
-        "agent_message" | "agentMessage" | "plan" => return Meaning::Text(text("text")),
-        "exitedReviewMode" => return Meaning::Text(text("review")),
-        "reasoning" => return Meaning::Thought(text("text")),
-        "todo_list" => return Meaning::Plan(todos(item)),
-        "error" => return Meaning::Notice(text("message")),
-        "contextCompaction" if done => {
-            return Meaning::Notice("the conversation was compacted".to_owned());
+        "agent_message" | "agentMessage" | "plan" => return ItemContent::Text(text("text")),
+        "exitedReviewMode" => return ItemContent::Text(text("review")),
+        "reasoning" => return ItemContent::Thought(text("text")),
+        "todo_list" => return ItemContent::Plan(parse_todos(item)),
+        "error" => return ItemContent::Notice(text("message")),
+        "contextCompaction" if phase == ItemPhase::Completed => {
+            return ItemContent::Notice("the conversation was compacted".to_owned());
         }
-        "userMessage" => return Meaning::Echo,
+        "userMessage" => return ItemContent::UserMessage,
         "command_execution" | "commandExecution" => command_execution(item),
-        "file_change" | "fileChange" => patch::tool(&item["changes"], cwd),
+        "file_change" | "fileChange" => file_change::to_tool_update(&item["changes"], cwd),
         "mcp_tool_call" | "mcpToolCall" => mcp_tool_call(item),
         "dynamicToolCall" => dynamic_tool_call(item),
         "collab_tool_call" | "collabAgentToolCall" => collab_tool_call(item),
         "web_search" | "webSearch" => web_search(item),
         "imageView" => {
             let path = text("path");
-            Tool::new().title(format!("Look at {path}")).kind(Kind::Read).location(&path)
+            ToolUpdate::new()
+                .with_title(format!("Look at {path}"))
+                .with_kind(ToolKind::Read)
+                .with_location(&path)
         }
         "imageGeneration" => image_generation(item),
         "sleep" => {
             let seconds = item["durationMs"].as_u64().unwrap_or_default().div_ceil(1000);
-            Tool::new().title(format!("Wait {seconds} s")).kind(Kind::Other)
+            ToolUpdate::new().with_title(format!("Wait {seconds} s")).with_kind(ToolKind::Other)
         }
-        _ => return Meaning::Unknown,
+        _ => return ItemContent::Unknown,
     };
-    Meaning::Tool(tool.status(status(item, done)))
+    ItemContent::ToolCall(tool.with_status(status(item, phase)))
 }
 
-/// Only what is new about a tool call of which `told` is known.
-pub(super) fn news(told: &Tool, mut tool: Tool) -> Tool {
-    tool.fields.retain(|key, value| told.fields.get(key) != Some(value));
+/// The fields of a tool call that differ from the known ones.
+pub(super) fn changed_fields(known: &ToolUpdate, mut tool: ToolUpdate) -> ToolUpdate {
+    tool.fields.retain(|key, value| known.fields.get(key) != Some(value));
     tool
 }
 
-/// The same field in `exec`'s and `app-server`'s spelling.
-fn either<'a>(item: &'a Value, snake: &str, camel: &str) -> &'a Value {
+/// A field in the spelling of `exec` or of `app-server`.
+fn either_field<'a>(item: &'a Value, snake: &str, camel: &str) -> &'a Value {
     item.get(snake).unwrap_or(&item[camel])
 }
 
-fn status(item: &Value, done: bool) -> Status {
+fn status(item: &Value, phase: ItemPhase) -> ToolStatus {
     match item["status"].as_str() {
-        Some("completed") => Status::Completed,
-        Some("failed" | "declined" | "interrupted") => Status::Failed,
-        _ if item["success"] == false => Status::Failed,
-        _ if done => Status::Completed,
-        _ => Status::InProgress,
+        Some("completed") => ToolStatus::Completed,
+        Some("failed" | "declined" | "interrupted") => ToolStatus::Failed,
+        _ if item["success"] == false => ToolStatus::Failed,
+        _ if phase == ItemPhase::Completed => ToolStatus::Completed,
+        _ => ToolStatus::InProgress,
     }
 }
 
-fn todos(item: &Value) -> Vec<Entry> {
+fn parse_todos(item: &Value) -> Vec<PlanEntry> {
     let items = item["items"].as_array().into_iter().flatten();
     items
-        .map(|it| Entry {
+        .map(|it| PlanEntry {
             content: it["text"].as_str().unwrap_or_default().to_owned(),
             status: if it["completed"] == true { "completed" } else { "pending" },
             priority: "medium",
@@ -83,74 +93,82 @@ fn todos(item: &Value) -> Vec<Entry> {
         .collect()
 }
 
-fn command_execution(item: &Value) -> Tool {
-    let command = command::bare(item["command"].as_str().unwrap_or_default());
+fn command_execution(item: &Value) -> ToolUpdate {
+    let command = command::strip_shell(item["command"].as_str().unwrap_or_default());
     let mut input = json!({"command": command});
     if let Some(cwd) = item["cwd"].as_str() {
         input["cwd"] = json!(cwd);
     }
-    let mut tool = Tool::new().title(command).kind(command_kind(item)).input(input);
+    let mut tool =
+        ToolUpdate::new().with_title(command).with_kind(command_kind(item)).with_input(input);
     for action in item["commandActions"].as_array().into_iter().flatten() {
         if let Some(path) = action["path"].as_str() {
-            tool = tool.location(path);
+            tool = tool.with_location(path);
         }
     }
-    let output = either(item, "aggregated_output", "aggregatedOutput").as_str();
+    let output = either_field(item, "aggregated_output", "aggregatedOutput").as_str();
     if let Some(output) = output.filter(|output| !output.is_empty()) {
-        tool = tool.text(output);
+        tool = tool.with_text(output);
     }
-    let exit_code = either(item, "exit_code", "exitCode");
+    let exit_code = either_field(item, "exit_code", "exitCode");
     if item["status"] == "declined" {
-        tool.output(json!({"declined": true}))
+        tool.with_output(json!({"declined": true}))
     } else if exit_code.is_number() {
-        tool.output(json!({"exitCode": exit_code}))
+        tool.with_output(json!({"exitCode": exit_code}))
     } else {
         tool
     }
 }
 
-/// `app-server` says what a command is for, where it can tell.
-fn command_kind(item: &Value) -> Kind {
+/// The kind of a command, from the actions that `app-server` detects in it.
+fn command_kind(item: &Value) -> ToolKind {
     let actions = item["commandActions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let all = |types: &[&str]| {
         let is = |action: &Value| action["type"].as_str().is_some_and(|it| types.contains(&it));
         !actions.is_empty() && actions.iter().all(is)
     };
     if all(&["read"]) {
-        Kind::Read
+        ToolKind::Read
     } else if all(&["read", "search", "listFiles"]) {
-        Kind::Search
+        ToolKind::Search
     } else {
-        Kind::Execute
+        ToolKind::Execute
     }
 }
 
-fn mcp_tool_call(item: &Value) -> Tool {
+fn mcp_tool_call(item: &Value) -> ToolUpdate {
     let name = |key: &str| item[key].as_str().unwrap_or_default();
-    let tool = Tool::new()
-        .title(format!("{}: {}", name("server"), name("tool")))
-        .kind(Kind::Other)
-        .input(item["arguments"].clone());
+    let tool = ToolUpdate::new()
+        .with_title(format!("{}: {}", name("server"), name("tool")))
+        .with_kind(ToolKind::Other)
+        .with_input(item["arguments"].clone());
     if let Some(message) = item["error"]["message"].as_str() {
-        return tool.text(message);
+        return tool.with_text(message);
     }
     let result = &item["result"];
-    if result.is_null() { tool } else { texts(tool, &result["content"]).output(result.clone()) }
+    if result.is_null() {
+        tool
+    } else {
+        with_texts(tool, &result["content"]).with_output(result.clone())
+    }
 }
 
-fn dynamic_tool_call(item: &Value) -> Tool {
+fn dynamic_tool_call(item: &Value) -> ToolUpdate {
     let name = item["tool"].as_str().unwrap_or_default();
-    let tool = Tool::new().title(name).kind(Kind::Other).input(item["arguments"].clone());
-    texts(tool, &item["contentItems"])
+    let tool = ToolUpdate::new()
+        .with_title(name)
+        .with_kind(ToolKind::Other)
+        .with_input(item["arguments"].clone());
+    with_texts(tool, &item["contentItems"])
 }
 
-/// The texts of a tool's answer; what is no text is kept in its raw output.
-fn texts(tool: Tool, content: &Value) -> Tool {
+/// Adds the texts of a tool's result. Other content is only in its raw output.
+fn with_texts(tool: ToolUpdate, content: &Value) -> ToolUpdate {
     let content = content.as_array().into_iter().flatten();
-    content.filter_map(|part| part["text"].as_str()).fold(tool, Tool::text)
+    content.filter_map(|part| part["text"].as_str()).fold(tool, ToolUpdate::with_text)
 }
 
-fn collab_tool_call(item: &Value) -> Tool {
+fn collab_tool_call(item: &Value) -> ToolUpdate {
     let name = item["tool"].as_str().unwrap_or("sub-agent");
     let prompt = item["prompt"].as_str().unwrap_or_default();
     let title = match name {
@@ -162,41 +180,46 @@ fn collab_tool_call(item: &Value) -> Tool {
     };
     let task = prompt.lines().next().unwrap_or_default();
     let title = if task.is_empty() { title.to_owned() } else { format!("{title}: {task}") };
-    let receivers = either(item, "receiver_thread_ids", "receiverThreadIds");
+    let receivers = either_field(item, "receiver_thread_ids", "receiverThreadIds");
     let input = json!({"tool": name, "prompt": prompt, "receivers": receivers});
-    let tool = Tool::new().title(title).kind(Kind::Other).input(input);
-    let states = either(item, "agents_states", "agentsStates").as_object();
+    let tool = ToolUpdate::new().with_title(title).with_kind(ToolKind::Other).with_input(input);
+    let states = either_field(item, "agents_states", "agentsStates").as_object();
     let messages = states.into_iter().flatten().filter_map(|(_, state)| state["message"].as_str());
-    messages.filter(|message| !message.is_empty()).fold(tool, Tool::text)
+    messages.filter(|message| !message.is_empty()).fold(tool, ToolUpdate::with_text)
 }
 
-fn web_search(item: &Value) -> Tool {
+fn web_search(item: &Value) -> ToolUpdate {
     let action = &item["action"];
     let url = action["url"].as_str().unwrap_or_default();
     let query = item["query"].as_str().filter(|query| !query.is_empty());
     let query = query.or_else(|| action["query"].as_str()).unwrap_or_default();
     let (title, kind) = match action["type"].as_str() {
-        Some("open_page" | "openPage") if !url.is_empty() => (format!("Open {url}"), Kind::Fetch),
+        Some("open_page" | "openPage") if !url.is_empty() => {
+            (format!("Open {url}"), ToolKind::Fetch)
+        }
         Some("find_in_page" | "findInPage") if !url.is_empty() => {
             let pattern = action["pattern"].as_str().unwrap_or_default();
-            (format!("Find `{pattern}` in {url}"), Kind::Fetch)
+            (format!("Find `{pattern}` in {url}"), ToolKind::Fetch)
         }
-        // The query is often known only at the end.
-        _ if query.is_empty() => ("Search the web".to_owned(), Kind::Search),
-        _ => (format!("Search the web for `{query}`"), Kind::Search),
+        // The query is often reported only at the end.
+        _ if query.is_empty() => ("Search the web".to_owned(), ToolKind::Search),
+        _ => (format!("Search the web for `{query}`"), ToolKind::Search),
     };
-    Tool::new().title(title).kind(kind).input(json!({"query": query, "action": action}))
+    ToolUpdate::new()
+        .with_title(title)
+        .with_kind(kind)
+        .with_input(json!({"query": query, "action": action}))
 }
 
-/// The picture itself is left out: it can be megabytes, and lies in a file as well.
-fn image_generation(item: &Value) -> Tool {
-    let tool = Tool::new().title("Generate an image").kind(Kind::Other);
+/// The image itself is left out, because it can be several megabytes and is stored in a file too.
+fn image_generation(item: &Value) -> ToolUpdate {
+    let tool = ToolUpdate::new().with_title("Generate an image").with_kind(ToolKind::Other);
     let tool = match item["revisedPrompt"].as_str() {
-        Some(prompt) => tool.input(json!({"prompt": prompt})),
+        Some(prompt) => tool.with_input(json!({"prompt": prompt})),
         None => tool,
     };
     match item["savedPath"].as_str() {
-        Some(path) => tool.location(path).text(path),
+        Some(path) => tool.with_location(path).with_text(path),
         None => tool,
     }
 }
@@ -206,52 +229,55 @@ mod tests {
     use super::*;
 
     fn tool(item: &Value) -> Value {
-        match read(item, true, "/w") {
-            Meaning::Tool(tool) => Value::Object(tool.fields),
+        match parse_item(item, ItemPhase::Completed, "/w") {
+            ItemContent::ToolCall(tool) => Value::Object(tool.fields),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn an_mcp_call_shows_its_answer_or_its_error() {
+    fn mcp_call_shows_its_result_or_its_error() {
         let item = json!({"type": "mcp_tool_call", "server": "docs", "tool": "find", "arguments": {"q": 1},
             "result": {"content": [{"type": "text", "text": "found"}]}, "error": null, "status": "completed"});
-        let told = tool(&item);
-        assert_eq!((&told["title"], &told["status"]), (&json!("docs: find"), &json!("completed")));
-        assert_eq!(told["content"][0]["content"]["text"], "found");
+        let update = tool(&item);
+        assert_eq!(
+            (&update["title"], &update["status"]),
+            (&json!("docs: find"), &json!("completed"))
+        );
+        assert_eq!(update["content"][0]["content"]["text"], "found");
         let item = json!({"type": "mcpToolCall", "server": "docs", "tool": "find", "arguments": null,
             "result": null, "error": {"message": "no server"}, "status": "failed"});
-        let told = tool(&item);
+        let update = tool(&item);
         assert_eq!(
-            (&told["status"], &told["content"][0]["content"]["text"]),
+            (&update["status"], &update["content"][0]["content"]["text"]),
             (&json!("failed"), &json!("no server"))
         );
     }
 
     #[test]
-    fn a_declined_command_failed_and_says_why() {
+    fn declined_command_fails_with_the_reason() {
         let item = json!({"type": "commandExecution", "command": "bash -lc 'rm x'", "status": "declined",
             "commandActions": [], "exitCode": null, "aggregatedOutput": null});
-        let told = tool(&item);
+        let update = tool(&item);
         assert_eq!(
-            (&told["status"], &told["rawOutput"]["declined"]),
+            (&update["status"], &update["rawOutput"]["declined"]),
             (&json!("failed"), &json!(true))
         );
     }
 
     #[test]
-    fn a_command_that_only_reads_is_of_that_kind() {
+    fn command_that_only_reads_has_the_kind_read() {
         let item = json!({"type": "commandExecution", "command": "cat a.rs", "status": "completed",
             "commandActions": [{"type": "read", "command": "cat a.rs", "name": "a.rs", "path": "/w/a.rs"}]});
-        let told = tool(&item);
+        let update = tool(&item);
         assert_eq!(
-            (&told["kind"], &told["locations"][0]["path"]),
+            (&update["kind"], &update["locations"][0]["path"]),
             (&json!("read"), &json!("/w/a.rs"))
         );
     }
 
     #[test]
-    fn searches_and_sub_agents_have_titles_for_people() {
+    fn searches_and_sub_agents_have_readable_titles() {
         let titles = [
             (
                 json!({"type": "web_search", "query": "rust", "action": {"type": "search"}}),
@@ -274,11 +300,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_things_to_do_is_a_plan() {
+    fn todo_list_becomes_a_plan() {
         let item = json!({"type": "todo_list", "items": [
             {"text": "one", "completed": true}, {"text": "two", "completed": false}]});
-        let Meaning::Plan(entries) = read(&item, false, "/w") else { panic!("no plan") };
-        let told: Vec<_> = entries.iter().map(|it| (it.content.as_str(), it.status)).collect();
-        assert_eq!(told, [("one", "completed"), ("two", "pending")]);
+        let ItemContent::Plan(entries) = parse_item(&item, ItemPhase::Started, "/w") else {
+            panic!("no plan")
+        };
+        let update: Vec<_> = entries.iter().map(|it| (it.content.as_str(), it.status)).collect();
+        assert_eq!(update, [("one", "completed"), ("two", "pending")]);
     }
 }

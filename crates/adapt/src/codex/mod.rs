@@ -1,22 +1,22 @@
-//! Codex CLI in its two ways of speaking: `exec --json`, a program for each turn, and `app-server`, a
-//! program for the session that streams and asks.
+//! The two protocols of Codex CLI: `exec --json`, with one process per turn, and `app-server`, with
+//! one process per session that streams and requests approvals.
 //!
-//! Both tell of the same items, once in `snake_case` and once in `camelCase`; [`item`] reads either.
+//! Both report the same items, one in `snake_case` and one in `camelCase`; [`item`] parses either.
 
 mod app_server;
 mod command;
 mod exec;
-mod fault;
+mod failure;
+mod file_change;
 mod item;
-mod patch;
-mod tokens;
+mod token_counts;
 
 use crate::Dialect;
 
-pub(crate) fn exec() -> Box<dyn Dialect> {
-    Box::<exec::Exec>::default()
+pub(crate) fn new_exec() -> Box<dyn Dialect> {
+    Box::<exec::ExecDialect>::default()
 }
 
-pub(crate) fn app_server() -> Box<dyn Dialect> {
-    Box::<app_server::AppServer>::default()
+pub(crate) fn new_app_server() -> Box<dyn Dialect> {
+    Box::<app_server::AppServerDialect>::default()
 }

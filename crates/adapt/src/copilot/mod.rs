@@ -1,156 +1,165 @@
-//! `copilot --output-format json`: events with dotted names, text in pieces and then whole, one
-//! program for each turn.
+//! `copilot --output-format json`: events with dotted names, text in deltas and then in full, one
+//! process per turn.
 
-mod message;
+mod messages;
 
-use crate::calls::{Calls, End};
-use crate::tally::{Tally, count, usage_of};
-use crate::{Cause, Dialect, Failure, Life, Start, Stop, Turn, kinds, provider};
-use jackfield_agents::Exit;
-use message::Messages;
+use crate::tool_calls::{CallResult, ToolCallTracker};
+use crate::usage_total::{UsageTotal, read_count, read_usage};
+use crate::{
+    Dialect, FailureCause, ProgramLifetime, StartContext, StopReason, Turn, TurnFailure,
+    known_tools, provider,
+};
+use jackfield_agents::AgentExit;
+use messages::CopilotMessages;
 use serde_json::Value;
 
 pub(crate) fn new() -> Box<dyn Dialect> {
-    Box::new(Copilot::default())
+    Box::new(CopilotDialect::default())
 }
 
 #[derive(Default)]
-struct Copilot {
-    calls: Calls,
-    messages: Messages,
-    tally: Tally,
-    /// What the last request to the model failed of.
-    call_failed: Option<String>,
-    failure: Option<Failure>,
+struct CopilotDialect {
+    calls: ToolCallTracker,
+    messages: CopilotMessages,
+    usage_total: UsageTotal,
+    /// The error of the last model request.
+    request_error: Option<String>,
+    failure: Option<TurnFailure>,
 }
 
-impl Dialect for Copilot {
-    fn life(&self) -> Life {
-        Life::Turn
+impl Dialect for CopilotDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerTurn
     }
 
-    fn open(&mut self, start: &Start<'_>, _turn: &mut Turn) {
-        *self = Copilot { calls: Calls::at(start.cwd), ..Copilot::default() };
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+        *self =
+            CopilotDialect { calls: ToolCallTracker::new(start.cwd), ..CopilotDialect::default() };
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(event) = turn.object(line) else { return };
-        let Some(kind) = event["type"].as_str() else { return turn.unmapped(&event) };
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let Some(event) = turn.parse_object(line) else { return };
+        let Some(kind) = event["type"].as_str() else { return turn.report_unmapped(&event) };
         let data = &event["data"];
         match kind.split_once('.') {
             None if kind == "result" => self.on_result(&event, turn),
-            Some(("assistant", what)) => self.on_assistant(what, &event, turn),
-            Some(("tool", what)) if data["toolCallId"].is_string() => {
-                self.on_tool(what, &event, turn);
+            Some(("assistant", kind)) => self.on_assistant(kind, &event, turn),
+            Some(("tool", kind)) if data["toolCallId"].is_string() => {
+                self.on_tool(kind, &event, turn);
             }
-            Some(("session", what)) => self.on_session(what, &event, turn),
+            Some(("session", kind)) => self.on_session(kind, &event, turn),
             Some(("model", "call_failure")) => {
-                self.call_failed = data["errorMessage"].as_str().map(str::to_owned);
+                self.request_error = data["errorMessage"].as_str().map(str::to_owned);
             }
-            // When requests begin and end, and the prompt as it was given.
+            // The start and the end of requests, and the prompt, repeated.
             Some(("model", _) | ("user", "message")) => {}
-            _ => turn.unmapped(&event),
+            _ => turn.report_unmapped(&event),
         }
     }
 
-    fn end(&mut self, exit: &Exit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
         let failure = self.failure.take();
-        turn.fail(failure.unwrap_or_else(|| provider::failure_of_exit(exit, turn)));
+        turn.fail(failure.unwrap_or_else(|| provider::failure_from_exit(exit, turn)));
     }
 }
 
-impl Copilot {
-    fn on_assistant(&mut self, what: &str, event: &Value, turn: &mut Turn) {
+impl CopilotDialect {
+    fn on_assistant(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
         let data = &event["data"];
-        match what {
+        match kind {
             "turn_retry" => {
                 self.messages.restart();
-                let why = self.call_failed.take();
-                let why = why.map(|why| provider::failure(&why, None).message);
-                let why = why.or_else(|| data["reason"].as_str().map(str::to_owned));
-                let why = why.unwrap_or_else(|| "no reason given".to_owned());
-                turn.notice(&format!("the model is asked again: {why}"));
+                let error = self.request_error.take();
+                let reason = error.map(|it| provider::parse_failure(&it, None).message);
+                let reason = reason.or_else(|| data["reason"].as_str().map(str::to_owned));
+                let reason = reason.unwrap_or_else(|| "no reason given".to_owned());
+                turn.send_notice(&format!("retrying the model request: {reason}"));
             }
-            "usage" => match usage_of(data) {
-                Some(usage) => self.tally.add(usage, None, turn),
-                None => turn.unmapped(event),
+            "usage" => match read_usage(data) {
+                Some(usage) => self.usage_total.add_request(usage, None, turn),
+                None => turn.report_unmapped(event),
             },
             "message" => {
-                self.messages.on_message(what, event, turn);
+                self.messages.on_message(kind, event, turn);
                 let parent = data["parentToolCallId"].as_str();
                 for call in data["toolRequests"].as_array().into_iter().flatten() {
                     if let (Some(id), Some(name)) =
                         (call["toolCallId"].as_str(), call["name"].as_str())
                     {
-                        self.calls.begin_in(parent, id, name, &call["arguments"], turn);
+                        self.calls.begin_nested_call(parent, id, name, &call["arguments"], turn);
                     }
                 }
             }
             "message_start" | "message_delta" | "reasoning" | "reasoning_delta" => {
-                self.messages.on_message(what, event, turn);
+                self.messages.on_message(kind, event, turn);
             }
-            // Where turns begin and end, and arguments in pieces that come again as a whole.
+            // The start and the end of turns, and deltas of arguments that are repeated in full.
             "turn_start" | "turn_end" | "idle" | "intent" | "tool_call_delta" => {}
-            _ => turn.unmapped(event),
+            _ => turn.report_unmapped(event),
         }
     }
 
-    fn on_tool(&mut self, what: &str, event: &Value, turn: &mut Turn) {
+    fn on_tool(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
         let data = &event["data"];
         let id = data["toolCallId"].as_str().unwrap_or_default();
-        match what {
+        match kind {
             "execution_start" => {
                 let name = data["toolName"].as_str().unwrap_or(id);
                 let parent = data["parentToolCallId"].as_str();
-                self.calls.begin_in(parent, id, name, &data["arguments"], turn);
+                self.calls.begin_nested_call(parent, id, name, &data["arguments"], turn);
             }
             "execution_partial_result" => {
-                self.calls.show(id, data["partialOutput"].as_str().unwrap_or_default(), turn);
+                self.calls.show_output(
+                    id,
+                    data["partialOutput"].as_str().unwrap_or_default(),
+                    turn,
+                );
             }
             "execution_complete" => {
                 let result = &data["result"];
-                let text = kinds::text_of(result, &["detailedContent", "content"])
+                let text = known_tools::first_text(result, &["detailedContent", "content"])
                     .or_else(|| data["error"]["message"].as_str());
-                let exit = data["shellExecution"]["exitCode"].as_i64();
-                let failed = data["success"] == false || exit.is_some_and(|code| code != 0);
+                let exit_code = data["shellExecution"]["exitCode"].as_i64();
+                let failed = data["success"] == false || exit_code.is_some_and(|code| code != 0);
                 let output = if result.is_null() { &data["error"] } else { result };
-                let end = End { failed, text: text.unwrap_or_default(), output };
-                self.calls.end(id, end, turn);
+                let result = CallResult { failed, text: text.unwrap_or_default(), output };
+                self.calls.end_call(id, result, turn);
             }
-            // The same output as in the partial results, piece by piece.
+            // The output of the partial results, in deltas.
             "shell_output" => {}
-            _ => turn.unmapped(event),
+            _ => turn.report_unmapped(event),
         }
     }
 
-    fn on_session(&mut self, what: &str, event: &Value, turn: &mut Turn) {
+    fn on_session(&mut self, kind: &str, event: &Value, turn: &mut Turn) {
         let data = &event["data"];
         let message = data["message"].as_str();
-        match (what, message) {
+        match (kind, message) {
             ("error", _) => {
-                let status = provider::status_of(&data["statusCode"]);
-                let words = message.unwrap_or("an error without words");
-                let mut failure = provider::failure(words, status);
+                let status = provider::parse_status(&data["statusCode"]);
+                let message = message.unwrap_or("unknown error");
+                let mut failure = provider::parse_failure(message, status);
                 if data["errorType"] == "authentication" {
-                    failure.cause = Cause::Auth;
+                    failure.cause = FailureCause::Auth;
                 }
                 self.failure.get_or_insert(failure);
             }
-            // Told when the request is made again.
+            // Reported when the request is retried.
             ("info", _) if data["infoType"] == "model_retry" => {}
-            ("info" | "warning", Some(message)) => turn.notice(message),
+            ("info" | "warning", Some(message)) => turn.send_notice(message),
             ("title_changed", _) if data["title"].is_string() => {
-                turn.title(data["title"].as_str().unwrap_or_default());
+                turn.send_title(data["title"].as_str().unwrap_or_default());
             }
             ("usage_info", _) => {
-                let (used, size) = (count(data, &["currentTokens"]), count(data, &["tokenLimit"]));
+                let (used, size) =
+                    (read_count(data, &["currentTokens"]), read_count(data, &["tokenLimit"]));
                 match used.zip(size) {
-                    Some((used, size)) => turn.context(used, size),
-                    None => turn.unmapped(event),
+                    Some((used, size)) => turn.send_context_size(used, size),
+                    None => turn.report_unmapped(event),
                 }
             }
-            ("compaction_start", _) => turn.notice("the conversation is made shorter"),
-            // What was loaded at the start, which has nothing to do with the turn.
+            ("compaction_start", _) => turn.send_notice("compacting the conversation"),
+            // Resources that were loaded at startup, which do not concern the turn.
             (
                 "skills_loaded"
                 | "mcp_servers_loaded"
@@ -159,23 +168,23 @@ impl Copilot {
                 | "background_tasks_changed",
                 _,
             ) => {}
-            _ => turn.unmapped(event),
+            _ => turn.report_unmapped(event),
         }
     }
 
     fn on_result(&mut self, event: &Value, turn: &mut Turn) {
         if let Some(id) = event["sessionId"].as_str() {
-            turn.native(id);
+            turn.set_agent_session_id(id);
         }
-        let well = match event["exitCode"].as_i64() {
+        let is_success = match event["exitCode"].as_i64() {
             Some(code) => code == 0,
             None => event["success"] == true,
         };
         match self.failure.take() {
-            // Old versions end well after an error.
-            Some(failure) if !well || !turn.has_spoken() => turn.fail(failure),
-            _ if well => turn.done(Stop::EndTurn),
-            // The end of the program says more.
+            // Old versions exit successfully after an error.
+            Some(failure) if !is_success || !turn.has_output() => turn.fail(failure),
+            _ if is_success => turn.complete(StopReason::EndTurn),
+            // The exit of the program provides more details.
             _ => {}
         }
     }
@@ -184,49 +193,54 @@ impl Copilot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Outcome;
-    use crate::turn::Effect;
+    use crate::outcome::TurnOutcome;
+    use crate::turn::TurnEffect;
 
-    fn play(lines: &[&str]) -> Turn {
-        let (mut copilot, mut turn) = (Copilot::default(), Turn::default());
+    fn play_lines(lines: &[&str]) -> Turn {
+        let (mut copilot, mut turn) = (CopilotDialect::default(), Turn::default());
         turn.begin();
         for line in lines {
-            copilot.line(line, &mut turn);
+            copilot.on_line(line, &mut turn);
         }
         turn
     }
 
     #[test]
-    fn a_refused_tool_has_failed_and_the_turn_ends_well() {
-        let turn = play(&[
+    fn refused_tool_fails_and_the_turn_completes() {
+        let turn = play_lines(&[
             r#"{"type":"tool.execution_start","data":{"toolCallId":"t","toolName":"bash","arguments":{"command":"ls"}}}"#,
             r#"{"type":"tool.execution_complete","data":{"toolCallId":"t","success":false,"error":{"message":"Permission denied","code":"denied"}}}"#,
             r#"{"type":"result","sessionId":"s","exitCode":0}"#,
         ]);
-        let Effect::Update(end) = &turn.effects[1] else { panic!() };
+        let TurnEffect::SendUpdate(end) = &turn.effects[1] else { panic!() };
         assert_eq!(end["status"], "failed");
         assert_eq!(end["content"][0]["content"]["text"], "Permission denied");
-        assert_eq!(turn.effects[2], Effect::Native("s".to_owned()));
-        assert_eq!(turn.outcome, Some(Outcome::Done(Stop::EndTurn)));
+        assert_eq!(turn.effects[2], TurnEffect::SetAgentSessionId("s".to_owned()));
+        assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
     }
 
     #[test]
-    fn an_error_after_which_nothing_was_said_is_a_failure_although_it_ends_well() {
+    fn error_without_later_output_fails_the_turn_despite_success() {
         let error = r#"{"type":"session.error","data":{"errorType":"authentication","message":"who are you"}}"#;
         let result = r#"{"type":"result","sessionId":"s","success":true}"#;
-        let Some(Outcome::Failed(failure)) = play(&[error, result]).outcome else { panic!() };
-        assert_eq!(failure.cause, Cause::Auth);
+        let Some(TurnOutcome::Failed(failure)) = play_lines(&[error, result]).outcome else {
+            panic!()
+        };
+        assert_eq!(failure.cause, FailureCause::Auth);
         let text = r#"{"type":"assistant.message","data":{"messageId":"m","content":"Hi"}}"#;
-        assert_eq!(play(&[error, text, result]).outcome, Some(Outcome::Done(Stop::EndTurn)));
+        assert_eq!(
+            play_lines(&[error, text, result]).outcome,
+            Some(TurnOutcome::Completed(StopReason::EndTurn))
+        );
     }
 
     #[test]
-    fn usage_is_summed_and_warnings_are_notices() {
+    fn usage_is_summed_and_warnings_become_notices() {
         let usage = r#"{"type":"assistant.usage","data":{"inputTokens":9,"outputTokens":1}}"#;
         let warning = r#"{"type":"session.warning","data":{"message":"slow"}}"#;
-        let turn = play(&[usage, warning, usage]);
+        let turn = play_lines(&[usage, warning, usage]);
         assert_eq!(turn.usage.map(|it| (it.input, it.output)), Some((18, 2)));
-        let Effect::Update(update) = &turn.effects[0] else { panic!() };
+        let TurnEffect::SendUpdate(update) = &turn.effects[0] else { panic!() };
         assert_eq!(update["_meta"]["jackfield"]["notice"], "slow");
     }
 }

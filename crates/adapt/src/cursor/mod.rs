@@ -1,81 +1,84 @@
-//! `cursor-agent --print --output-format stream-json --stream-partial-output`: text in pieces and
-//! then again as a whole, one program for each turn that may outlive its result.
+//! `cursor-agent --print --output-format stream-json --stream-partial-output`: text in deltas and
+//! then again in full, one process per turn, which may outlive its result.
 
 mod tool;
 
-use crate::calls::Calls;
-use crate::tally::{Tally, usage_of};
-use crate::{Dialect, Life, Said, Start, Stop, Turn, kinds, provider};
-use jackfield_agents::Exit;
+use crate::tool_calls::ToolCallTracker;
+use crate::usage_total::{UsageTotal, read_usage};
+use crate::{
+    Dialect, ProgramLifetime, StartContext, StopReason, StreamedText, Turn, known_tools, provider,
+};
+use jackfield_agents::AgentExit;
 use serde_json::Value;
 
 pub(crate) fn new() -> Box<dyn Dialect> {
-    Box::new(Cursor::default())
+    Box::new(CursorDialect::default())
 }
 
 #[derive(Default)]
-struct Cursor {
-    calls: Calls,
-    /// The text since the last time it was told as a whole.
-    said: Said,
-    /// The last whole, until something else happens: it is sometimes told once more.
-    last_whole: String,
+struct CursorDialect {
+    calls: ToolCallTracker,
+    /// The text since the last full repetition.
+    text: StreamedText,
+    /// The last full text, until another event: it is sometimes repeated once more.
+    last_full_text: String,
 }
 
-impl Dialect for Cursor {
-    fn life(&self) -> Life {
-        Life::Turn
+impl Dialect for CursorDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerTurn
     }
 
-    fn open(&mut self, start: &Start<'_>, _turn: &mut Turn) {
-        *self = Cursor { calls: Calls::at(start.cwd), ..Cursor::default() };
+    fn on_start(&mut self, start: &StartContext<'_>, _turn: &mut Turn) {
+        *self =
+            CursorDialect { calls: ToolCallTracker::new(start.cwd), ..CursorDialect::default() };
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(event) = turn.object(line) else { return };
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let Some(event) = turn.parse_object(line) else { return };
         match (event["type"].as_str(), event["subtype"].as_str()) {
             (Some("system"), Some("init")) => {
                 if let Some(id) = event["session_id"].as_str() {
-                    turn.native(id);
+                    turn.set_agent_session_id(id);
                 }
             }
             (Some("assistant"), _) => self.on_assistant(&event, turn),
             (Some("thinking"), Some("delta")) => {
-                self.last_whole.clear();
-                turn.thought("", event["text"].as_str().unwrap_or_default());
+                self.last_full_text.clear();
+                turn.send_thought("", event["text"].as_str().unwrap_or_default());
             }
             (Some("tool_call"), Some("started" | "completed")) => {
-                self.last_whole.clear();
+                self.last_full_text.clear();
                 tool::on_tool_call(&mut self.calls, &event, turn);
             }
             (Some("result"), _) => on_result(&event, turn),
             (Some("error"), _) | (Some("system"), Some("error")) => {
-                turn.fail(provider::failure(words_of(&event), None));
+                turn.fail(provider::parse_failure(error_message(&event), None));
             }
-            (Some("retry" | "connection"), what) => {
-                let what = kinds::text_of(&event, &["message"]).or(what);
-                turn.notice(what.unwrap_or("the connection is made again"));
+            (Some("retry" | "connection"), subtype) => {
+                let message = known_tools::first_text(&event, &["message"]).or(subtype);
+                turn.send_notice(message.unwrap_or("reconnecting"));
             }
-            // The prompt as it was given, and the end of what was thought piece by piece.
+            // The prompt, repeated, and the end of a streamed thought.
             (Some("user"), _) | (Some("thinking"), Some("completed")) => {}
-            _ => turn.unmapped(&event),
+            _ => turn.report_unmapped(&event),
         }
     }
 
-    fn end(&mut self, exit: &Exit, turn: &mut Turn) {
-        let failure = provider::failure_of_exit(exit, turn);
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
+        let failure = provider::failure_from_exit(exit, turn);
         turn.fail(failure);
     }
 }
 
-fn words_of(event: &Value) -> &str {
-    let error = kinds::text_of(event, &["message", "error", "result"]);
-    error.or_else(|| event["error"]["message"].as_str()).unwrap_or("an error without words")
+fn error_message(event: &Value) -> &str {
+    let error = known_tools::first_text(event, &["message", "error", "result"]);
+    error.or_else(|| event["error"]["message"].as_str()).unwrap_or("unknown error")
 }
 
-impl Cursor {
-    /// A piece has a time and belongs to no finished call of the model. Everything else repeats what
-    /// was said since the last repetition.
+impl CursorDialect {
+    /// A delta has a timestamp and no model call id. Every other message repeats the text since the
+    /// last repetition.
     fn on_assistant(&mut self, event: &Value, turn: &mut Turn) {
         let content = &event["message"]["content"];
         let parts = content.as_array().into_iter().flatten();
@@ -83,51 +86,51 @@ impl Cursor {
             Some(text) => text.to_owned(),
             None => parts.filter_map(|part| part["text"].as_str()).collect(),
         };
-        let is_piece = !event["timestamp_ms"].is_null() && event["model_call_id"].is_null();
-        if is_piece {
-            self.last_whole.clear();
-            turn.text("", self.said.piece(&text));
-        } else if !self.said.is_empty() || self.last_whole != text {
-            turn.text("", self.said.whole(&text));
-            self.said = Said::default();
-            self.last_whole = text;
+        let is_delta = !event["timestamp_ms"].is_null() && event["model_call_id"].is_null();
+        if is_delta {
+            self.last_full_text.clear();
+            turn.send_text("", self.text.push_delta(&text));
+        } else if !self.text.is_empty() || self.last_full_text != text {
+            turn.send_text("", self.text.push_full(&text));
+            self.text = StreamedText::default();
+            self.last_full_text = text;
         }
     }
 }
 
 fn on_result(event: &Value, turn: &mut Turn) {
     let usage = [event, &event["usage"], &event["result"]["usage"]];
-    if let Some(usage) = usage.into_iter().find_map(usage_of) {
-        Tally::default().add(usage, None, turn);
+    if let Some(usage) = usage.into_iter().find_map(read_usage) {
+        UsageTotal::default().add_request(usage, None, turn);
     }
     if event["is_error"] == true || event["subtype"] == "error" {
-        return turn.fail(provider::failure(words_of(event), None));
+        return turn.fail(provider::parse_failure(error_message(event), None));
     }
-    if !turn.has_spoken() {
-        turn.text("", event["result"].as_str().unwrap_or_default());
+    if !turn.has_output() {
+        turn.send_text("", event["result"].as_str().unwrap_or_default());
     }
-    turn.done(Stop::EndTurn);
+    turn.complete(StopReason::EndTurn);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cause;
-    use crate::outcome::Outcome;
-    use crate::turn::Effect;
+    use crate::FailureCause;
+    use crate::outcome::TurnOutcome;
+    use crate::turn::TurnEffect;
 
-    fn play(lines: &[&str]) -> Turn {
-        let (mut cursor, mut turn) = (Cursor::default(), Turn::default());
+    fn play_lines(lines: &[&str]) -> Turn {
+        let (mut cursor, mut turn) = (CursorDialect::default(), Turn::default());
         turn.begin();
         for line in lines {
-            cursor.line(line, &mut turn);
+            cursor.on_line(line, &mut turn);
         }
         turn
     }
 
     fn text(turn: &Turn) -> String {
         let chunks = turn.effects.iter().filter_map(|it| match it {
-            Effect::Update(it) if it["sessionUpdate"] == "agent_message_chunk" => {
+            TurnEffect::SendUpdate(it) if it["sessionUpdate"] == "agent_message_chunk" => {
                 it["content"]["text"].as_str()
             }
             _ => None,
@@ -141,49 +144,50 @@ mod tests {
         )
     }
 
-    const PIECE: &str = r#","timestamp_ms":1"#;
-    const WHOLE: &str = r#","timestamp_ms":1,"model_call_id":"m""#;
+    const DELTA: &str = r#","timestamp_ms":1"#;
+    const FULL: &str = r#","timestamp_ms":1,"model_call_id":"m""#;
 
     #[test]
-    fn pieces_are_never_taken_for_repetitions_and_wholes_add_only_what_is_missing() {
-        let told = |lines: &[(&str, &str)]| {
+    fn equal_deltas_are_all_sent_and_full_texts_add_only_missing_text() {
+        let sent = |lines: &[(&str, &str)]| {
             let lines: Vec<String> = lines.iter().map(|(it, marks)| assistant(it, marks)).collect();
-            text(&play(&lines.iter().map(String::as_str).collect::<Vec<_>>()))
+            text(&play_lines(&lines.iter().map(String::as_str).collect::<Vec<_>>()))
         };
-        assert_eq!(told(&[("ha", PIECE), ("ha", PIECE), ("haha", "")]), "haha");
+        assert_eq!(sent(&[("ha", DELTA), ("ha", DELTA), ("haha", "")]), "haha");
         assert_eq!(
-            told(&[("Hel", PIECE), ("Hello", WHOLE), ("Bye", PIECE), ("Bye", "")]),
+            sent(&[("Hel", DELTA), ("Hello", FULL), ("Bye", DELTA), ("Bye", "")]),
             "HelloBye"
         );
-        assert_eq!(told(&[("Hi", WHOLE), ("Hi", "")]), "Hi");
-        assert_eq!(told(&[("Hel", PIECE), ("Other", WHOLE)]), "Hel");
-        assert_eq!(told(&[("one", ""), ("two", "")]), "onetwo");
+        assert_eq!(sent(&[("Hi", FULL), ("Hi", "")]), "Hi");
+        assert_eq!(sent(&[("Hel", DELTA), ("Other", FULL)]), "Hel");
+        assert_eq!(sent(&[("one", ""), ("two", "")]), "onetwo");
     }
 
     #[test]
-    fn the_result_is_the_end_and_its_usage_has_three_places() {
+    fn result_completes_the_turn_and_usage_is_read_from_three_places() {
         for usage in [
             r#""inputTokens":10,"outputTokens":5"#,
             r#""usage":{"inputTokens":10,"outputTokens":5}"#,
             r#""usage":{"input_tokens":10,"output_tokens":5}"#,
         ] {
-            let turn = play(&[&format!(r#"{{"type":"result","result":"Only here",{usage}}}"#)]);
-            assert_eq!(turn.outcome, Some(Outcome::Done(Stop::EndTurn)));
+            let turn =
+                play_lines(&[&format!(r#"{{"type":"result","result":"Only here",{usage}}}"#)]);
+            assert_eq!(turn.outcome, Some(TurnOutcome::Completed(StopReason::EndTurn)));
             assert_eq!(turn.usage.map(|it| (it.input, it.output)), Some((10, 5)));
             assert_eq!(text(&turn), "Only here");
         }
     }
 
     #[test]
-    fn errors_are_failures_wherever_they_are_told() {
+    fn every_form_of_an_error_fails_the_turn() {
         for line in [
             r#"{"type":"result","is_error":true,"result":"Not logged in"}"#,
             r#"{"type":"system","subtype":"error","message":"Authentication required"}"#,
             r#"{"type":"error","error":{"message":"Unauthorized"}}"#,
         ] {
-            let turn = play(&[line]);
-            let Some(Outcome::Failed(failure)) = turn.outcome else { panic!("{line}") };
-            assert_eq!(failure.cause, Cause::Auth, "{line}");
+            let turn = play_lines(&[line]);
+            let Some(TurnOutcome::Failed(failure)) = turn.outcome else { panic!("{line}") };
+            assert_eq!(failure.cause, FailureCause::Auth, "{line}");
         }
     }
 }

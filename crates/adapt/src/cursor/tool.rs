@@ -1,88 +1,96 @@
-//! Cursor's tool calls: the name is a key, the outcome another.
+//! Cursor's tool calls: the name of a key is the name of the tool, and another key is its outcome.
 
-use crate::calls::{Calls, End};
-use crate::{Tool, Turn, kinds};
+use crate::tool_calls::{CallResult, ToolCallTracker};
+use crate::{ToolUpdate, Turn, known_tools};
 use serde_json::{Map, Value};
 
-pub(super) fn on_tool_call(calls: &mut Calls, event: &Value, turn: &mut Turn) {
-    // The second line is the provider's own id and not always there.
+pub(super) fn on_tool_call(calls: &mut ToolCallTracker, event: &Value, turn: &mut Turn) {
+    // The second line is the provider's own id, which is not always present.
     let id = event["call_id"].as_str().and_then(|id| id.lines().next());
-    let (Some(id), Some((name, body))) = (id, named(&event["tool_call"])) else {
-        return turn.unmapped(event);
+    let (Some(id), Some((name, body))) = (id, find_call(&event["tool_call"])) else {
+        return turn.report_unmapped(event);
     };
-    let (name, input) = called(name, body);
-    calls.begin(id, &name, &input, turn);
+    let (name, input) = unwrap_call(name, body);
+    calls.begin_call(id, &name, &input, turn);
     if event["subtype"] == "completed" {
         on_result(calls, id, &input, &body["result"], turn);
     }
 }
 
-/// `{"readToolCall": {…}}` is a call of `read`.
-fn named(tool_call: &Value) -> Option<(&str, &Value)> {
+/// Finds the name and the body: `{"readToolCall": {…}}` is a call of `read`.
+fn find_call(tool_call: &Value) -> Option<(&str, &Value)> {
     let fields = tool_call.as_object()?;
-    let named = |suffix: &str| fields.iter().find(|(key, _)| key.ends_with(suffix));
-    let (key, body) = named("ToolCall").or_else(|| fields.get_key_value("function"))?;
+    let native = fields.iter().find(|(key, _)| key.ends_with("ToolCall"));
+    let (key, body) = native.or_else(|| fields.get_key_value("function"))?;
     Some((key.strip_suffix("ToolCall").unwrap_or(key), body))
 }
 
-/// Tools of others are wrapped once more.
-fn called(name: &str, body: &Value) -> (String, Value) {
+/// The name and the input of the tool. MCP tools and functions are wrapped once more.
+fn unwrap_call(name: &str, body: &Value) -> (String, Value) {
     let args = &body["args"];
     match name {
         "mcp" => {
-            let words = ["toolName", "name"];
-            (kinds::text_of(args, &words).unwrap_or(name).to_owned(), args["args"].clone())
+            let keys = ["toolName", "name"];
+            (known_tools::first_text(args, &keys).unwrap_or(name).to_owned(), args["args"].clone())
         }
         "function" => {
-            let told = &body["arguments"];
-            let parsed = told.as_str().and_then(|text| serde_json::from_str(text).ok());
+            let arguments = &body["arguments"];
+            let parsed = arguments.as_str().and_then(|text| serde_json::from_str(text).ok());
             let name = body["name"].as_str().unwrap_or(name).to_owned();
-            (name, parsed.unwrap_or_else(|| told.clone()))
+            (name, parsed.unwrap_or_else(|| arguments.clone()))
         }
         _ => (name.to_owned(), args.clone()),
     }
 }
 
-fn on_result(calls: &mut Calls, id: &str, input: &Value, result: &Value, turn: &mut Turn) {
-    let nothing = Map::new();
-    let kinds_of_end = result.as_object().unwrap_or(&nothing);
-    let success = kinds_of_end.get("success");
-    // `error`, `failure`, `rejected`, `permissionDenied`, `timeout`: whatever has words.
-    let other = kinds_of_end.values().find(|it| it.is_object());
-    let told = success.or(other).unwrap_or(&Value::Null);
-    let exited_badly = told["exitCode"].as_i64().is_some_and(|code| code != 0);
-    let failed = exited_badly || (success.is_none() && !result.is_null());
-    let end = End { failed, text: &text_of(told), output: result };
-    let changed = change(calls.cwd(), input, told);
-    calls.end_with(id, end, changed.filter(|_| !failed).unwrap_or_default(), turn);
+fn on_result(
+    calls: &mut ToolCallTracker,
+    id: &str,
+    input: &Value,
+    result: &Value,
+    turn: &mut Turn,
+) {
+    let empty = Map::new();
+    let outcomes = result.as_object().unwrap_or(&empty);
+    let success = outcomes.get("success");
+    // `error`, `failure`, `rejected`, `permissionDenied`, `timeout`: the first with a body.
+    let other = outcomes.values().find(|it| it.is_object());
+    let outcome = success.or(other).unwrap_or(&Value::Null);
+    let has_bad_exit = outcome["exitCode"].as_i64().is_some_and(|code| code != 0);
+    let failed = has_bad_exit || (success.is_none() && !result.is_null());
+    let diff = file_diff(calls.cwd(), input, outcome).filter(|_| !failed);
+    let result = CallResult { failed, text: &output_text(outcome), output: result };
+    calls.end_call_with(id, result, diff.unwrap_or_default(), turn);
 }
 
-fn text_of(told: &Value) -> String {
+fn output_text(outcome: &Value) -> String {
     let printed: Vec<&str> =
-        ["stdout", "stderr"].iter().filter_map(|name| told[*name].as_str()).collect();
+        ["stdout", "stderr"].iter().filter_map(|name| outcome[*name].as_str()).collect();
     if printed.iter().any(|it| !it.is_empty()) {
         return printed.concat();
     }
     let names = ["content", "output", "message", "errorMessage", "error", "reason"];
-    kinds::text_of(told, &names).unwrap_or_default().to_owned()
+    known_tools::first_text(outcome, &names).unwrap_or_default().to_owned()
 }
 
-/// An edit tells the whole file before and after only when it is done.
-fn change(cwd: &str, input: &Value, told: &Value) -> Option<Tool> {
-    let new = told["afterFullFileContent"].as_str()?;
-    let path = kinds::text_of(told, &["path"]).or_else(|| kinds::text_of(input, &["path"]))?;
-    let path = kinds::absolute(cwd, path);
-    Some(Tool::new().diff(&path, told["beforeFullFileContent"].as_str(), new))
+/// The diff of an edit. The program reports the old and the new content only at the end of the
+/// call.
+fn file_diff(cwd: &str, input: &Value, outcome: &Value) -> Option<ToolUpdate> {
+    let new = outcome["afterFullFileContent"].as_str()?;
+    let path = known_tools::first_text(outcome, &["path"])
+        .or_else(|| known_tools::first_text(input, &["path"]))?;
+    let path = known_tools::to_absolute(cwd, path);
+    Some(ToolUpdate::new().with_diff(&path, outcome["beforeFullFileContent"].as_str(), new))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::Effect;
+    use crate::turn::TurnEffect;
     use serde_json::json;
 
-    fn last(tool_call: &Value) -> (Value, Value) {
-        let (mut calls, mut turn) = (Calls::at("/w"), Turn::default());
+    fn first_and_last_update(tool_call: &Value) -> (Value, Value) {
+        let (mut calls, mut turn) = (ToolCallTracker::new("/w"), Turn::default());
         turn.begin();
         let event = json!({"subtype": "completed", "call_id": "a\nb", "tool_call": tool_call});
         on_tool_call(&mut calls, &event, &mut turn);
@@ -90,7 +98,7 @@ mod tests {
             .effects
             .iter()
             .filter_map(|it| match it {
-                Effect::Update(it) => Some(it),
+                TurnEffect::SendUpdate(it) => Some(it),
                 _ => None,
             })
             .collect();
@@ -98,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_end_that_is_no_success_has_failed() {
+    fn every_outcome_but_success_fails_the_call() {
         for result in [
             json!({"error": {"errorMessage": "why"}}),
             json!({"rejected": {"reason": "why"}}),
@@ -106,7 +114,7 @@ mod tests {
             json!({"success": {"exitCode": 1, "stdout": "why", "stderr": ""}}),
         ] {
             let call = json!({"shellToolCall": {"args": {"command": "x"}, "result": result}});
-            let (first, end) = last(&call);
+            let (first, end) = first_and_last_update(&call);
             assert_eq!((&first["toolCallId"], &first["title"]), (&json!("a"), &json!("x")));
             assert_eq!(end["status"], "failed", "{call}");
             assert_eq!(end["content"][0]["content"]["text"], "why", "{call}");
@@ -114,21 +122,23 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_shows_the_file_before_and_after() {
+    fn edit_shows_the_file_before_and_after() {
         let success = json!({"path": "a.rs", "beforeFullFileContent": "x", "afterFullFileContent": "y",
             "message": "edited"});
         let result = json!({"success": success});
-        let (_, end) = last(&json!({"editToolCall": {"args": {"path": "a.rs"}, "result": result}}));
+        let (_, end) = first_and_last_update(
+            &json!({"editToolCall": {"args": {"path": "a.rs"}, "result": result}}),
+        );
         let diff = json!([{"type": "diff", "path": "/w/a.rs", "newText": "y", "oldText": "x"}]);
         assert_eq!((&end["content"], &end["status"]), (&diff, &json!("completed")));
     }
 
     #[test]
-    fn tools_of_others_have_their_own_names() {
+    fn mcp_tools_and_functions_are_unwrapped() {
         let args = json!({"toolName": "query", "args": {"sql": "1"}});
-        let (first, _) = last(&json!({"mcpToolCall": {"args": args}}));
+        let (first, _) = first_and_last_update(&json!({"mcpToolCall": {"args": args}}));
         assert_eq!((&first["title"], &first["rawInput"]), (&json!("query"), &json!({"sql": "1"})));
         let function = json!({"name": "grep", "arguments": "{\"pattern\":\"fn\"}"});
-        assert_eq!(last(&json!({"function": function})).0["title"], "Search fn");
+        assert_eq!(first_and_last_update(&json!({"function": function})).0["title"], "Search fn");
     }
 }

@@ -1,136 +1,137 @@
-//! An adapter on a connection, with real programs: the I/O around the value.
+//! Runs an adapter on a connection with real programs.
 //!
-//! Every program runs under a guard of its own, so that a cancelled turn leaves nothing of its tree
-//! behind, and neither does an adapter that is killed.
+//! Every program runs under its own guard. The guard stops its whole process tree when a turn is
+//! cancelled or the adapter is killed.
 
-mod notes;
+mod session_files;
 
-use crate::{Adapter, Dialect, Output, Program, Settings};
+use crate::{Adapter, AdapterOutput, AdapterSettings, DialectFactory, ProgramId};
 use bytes::Bytes;
 use jackfield_agents::{
-    AgentEvent, AgentHandle, Exit, GuardCommand, Launch, Ledger, Speaks, Stop, spawn,
+    AgentEvent, AgentExit, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, StdoutFormat,
+    StopUrgency, spawn_agent,
 };
-use jackfield_clients::{ClientEvent, ConnHandle, Stream, open};
+use jackfield_clients::{ClientEvent, ClientHandle, ClientStream, open_connection};
 use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Fault, Frame, chain};
-use notes::Notes;
+use session_files::SessionFiles;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Events of programs and of the client that may wait here; behind them the pipes are not read.
-const MAIL_MAX: usize = 64;
-/// A client that is so far behind makes its programs wait.
-const BEHIND_BYTES: usize = 4 << 20;
+/// The capacity of each event queue. While a queue is full, its pipes are not read.
+const QUEUE_LEN: usize = 64;
+/// If more bytes than this wait for the client, the programs are paused.
+const PAUSE_BYTES: usize = 4 << 20;
 
-/// What an adapter needs of this machine.
-pub struct Host {
-    pub settings: Settings,
-    pub make: fn() -> Box<dyn Dialect>,
+/// The local resources of an adapter.
+pub struct HostConfig {
+    pub settings: AdapterSettings,
+    pub new_dialect: DialectFactory,
     /// The program that is adapted.
     pub program: PathBuf,
     /// The whole environment of the program.
     pub env: Vec<(String, String)>,
     pub guard: GuardCommand,
-    /// Where notes about sessions are kept.
-    pub notes: PathBuf,
+    /// The directory of the session records.
+    pub session_dir: PathBuf,
 }
 
-/// Serves one client until it is gone and every program has ended.
-pub async fn serve(host: Host, stream: Stream) {
-    let (client_events, mut client_mail) = mpsc::channel(MAIL_MAX);
-    let (program_events, mut program_mail) = mpsc::channel(MAIL_MAX);
-    let client = open(stream, (), client_events, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
-    let Host { settings, make, program, env, guard, notes } = host;
+/// Serves one client until it has disconnected and every program has exited.
+pub async fn serve_client(config: HostConfig, stream: ClientStream) {
+    let (client_events, mut client_queue) = mpsc::channel(QUEUE_LEN);
+    let (program_events, mut program_queue) = mpsc::channel(QUEUE_LEN);
+    let client = open_connection(stream, (), client_events, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
+    let HostConfig { settings, new_dialect, program, env, guard, session_dir } = config;
     let scratch = settings.scratch.clone();
-    let mut desk = Desk {
-        adapter: Adapter::new(settings, make),
-        notes: Notes::new(notes),
+    let mut host = AdapterHost {
+        adapter: Adapter::new(settings, new_dialect),
+        session_files: SessionFiles::new(session_dir),
         client,
         programs: BTreeMap::new(),
         program,
         env,
         guard,
         events: program_events,
-        paused: false,
-        client_left: false,
+        is_paused: false,
+        is_client_gone: false,
     };
-    while !desk.client_left || !desk.programs.is_empty() {
+    while !host.is_client_gone || !host.programs.is_empty() {
         tokio::select! {
-            Some(((), event)) = client_mail.recv() => desk.on_client(event),
-            Some((program, event)) = program_mail.recv() => desk.on_program(program, event),
+            Some(((), event)) = client_queue.recv() => host.on_client(event),
+            Some((program, event)) = program_queue.recv() => host.on_program(program, event),
             else => break,
         }
-        desk.carry_out();
+        host.apply_outputs();
     }
-    // Empty by now, or never made.
-    let _ = std::fs::remove_dir(scratch);
-    desk.client.close_after_flush();
-    // The last words are written by the connection's task.
-    while client_mail.recv().await.is_some() {}
+    // The directory is empty now, or was never created.
+    let _result = std::fs::remove_dir(scratch);
+    host.client.close_after_flush();
+    // The connection's task still writes the last frames.
+    while client_queue.recv().await.is_some() {}
 }
 
-struct Desk {
+struct AdapterHost {
     adapter: Adapter,
-    notes: Notes,
-    client: ConnHandle,
-    programs: BTreeMap<Program, Running>,
+    session_files: SessionFiles,
+    client: ClientHandle,
+    programs: BTreeMap<ProgramId, RunningProgram>,
     program: PathBuf,
     env: Vec<(String, String)>,
     guard: GuardCommand,
-    events: mpsc::Sender<(Program, AgentEvent)>,
-    /// Programs wait because the client does not read.
-    paused: bool,
-    client_left: bool,
+    events: mpsc::Sender<(ProgramId, AgentEvent)>,
+    /// Whether the programs are paused because the client does not read.
+    is_paused: bool,
+    is_client_gone: bool,
 }
 
-struct Running {
+struct RunningProgram {
     handle: AgentHandle,
-    /// What was handed over as files.
+    /// The files that were written for it.
     files: Vec<String>,
-    /// When its last turn began.
-    began: Instant,
+    /// When its last turn started.
+    turn_started: Instant,
 }
 
-impl Desk {
+impl AdapterHost {
     fn on_client(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::Frames(frames) => {
                 for frame in frames {
-                    // A frame is JSON by its making.
+                    // A frame is always valid JSON.
                     if let Ok(value) = serde_json::from_str(frame.text()) {
-                        self.adapter.on_client(&value, &mut self.notes);
+                        self.adapter.on_client_frame(&value, &mut self.session_files);
                     }
                 }
             }
-            ClientEvent::Babbled(fault) => self.babbled(&fault),
+            ClientEvent::InvalidFrame(fault) => self.send_fault(&fault),
             ClientEvent::Opened | ClientEvent::Wrote(_) => {}
             ClientEvent::Finished | ClientEvent::Gone => {
-                if !self.client_left {
-                    self.client_left = true;
-                    self.adapter.on_client_gone();
+                if !self.is_client_gone {
+                    self.is_client_gone = true;
+                    self.adapter.on_client_disconnected();
                 }
             }
         }
     }
 
-    fn babbled(&mut self, fault: &Fault) {
+    fn send_fault(&mut self, fault: &Fault) {
         self.client.send(Frame::error_for("null", fault).bytes().clone());
     }
 
-    fn on_program(&mut self, program: Program, event: AgentEvent) {
+    fn on_program(&mut self, program: ProgramId, event: AgentEvent) {
         match event {
             AgentEvent::Lines(lines) => {
                 for line in lines {
                     let line = String::from_utf8_lossy(&line);
-                    self.adapter.on_line(program, &line, &mut self.notes);
+                    self.adapter.on_line(program, &line, &mut self.session_files);
                 }
             }
-            AgentEvent::Gone(exit) => self.adapter.on_end(program, &exit, &mut self.notes),
+            AgentEvent::Gone(exit) => self.adapter.on_exit(program, &exit, &mut self.session_files),
             AgentEvent::Swept { .. } => {
                 for file in self.programs.remove(&program).into_iter().flat_map(|it| it.files) {
-                    // It was ours alone; if it is gone, so much the better.
-                    let _ = std::fs::remove_file(file);
+                    // Nothing else uses the file; it may already be gone.
+                    let _result = std::fs::remove_file(file);
                 }
             }
             AgentEvent::Started { .. }
@@ -142,89 +143,103 @@ impl Desk {
         }
     }
 
-    fn carry_out(&mut self) {
+    fn apply_outputs(&mut self) {
         while let Some(output) = self.adapter.take_output() {
             match output {
-                Output::ToClient(frame) => self.client.send(Bytes::from(frame.to_string())),
-                Output::Start { program, argv, cwd, files } => {
+                AdapterOutput::SendToClient(frame) => {
+                    self.client.send(Bytes::from(frame.to_string()));
+                }
+                AdapterOutput::StartProgram { program, argv, cwd, files } => {
                     self.start(program, argv, cwd, files);
                 }
-                Output::Write { program, line } => self.write(program, &line),
-                Output::CloseStdin { program } => {
-                    self.with(program, |running| running.handle.close_stdin());
+                AdapterOutput::WriteStdin { program, line } => self.write(program, &line),
+                AdapterOutput::CloseStdin { program } => {
+                    self.with_program(program, |running| running.handle.close_stdin());
                 }
-                Output::Began { program } => {
-                    self.with(program, |running| running.began = Instant::now());
+                AdapterOutput::MarkTurnStart { program } => {
+                    self.with_program(program, |running| running.turn_started = Instant::now());
                 }
-                Output::EndTools { program } => self.with(program, |running| {
-                    running.handle.end_tools(running.began.elapsed());
+                AdapterOutput::StopTools { program } => self.with_program(program, |running| {
+                    running.handle.end_tools(running.turn_started.elapsed());
                 }),
-                Output::Finish { program } => {
-                    self.with(program, |running| running.handle.stop(Stop::Polite));
+                AdapterOutput::FinishProgram { program } => {
+                    self.with_program(program, |running| running.handle.stop(StopUrgency::Polite));
                 }
-                Output::Stop { program } => {
-                    self.with(program, |running| running.handle.stop(Stop::Soon));
+                AdapterOutput::StopProgram { program } => {
+                    self.with_program(program, |running| running.handle.stop(StopUrgency::Soon));
                 }
             }
         }
         self.client.flush();
-        self.pace();
+        self.pause_or_resume();
     }
 
-    /// Whoever does not read makes everyone before it wait: nothing piles up here.
-    fn pace(&mut self) {
-        let behind = BEHIND_BYTES < self.client.queued_bytes();
-        if behind != self.paused {
-            self.paused = behind;
+    /// Applies backpressure: pauses the programs while the client does not read.
+    fn pause_or_resume(&mut self) {
+        let should_pause = PAUSE_BYTES < self.client.queued_bytes();
+        if should_pause != self.is_paused {
+            self.is_paused = should_pause;
             for running in self.programs.values_mut() {
-                if behind { running.handle.pause() } else { running.handle.resume() }
+                if should_pause { running.handle.pause() } else { running.handle.resume() }
             }
         }
     }
 
     fn start(
         &mut self,
-        program: Program,
+        program: ProgramId,
         args: Vec<String>,
         cwd: String,
         files: Vec<(String, String)>,
     ) {
         if let Err(why) = self.try_start(program, args, cwd, files) {
-            let exit = Exit { failed_to_start: Some(why), ..Exit::default() };
-            self.adapter.on_end(program, &exit, &mut self.notes);
+            let exit = AgentExit { failed_to_start: Some(why), ..AgentExit::default() };
+            self.adapter.on_exit(program, &exit, &mut self.session_files);
         }
     }
 
     fn try_start(
         &mut self,
-        program: Program,
+        program: ProgramId,
         args: Vec<String>,
         cwd: String,
         files: Vec<(String, String)>,
     ) -> Result<(), String> {
         for (path, text) in &files {
             jackfield_private_files::replace_file(path.as_ref(), text.as_bytes())
-                .map_err(|error| format!("failed to write `{path}` for it: {error}"))?;
+                .map_err(|error| format!("failed to write `{path}`: {error}"))?;
         }
         let program_path = self.program.to_string_lossy().into_owned();
         let command = std::iter::once(program_path).chain(args).collect();
-        let launch =
-            Launch { argv: command, cwd: cwd.into(), env: self.env.clone(), speaks: Speaks::Lines };
-        let mark = format!("adapt-{}-{program}", self.notes.tag());
+        let launch = LaunchCommand {
+            argv: command,
+            cwd: cwd.into(),
+            env: self.env.clone(),
+            stdout_format: StdoutFormat::Lines,
+        };
+        let mark = format!("adapt-{}-{program}", self.session_files.tag());
         let events = self.events.clone();
-        let handle = spawn(&self.guard, &launch, &mark, &Ledger::nowhere(), events, program)
-            .map_err(|error| chain(&error))?;
+        let handle = spawn_agent(
+            &self.guard,
+            &launch,
+            &mark,
+            &ProcessLedger::without_files(),
+            events,
+            program,
+        )
+        .map_err(|error| chain(&error))?;
         let files = files.into_iter().map(|(path, _)| path).collect();
-        self.programs.insert(program, Running { handle, files, began: Instant::now() });
+        self.programs
+            .insert(program, RunningProgram { handle, files, turn_started: Instant::now() });
         Ok(())
     }
 
-    fn write(&mut self, program: Program, text: &str) {
-        self.with(program, |running| {
+    fn write(&mut self, program: ProgramId, text: &str) {
+        self.with_program(program, |running| {
             for line in text.split('\n') {
                 if running.handle.send(Bytes::copy_from_slice(line.as_bytes())).is_err() {
-                    // It has not read for a long time and will not miss one more line.
-                    running.handle.stop(Stop::Now);
+                    // The program has not read its stdin for a long time.
+                    running.handle.stop(StopUrgency::Now);
                     return;
                 }
             }
@@ -232,9 +247,9 @@ impl Desk {
         });
     }
 
-    fn with(&mut self, program: Program, act: impl FnOnce(&mut Running)) {
+    fn with_program(&mut self, program: ProgramId, action: impl FnOnce(&mut RunningProgram)) {
         if let Some(running) = self.programs.get_mut(&program) {
-            act(running);
+            action(running);
         }
     }
 }

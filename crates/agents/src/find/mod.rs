@@ -1,136 +1,158 @@
-//! The program of an agent on this machine. Nothing is started to find it.
+//! Finds the program of an agent on this machine without starting anything.
 
-mod places;
+mod locations;
 
-pub use places::{PROGRAM_DIRS, Places};
+pub use locations::{PROGRAM_DIRS, ProgramLocations};
 
-use jackfield_catalogue::{Spec, Variant};
+use jackfield_catalogue::{AgentSpec, LaunchVariant};
 use rustix::fs::Access;
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// The name that means this program.
-const OURS: &str = "jackfield";
+/// The name of this program.
+const OWN_PROGRAM: &str = "jackfield";
 
 /// A program that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundProgram {
     pub path: PathBuf,
-    pub via: Via,
+    pub origin: ProgramOrigin,
 }
 
-/// What led to it.
+/// How a program was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// The variable that names it outright.
+pub enum ProgramOrigin {
+    /// By the environment variable that names it.
     Variable,
+    /// On `PATH`.
     Path,
-    /// A folder that is not on `PATH`.
+    /// In a folder that is not on `PATH`.
     Folder,
 }
 
-impl Via {
-    pub fn shown(self) -> &'static str {
+impl ProgramOrigin {
+    pub fn name(self) -> &'static str {
         match self {
-            Via::Variable => "variable",
-            Via::Path => "path",
-            Via::Folder => "folder",
+            ProgramOrigin::Variable => "variable",
+            ProgramOrigin::Path => "path",
+            ProgramOrigin::Folder => "folder",
         }
     }
 }
 
 /// A program that cannot be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
-    /// The names that were looked for.
+pub struct MissingProgram {
+    /// The names that were searched.
     pub bins: Vec<String>,
     pub searched: Vec<PathBuf>,
-    pub why: Why,
+    pub reason: MissingReason,
 }
 
+/// Why a program cannot be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
-    Nowhere,
-    /// A file of that name is there and may not be run.
+pub enum MissingReason {
+    NotFound,
+    /// A file of that name exists and is not executable.
     NotExecutable(PathBuf),
-    /// A link of that name leads to nothing.
+    /// A symbolic link of that name has no target.
     Dangling(PathBuf),
-    /// The variable that should name it names something else.
+    /// The environment variable that should name the program names something else.
     BadVariable {
         name: String,
         value: String,
-        why: &'static str,
+        reason: &'static str,
     },
 }
 
-/// The way to start an agent that is used on this machine.
+/// The variant of an agent that is used on this machine.
 #[derive(Debug, Clone)]
-pub struct Chosen<'a> {
-    /// Its place among the spec's variants.
+pub struct ChosenVariant<'a> {
+    /// Its index among the spec's variants.
     pub index: usize,
-    pub variant: &'a Variant,
-    pub found: Found,
+    pub variant: &'a LaunchVariant,
+    pub found: FoundProgram,
 }
 
-/// Looks for the first of `bins`: where the variable says, on `PATH`, then beside it.
-pub fn find(bins: &[String], bin_env: Option<&str>, places: &Places) -> Result<Found, Missing> {
-    let missing = |why| Missing { bins: bins.to_vec(), searched: places.searched(), why };
-    if let Some((name, value)) = bin_env.and_then(|it| Some((it, places.var(it)?))) {
-        let path = places.expand(value);
-        return match unusable(&path) {
-            None => Ok(Found { path, via: Via::Variable }),
-            Some(why) => {
+/// Searches the first of `bins` that exists: the program that the variable names, then on `PATH`,
+/// then in the other folders.
+pub fn find_program(
+    bins: &[String],
+    bin_env: Option<&str>,
+    locations: &ProgramLocations,
+) -> Result<FoundProgram, MissingProgram> {
+    let missing =
+        |reason| MissingProgram { bins: bins.to_vec(), searched: locations.searched(), reason };
+    if let Some((name, value)) = bin_env.and_then(|it| Some((it, locations.var(it)?))) {
+        let path = locations.expand_home(value);
+        return match find_path_error(&path) {
+            None => Ok(FoundProgram { path, origin: ProgramOrigin::Variable }),
+            Some(reason) => {
                 let (name, value) = (name.to_owned(), value.to_owned());
-                Err(missing(Why::BadVariable { name, value, why }))
+                Err(missing(MissingReason::BadVariable { name, value, reason }))
             }
         };
     }
-    let mut near = None;
+    let mut unusable = None;
     for bin in bins {
-        // Our own agent is this program, wherever it was put.
-        if bin == OURS
+        // Our own agent is this program, regardless of where it is installed.
+        if bin == OWN_PROGRAM
             && let Ok(path) = std::env::current_exe()
         {
-            return Ok(Found { path, via: Via::Path });
+            return Ok(FoundProgram { path, origin: ProgramOrigin::Path });
         }
-        let on_path = places.path().iter().map(|it| (it, Via::Path));
-        let beside = places.others().iter().map(|it| (it, Via::Folder));
-        for (dir, via) in on_path.chain(beside) {
-            match look(&dir.join(bin)) {
-                Look::Program(path) => return Ok(Found { path, via }),
-                Look::Near(why) => near = near.or(Some(why)),
-                Look::Nothing => {}
+        let on_path = locations.path().iter().map(|it| (it, ProgramOrigin::Path));
+        let beside = locations.others().iter().map(|it| (it, ProgramOrigin::Folder));
+        for (dir, origin) in on_path.chain(beside) {
+            match check_path(&dir.join(bin)) {
+                PathCheck::Program(path) => return Ok(FoundProgram { path, origin }),
+                PathCheck::Unusable(reason) => unusable = unusable.or(Some(reason)),
+                PathCheck::Nothing => {}
             }
         }
     }
-    Err(missing(near.unwrap_or(Why::Nowhere)))
+    Err(missing(unusable.unwrap_or(MissingReason::NotFound)))
 }
 
-/// The program of one variant. The variable names the agent's own program and no other.
-pub fn find_variant(spec: &Spec, variant: &Variant, places: &Places) -> Result<Found, Missing> {
+/// Finds the program of one variant. The variable names only the agent's own program.
+pub fn find_variant_program(
+    spec: &AgentSpec,
+    variant: &LaunchVariant,
+    locations: &ProgramLocations,
+) -> Result<FoundProgram, MissingProgram> {
     let own = variant.bins == spec.bins;
-    find(&variant.bins, spec.bin_env.as_deref().filter(|_| own), places)
+    find_program(&variant.bins, spec.bin_env.as_deref().filter(|_| own), locations)
 }
 
-/// The agent's own program: the one that is asked for its version.
-pub fn find_own(spec: &Spec, places: &Places) -> Result<Found, Missing> {
-    find(&spec.bins, spec.bin_env.as_deref(), places)
+/// Finds the agent's own program, which is queried for its version.
+pub fn find_own_program(
+    spec: &AgentSpec,
+    locations: &ProgramLocations,
+) -> Result<FoundProgram, MissingProgram> {
+    find_program(&spec.bins, spec.bin_env.as_deref(), locations)
 }
 
-/// The first variant whose program is found.
-pub fn choose<'a>(spec: &'a Spec, places: &Places) -> Result<Chosen<'a>, Missing> {
-    let mut all = Missing { bins: Vec::new(), searched: places.searched(), why: Why::Nowhere };
+/// Returns the first variant whose program is found.
+pub fn choose_variant<'a>(
+    spec: &'a AgentSpec,
+    locations: &ProgramLocations,
+) -> Result<ChosenVariant<'a>, MissingProgram> {
+    let mut all = MissingProgram {
+        bins: Vec::new(),
+        searched: locations.searched(),
+        reason: MissingReason::NotFound,
+    };
     for (index, variant) in spec.launch.iter().enumerate() {
-        match find_variant(spec, variant, places) {
-            Ok(found) => return Ok(Chosen { index, variant, found }),
+        match find_variant_program(spec, variant, locations) {
+            Ok(found) => return Ok(ChosenVariant { index, variant, found }),
             Err(missing) => {
                 let new: Vec<String> =
                     missing.bins.into_iter().filter(|it| !all.bins.contains(it)).collect();
                 all.bins.extend(new);
-                if all.why == Why::Nowhere {
-                    all.why = missing.why;
+                if all.reason == MissingReason::NotFound {
+                    all.reason = missing.reason;
                 }
             }
         }
@@ -138,33 +160,35 @@ pub fn choose<'a>(spec: &'a Spec, places: &Places) -> Result<Chosen<'a>, Missing
     Err(all)
 }
 
-enum Look {
+/// The result of checking one path.
+enum PathCheck {
     Program(PathBuf),
-    Near(Why),
+    /// A file that cannot be started.
+    Unusable(MissingReason),
     Nothing,
 }
 
-fn look(path: &Path) -> Look {
+fn check_path(path: &Path) -> PathCheck {
     match fs::metadata(path) {
-        Ok(meta) if !meta.is_file() => Look::Nothing,
-        Ok(_) if is_executable(path) => Look::Program(path.to_owned()),
-        Ok(_) => Look::Near(Why::NotExecutable(path.to_owned())),
+        Ok(meta) if !meta.is_file() => PathCheck::Nothing,
+        Ok(_) if is_executable(path) => PathCheck::Program(path.to_owned()),
+        Ok(_) => PathCheck::Unusable(MissingReason::NotExecutable(path.to_owned())),
         Err(_) if fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink()) => {
-            Look::Near(Why::Dangling(path.to_owned()))
+            PathCheck::Unusable(MissingReason::Dangling(path.to_owned()))
         }
-        Err(_) => Look::Nothing,
+        Err(_) => PathCheck::Nothing,
     }
 }
 
-/// Why a path cannot be what a variable names.
-fn unusable(path: &Path) -> Option<&'static str> {
+/// Why the path in a variable cannot be used; `None` if it can.
+fn find_path_error(path: &Path) -> Option<&'static str> {
     if !path.is_absolute() {
         return Some("it is not an absolute path");
     }
     match fs::metadata(path) {
-        Err(_) => Some("there is no such file"),
+        Err(_) => Some("the file does not exist"),
         Ok(meta) if !meta.is_file() => Some("it is not a file"),
-        Ok(_) if !is_executable(path) => Some("it may not be run"),
+        Ok(_) if !is_executable(path) => Some("it is not executable"),
         Ok(_) => None,
     }
 }

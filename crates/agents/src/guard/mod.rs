@@ -1,48 +1,52 @@
 //! The guard: the parent of one agent's process tree, a small process between daemon and agent.
 //!
-//! It speaks with the daemon over one socket (its descriptor 0; see `fact`) and touches none of
-//! the agent's traffic: the agent inherits the daemon's pipes. Orphans below it become its children
-//! (subreaper), so nobody leaves the tree, whatever sessions and groups they make. When the daemon
-//! asks, or vanishes, or the agent ends, it climbs the `ladder` until nobody is left.
+//! It communicates with the daemon over one socket (its descriptor 0; see `guard_report`) and does
+//! not relay the agent's traffic: the agent inherits the daemon's pipes. Orphaned processes below
+//! it become its children (subreaper), so no process can leave the tree by creating sessions or
+//! groups. When the daemon requests it or exits, or when the agent exits, the guard follows the
+//! `stop_sequence` until no process is left.
 //!
-//! **Invariant:** one thread, no runtime, no agent traffic. It must be cheap enough to have thousands.
+//! **Invariant:** one thread, no runtime, no agent traffic. Thousands of guards must be affordable.
 
-mod args;
-pub(crate) mod fact;
-mod ladder;
-mod tools;
-mod watch;
+mod arguments;
+mod guard_loop;
+pub(crate) mod guard_report;
+mod stop_sequence;
+mod tool_reaper;
 
 use crate::agent_env;
 use crate::ledger_watcher;
 use crate::os::cgroup::ControlGroup;
-use crate::os::{self, Process, Signals};
+use crate::os::{self, ProcessIdentity, SignalReader};
 use crate::shortage::describe_shortage;
-use args::Args;
-use fact::Fact;
+use arguments::GuardArguments;
+use guard_loop::GuardLoop;
+use guard_report::GuardReport;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
-use watch::Watch;
 
-/// The whole life of `guard [options] -- command…`; `args` are what follows the word `guard`.
+/// Runs `guard [options] -- command…`; `args` are the arguments after the word `guard`.
 ///
-/// Call it first thing in `main`, before any thread is started. Descriptor 0 must be the socket
-/// that [`crate::spawn`] makes.
+/// Call it at the start of `main`, before any thread is started. Descriptor 0 must be the socket
+/// that [`crate::spawn_agent`] creates.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     if args.next_if(|it| it == ledger_watcher::OPTION).is_some() {
-        let watched = args.next().map(|it| ledger_watcher::run(&it));
+        let watched = args.next().map(|it| ledger_watcher::run_watcher(&it));
         return ExitCode::from(u8::from(!matches!(watched, Some(Ok(())))));
     }
     let socket = rustix::stdio::stdin();
     match run(args, socket) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { why, shortage }) => {
-            if !fact::tell(socket, &Fact::Failed { why: why.clone(), shortage }) {
-                // No daemon: somebody started a guard by hand.
+        Err(StartFailure { why, shortage }) => {
+            if !guard_report::send_report(
+                socket,
+                &GuardReport::Failed { why: why.clone(), shortage },
+            ) {
+                // There is no daemon: the guard was started manually.
                 let _ = writeln!(io::stderr(), "guard: {why}");
             }
             ExitCode::FAILURE
@@ -50,55 +54,61 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Why there is no agent.
-struct Failure {
+/// Why the agent could not be started.
+struct StartFailure {
     why: String,
     shortage: bool,
 }
 
-impl From<String> for Failure {
-    fn from(why: String) -> Failure {
-        Failure { why, shortage: false }
+impl From<String> for StartFailure {
+    fn from(why: String) -> StartFailure {
+        StartFailure { why, shortage: false }
     }
 }
 
-fn run(args: impl IntoIterator<Item = OsString>, socket: BorrowedFd<'_>) -> Result<(), Failure> {
-    let Args { cwd, files, control_group, graces, argv } = Args::parse(args)?;
+fn run(
+    args: impl IntoIterator<Item = OsString>,
+    socket: BorrowedFd<'_>,
+) -> Result<(), StartFailure> {
+    let GuardArguments { cwd, files, control_group, graces, argv } = GuardArguments::parse(args)?;
     os::launch::become_guard().map_err(|error| format!("failed to become a guard: {error}"))?;
     files.into_iter().for_each(os::launch::limit_files);
     let signals =
-        Signals::take().map_err(|error| format!("failed to take over signals: {error}"))?;
-    let stdin = os::handover::receive(socket)
-        .map_err(|error| format!("failed to get the agent's stdin from the daemon: {error}"))?;
-    // A command that was cancelled before it began must not begin.
-    if fact::is_hung_up(socket) {
-        return Err("nobody wants it any more".to_owned().into());
+        SignalReader::block().map_err(|error| format!("failed to block signals: {error}"))?;
+    let stdin = os::fd_passing::receive_file(socket)
+        .map_err(|error| format!("failed to receive the agent's stdin from the daemon: {error}"))?;
+    // A command that was canceled before it started must not start.
+    if guard_report::is_hung_up(socket) {
+        return Err("it was canceled before it started".to_owned().into());
     }
-    let environment = agent_env::restore(std::env::vars_os());
+    let environment = agent_env::restore_environment(std::env::vars_os());
     let start = || os::launch::start_agent(&argv, &cwd, &environment, stdin);
     let started = match control_group {
         Some(directory) => ControlGroup::at(directory).start_inside(start),
         None => start(),
     };
     let pid = started.map_err(|error| match describe_shortage(&error) {
-        Some(way_out) => {
-            let why = format!("`{}`: {error}; {way_out}", argv[0].to_string_lossy());
-            Failure { why, shortage: true }
+        Some(hint) => {
+            let why = format!("`{}`: {error}; {hint}", argv[0].to_string_lossy());
+            StartFailure { why, shortage: true }
         }
-        None => why_not_started(&argv[0], &cwd, &environment, &error).into(),
+        None => describe_start_error(&argv[0], &cwd, &environment, &error).into(),
     })?;
-    os::launch::let_go_of_output();
-    // A child we have not reaped keeps its number, so this row is the agent's even if it ended.
-    let start = os::Table::system().row(pid).map_or(0, |row| row.process.start);
-    fact::tell(socket, &Fact::Started { process: Process { pid, start } });
+    os::launch::close_output();
+    // A child keeps its pid until it is reaped, so this row is the agent's even if it has exited.
+    let start = os::ProcessTable::system().row(pid).map_or(0, |row| row.process.start);
+    guard_report::send_report(
+        socket,
+        &GuardReport::Started { process: ProcessIdentity { pid, start } },
+    );
 
-    let survivors = Watch::new(socket, &signals, pid, graces).run();
-    fact::tell(socket, &Fact::Swept { survivors });
+    let survivors = GuardLoop::new(socket, &signals, pid, graces).run();
+    guard_report::send_report(socket, &GuardReport::Swept { survivors });
     Ok(())
 }
 
-/// The system says only "not found"; people need to know what was not found.
-fn why_not_started(
+/// The system's error is only "not found"; this names what was not found.
+fn describe_start_error(
     program: &OsString,
     cwd: &Path,
     environment: &[(OsString, OsString)],
@@ -108,12 +118,12 @@ fn why_not_started(
     match std::fs::metadata(cwd) {
         Err(error) => return format!("the working directory `{}`: {error}", cwd.display()),
         Ok(found) if !found.is_dir() => {
-            return format!("the working directory `{}` is no directory", cwd.display());
+            return format!("the working directory `{}` is not a directory", cwd.display());
         }
         Ok(_) => {}
     }
     let bare = !shown.contains('/');
-    // The search also says "denied" when a directory on the way is closed to us.
+    // The search also fails with "permission denied" if a directory on `PATH` is not accessible.
     if bare && !is_on_path(program, environment) {
         return format!("`{shown}` was not found on PATH");
     }

@@ -1,11 +1,11 @@
-//! Control groups (version 2) of Linux, where the system lets this user create them: everything that an agent
-//! starts stays in its group, whatever it does with sessions, parents and its environment, and the kernel ends the
-//! whole group at once.
+//! Control groups (version 2) of Linux, if this user may create them. Everything that an agent
+//! starts stays in its group, even if it changes its session, parent or environment, and the kernel
+//! kills the whole group at once.
 //!
-//! It is no wall against a process that knows of it: one with the uid that the groups belong to can move itself
+//! A group is not a security boundary: a process with the uid of the groups' owner can move itself
 //! to another group.
 
-use super::Process;
+use super::ProcessIdentity;
 use rustix::process::geteuid;
 use std::{
     fs, io,
@@ -14,9 +14,9 @@ use std::{
 };
 
 const PREFIX: &str = "jackfield-";
-const PROCESSES: &str = "cgroup.procs";
-const KILL: &str = "cgroup.kill";
-/// What systemd writes on a directory with `Delegate=yes`.
+const PROCESSES_FILE: &str = "cgroup.procs";
+const KILL_FILE: &str = "cgroup.kill";
+/// The attribute that systemd sets on a directory with `Delegate=yes`.
 const DELEGATE_ATTRIBUTE: &str = "user.delegate";
 
 /// The group of one agent and everything below it.
@@ -26,20 +26,20 @@ pub(crate) struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// In a directory that [`delegated_directory`] found. Creates nothing.
+    /// A group in a directory that [`delegated_directory`] found. Creates nothing.
     pub(crate) fn new(parent: &Path, mark: &str) -> ControlGroup {
         ControlGroup { directory: parent.join(format!("{PREFIX}{mark}")) }
     }
 
-    /// The group of this directory, which a daemon has named. Creates nothing.
+    /// The group of this directory, which the daemon has chosen. Creates nothing.
     pub(crate) fn at(directory: PathBuf) -> ControlGroup {
         ControlGroup { directory }
     }
 
-    /// One that was recorded, if it is what it was: a group with the name of this mark.
-    pub(crate) fn recorded(directory: &Path, mark: &str) -> Option<ControlGroup> {
+    /// A recorded group, if the directory still is a group with the name of this mark.
+    pub(crate) fn from_record(directory: &Path, mark: &str) -> Option<ControlGroup> {
         let is_named = directory.file_name()?.to_str()? == format!("{PREFIX}{mark}");
-        let is_group = is_named && directory.join(KILL).is_file();
+        let is_group = is_named && directory.join(KILL_FILE).is_file();
         is_group.then(|| ControlGroup { directory: directory.to_owned() })
     }
 
@@ -47,38 +47,39 @@ impl ControlGroup {
         &self.directory
     }
 
-    /// Creates the group, runs `start` inside it and goes back to where this process was. What was started stays.
+    /// Creates the group, runs `start` inside it and moves this process back. The started process
+    /// stays in the group.
     pub(crate) fn start_inside<T>(&self, start: impl FnOnce() -> T) -> T {
         let parent = self.directory.parent().unwrap_or(Path::new("/"));
         let entered = match fs::create_dir(&self.directory) {
-            Ok(()) => enter(&self.directory),
+            Ok(()) => enter_group(&self.directory),
             Err(error) => Err(error),
         };
         let started = start();
-        // Without a group the guard ends the tree by itself, as on systems that have none.
+        // Without a group the guard ends the tree alone, as on systems without groups.
         if entered.is_ok() {
-            let _stays_inside = enter(parent);
+            let _stays_inside = enter_group(parent);
         }
         started
     }
 
-    /// Ends every process of the group and of the groups in it, in one step.
+    /// Kills every process of the group and of the groups in it, in one step.
     pub(crate) fn kill(&self) {
-        // A group that is gone, or was never created, has nobody to end.
-        let _ = fs::write(self.directory.join(KILL), "1");
+        // A group that was removed or never created has no processes.
+        let _ = fs::write(self.directory.join(KILL_FILE), "1");
     }
 
-    /// Who is in it and in the groups below.
-    pub(crate) fn processes(&self) -> Vec<Process> {
+    /// The processes in the group and in the groups below it.
+    pub(crate) fn processes(&self) -> Vec<ProcessIdentity> {
         let mut found = Vec::new();
         for directory in directories(&self.directory) {
-            let listed = fs::read_to_string(directory.join(PROCESSES)).unwrap_or_default();
-            found.extend(listed.lines().filter_map(|it| Process::find(it.parse().ok()?)));
+            let listed = fs::read_to_string(directory.join(PROCESSES_FILE)).unwrap_or_default();
+            found.extend(listed.lines().filter_map(|it| ProcessIdentity::find(it.parse().ok()?)));
         }
         found
     }
 
-    /// Removes it if nobody is in it.
+    /// Removes the group if it has no processes.
     pub(crate) fn remove(&self) {
         for directory in directories(&self.directory).iter().rev() {
             let _in_use = fs::remove_dir(directory);
@@ -87,8 +88,8 @@ impl ControlGroup {
 }
 
 /// Moves this process to a group.
-fn enter(directory: &Path) -> io::Result<()> {
-    fs::write(directory.join(PROCESSES), "0")
+fn enter_group(directory: &Path) -> io::Result<()> {
+    fs::write(directory.join(PROCESSES_FILE), "0")
 }
 
 /// A directory of groups and all below it, parents first.
@@ -105,8 +106,9 @@ fn directories(top: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The group of this process, if it may create groups in it: systemd says so (`Delegate=yes`), or it belongs to
-/// this user. Root may always create groups, but those of other services are not its to divide.
+/// The group of this process, if it may create groups in it: systemd has delegated it
+/// (`Delegate=yes`), or it belongs to this user. Root could always create groups, but must not
+/// divide those of other services.
 pub(crate) fn delegated_directory() -> Option<PathBuf> {
     let mount = mount_point(&fs::read_to_string("/proc/self/mountinfo").ok()?)?;
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -123,7 +125,7 @@ fn is_delegated(directory: &Path) -> bool {
     is_owned || matches!(length, Ok(length) if value[..length] == *b"1")
 }
 
-/// Where the groups of version 2 are, from the lines of `mountinfo`.
+/// The mount point of the groups of version 2, from the lines of `mountinfo`.
 fn mount_point(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_point_and_own_group_are_those_of_version_2() {
+    fn mount_point_and_own_group_of_version_2_are_found() {
         let mounts = "25 1 0:22 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
             26 25 0:23 / /sys/fs/cgroup/pids rw shared:9 - cgroup cgroup rw,pids\n\
             27 25 0:24 /other /mnt/part rw - cgroup2 cgroup2 rw\n\
@@ -164,10 +166,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let group = directory.path().join("jackfield-a-1");
         fs::create_dir(&group).unwrap();
-        assert_eq!(ControlGroup::recorded(&group, "a-1"), None, "no group of the kernel");
-        fs::write(group.join(KILL), "").unwrap();
-        assert!(ControlGroup::recorded(&group, "a-1").is_some());
-        assert_eq!(ControlGroup::recorded(&group, "a-2"), None, "another mark");
-        assert_eq!(ControlGroup::recorded(directory.path(), "a-1"), None);
+        assert_eq!(ControlGroup::from_record(&group, "a-1"), None, "not a group of the kernel");
+        fs::write(group.join(KILL_FILE), "").unwrap();
+        assert!(ControlGroup::from_record(&group, "a-1").is_some());
+        assert_eq!(ControlGroup::from_record(&group, "a-2"), None, "another mark");
+        assert_eq!(ControlGroup::from_record(directory.path(), "a-1"), None);
     }
 }

@@ -1,11 +1,12 @@
-//! Signals as something to wait for: the guard hears of ended children and of a polite stop.
+//! Signals as a file descriptor to wait for: exited children, and requests to stop.
 #![expect(unsafe_code, reason = "masking signals and signalfd have no safe interface")]
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
 
-/// Blocked in the guard for ever: the ones it hears of come by the descriptor, the others never.
+/// Always blocked in the guard. Those of [`HANDLED`] arrive through the descriptor, the others
+/// never.
 const BLOCKED: [libc::c_int; 8] = [
     libc::SIGCHLD,
     libc::SIGTERM,
@@ -16,46 +17,46 @@ const BLOCKED: [libc::c_int; 8] = [
     libc::SIGUSR2,
     libc::SIGALRM,
 ];
-/// Of those, the ones the guard wants to hear of.
-const HEARD: [libc::c_int; 2] = [libc::SIGCHLD, libc::SIGTERM];
+/// The blocked signals that the guard handles.
+const HANDLED: [libc::c_int; 2] = [libc::SIGCHLD, libc::SIGTERM];
 
 const RECORD_BYTES: usize = size_of::<libc::signalfd_siginfo>();
 
-pub(crate) struct Signals {
+pub(crate) struct SignalReader {
     file: File,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Caught {
+pub(crate) struct CaughtSignals {
     pub(crate) child: bool,
     pub(crate) term: bool,
 }
 
-impl Signals {
-    /// For a process with one thread: the mask belongs to the thread.
-    pub(crate) fn take() -> io::Result<Signals> {
-        // A parent that ignored SIGCHLD would leave us without exit statuses.
+impl SignalReader {
+    /// Blocks the signals. For a process with one thread, because the mask belongs to the thread.
+    pub(crate) fn block() -> io::Result<SignalReader> {
+        // If the parent process ignored SIGCHLD, exit statuses would be lost.
         // SAFETY: SIG_DFL is a valid disposition and no handler of ours is replaced.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-        let (blocked, heard) = (set(&BLOCKED), set(&HEARD));
+        let (blocked, handled) = (signal_set(&BLOCKED), signal_set(&HANDLED));
         // SAFETY: both sets are initialized and outlive the calls; a null old set is allowed.
         let fd = unsafe {
             if libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut()) != 0
             {
                 return Err(io::Error::last_os_error());
             }
-            libc::signalfd(-1, &raw const heard, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+            libc::signalfd(-1, &raw const handled, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel just gave us this descriptor and nobody else knows it.
-        Ok(Signals { file: File::from(unsafe { OwnedFd::from_raw_fd(fd) }) })
+        // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
+        Ok(SignalReader { file: File::from(unsafe { OwnedFd::from_raw_fd(fd) }) })
     }
 
-    /// What arrived since the last call; never waits.
-    pub(crate) fn read(&self) -> Caught {
-        let mut caught = Caught::default();
+    /// The signals that arrived since the last call. Never waits.
+    pub(crate) fn read_caught(&self) -> CaughtSignals {
+        let mut caught = CaughtSignals::default();
         let mut records = [0; 8 * RECORD_BYTES];
         while let Ok(count) = (&self.file).read(&mut records) {
             for record in records[..count].chunks_exact(RECORD_BYTES) {
@@ -72,16 +73,16 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for SignalReader {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-/// Gives every signal its default meaning again and blocks none: masks and ignored signals outlive
-/// an exec. For the moment between fork and exec.
-pub(super) fn reset_all() {
-    let none = set(&[]);
+/// Resets every signal to its default action and unblocks it, because masks and ignored signals
+/// survive an exec. To be called between fork and exec.
+pub(super) fn reset_signals() {
+    let none = signal_set(&[]);
     // SAFETY: the set is initialized and outlives the call; a null old set is allowed.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) };
     for number in 1..=libc::SIGSYS {
@@ -91,7 +92,7 @@ pub(super) fn reset_all() {
     }
 }
 
-fn set(numbers: &[libc::c_int]) -> libc::sigset_t {
+fn signal_set(numbers: &[libc::c_int]) -> libc::sigset_t {
     // SAFETY: sigemptyset initializes the set before anything reads it; the numbers are valid.
     unsafe {
         let mut set = std::mem::zeroed();

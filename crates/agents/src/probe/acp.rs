@@ -1,8 +1,9 @@
-//! A few words of ACP: a session is opened to hear which models there are, and removed again.
+//! Queries an agent's models over ACP: opens a session, reads the models and deletes the session.
 
-use super::command::{Leash, Order};
-use jackfield_catalogue::Model;
+use super::command::{ProbeCommand, ProcessGroup};
+use jackfield_catalogue::ModelEntry;
 use jackfield_wire::LineSplitter;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 use tokio::{
@@ -11,197 +12,203 @@ use tokio::{
     time::timeout,
 };
 
-/// Removing the session again may take this long; it is a courtesy.
+/// The time limit for deleting the session, which is optional.
 const DELETE_MAX: Duration = Duration::from_secs(1);
-/// Between being asked to end and being killed.
-const END_MAX: Duration = Duration::from_millis(300);
+/// The time between TERM and KILL.
+const TERM_GRACE: Duration = Duration::from_millis(300);
 const LINE_BYTES_MAX: usize = 8 << 20;
-/// The code of an agent that wants a login first.
+/// The error code of an agent that needs a login first.
 const LOGIN_FIRST: i64 = -32000;
 
-/// What a session's beginning told.
+/// The models that a new session offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Offer {
-    pub(super) models: Vec<Model>,
+pub(super) struct SessionModels {
+    pub(super) models: Vec<ModelEntry>,
     pub(super) current: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum QueryError {
     LoginFirst,
     Late(String),
     Other(String),
 }
 
-/// Starts the program, opens a session, and ends it with its whole group.
-pub(super) async fn offer(order: Order<'_>, limit: Duration) -> Result<Offer, Refused> {
-    let failed = |why: String| Refused::Other(why);
-    let mut leash =
-        Leash::talk(order).map_err(|error| failed(format!("`{}`: {error}", order.shown())))?;
-    let (Some(stdin), Some(stdout)) = (leash.stdin(), leash.stdout()) else {
-        return Err(failed("its pipes cannot be used".to_owned()));
+/// Starts the program, opens a session, and kills the program with its whole process group.
+pub(super) async fn query_models(
+    command: ProbeCommand<'_>,
+    limit: Duration,
+) -> Result<SessionModels, QueryError> {
+    let failed = |why: String| QueryError::Other(why);
+    let mut group = ProcessGroup::start_with_stdin(command)
+        .map_err(|error| failed(format!("`{}`: {error}", command.command_line())))?;
+    let (Some(stdin), Some(stdout)) = (group.stdin(), group.stdout()) else {
+        return Err(failed("its pipes cannot be opened".to_owned()));
     };
-    let stderr = leash.stderr();
-    // Read and forgotten: an agent that waits for a reader of its log would never answer.
+    let stderr = group.stderr();
+    // Read and discarded, because an agent that blocks on its log would never answer.
     let draining = tokio::spawn(async move {
         if let Some(mut stderr) = stderr {
             let _end = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
         }
     });
-    let mut talk = Talk::new(stdin, stdout);
-    let offer = timeout(limit, open(&mut talk, order.cwd)).await.unwrap_or_else(|_| {
+    let mut client = AcpClient::new(stdin, stdout);
+    let offer = timeout(limit, open_session(&mut client, command.cwd)).await.unwrap_or_else(|_| {
         let seconds = limit.as_secs_f32();
-        Err(Refused::Late(format!("no session was open after {seconds:.1} s")))
+        Err(QueryError::Late(format!("it opened no session within {seconds:.1} s")))
     });
-    if let Some(session) = talk.to_delete.take() {
+    if let Some(session) = client.to_delete.take() {
         let params = json!({ "sessionId": session });
-        let _courtesy = timeout(DELETE_MAX, talk.ask("session/delete", &params)).await;
+        let _courtesy =
+            timeout(DELETE_MAX, client.request(Method::SessionDelete.name(), &params)).await;
     }
-    drop(talk);
-    leash.terminate();
-    let _ended = timeout(END_MAX, leash.ended()).await;
-    drop(leash);
+    drop(client);
+    group.terminate();
+    let _ended = timeout(TERM_GRACE, group.exited()).await;
+    drop(group);
     draining.abort();
     offer
 }
 
-async fn open(talk: &mut Talk, cwd: &Path) -> Result<Offer, Refused> {
-    let hello = json!({
+async fn open_session(client: &mut AcpClient, cwd: &Path) -> Result<SessionModels, QueryError> {
+    let initialize_params = json!({
         "protocolVersion": 1,
         "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
         "clientInfo": { "name": "jackfield-probe", "version": env!("CARGO_PKG_VERSION") },
     });
-    let told = talk.ask("initialize", &hello).await?;
-    let opened = talk.ask("session/new", &json!({ "cwd": cwd, "mcpServers": [] })).await?;
-    if told.pointer("/agentCapabilities/sessionCapabilities/delete").is_some_and(Value::is_object) {
-        talk.to_delete = opened["sessionId"].as_str().map(str::to_owned);
+    let initialized = client.request(Method::Initialize.name(), &initialize_params).await?;
+    let opened =
+        client.request(Method::SessionNew.name(), &json!({ "cwd": cwd, "mcpServers": [] })).await?;
+    let delete = initialized.pointer("/agentCapabilities/sessionCapabilities/delete");
+    if delete.is_some_and(Value::is_object) {
+        client.to_delete = opened["sessionId"].as_str().map(str::to_owned);
     }
-    Ok(read(&opened))
+    Ok(read_models(&opened))
 }
 
-/// The option that is about models if it offers a choice, else the older list.
-fn read(opened: &Value) -> Offer {
+/// Reads the config option for models if it offers a choice, otherwise the older list of models.
+fn read_models(opened: &Value) -> SessionModels {
     let options = opened["configOptions"].as_array().into_iter().flatten();
     let option = options.into_iter().find(|it| it["category"] == "model" || it["id"] == "model");
-    let by_option = option.map_or_else(Offer::default, |it| Offer {
-        models: each(&it["options"], &["value", "id"]),
+    let by_option = option.map_or_else(SessionModels::default, |it| SessionModels {
+        models: read_values(&it["options"], &["value", "id"]),
         current: it["currentValue"].as_str().map(str::to_owned),
     });
     if 1 < by_option.models.len() {
         return by_option;
     }
-    let older = Offer {
-        models: each(&opened["models"]["availableModels"], &["modelId", "id"]),
+    let older = SessionModels {
+        models: read_values(&opened["models"]["availableModels"], &["modelId", "id"]),
         current: opened["models"]["currentModelId"].as_str().map(str::to_owned),
     };
     if older.models.is_empty() { by_option } else { older }
 }
 
-/// Values with names, in groups or not.
-fn each(values: &Value, ids: &[&str]) -> Vec<Model> {
+/// Reads values with names, which may be in groups.
+fn read_values(values: &Value, ids: &[&str]) -> Vec<ModelEntry> {
     let mut models = Vec::new();
-    collect(values, ids, &mut models);
+    collect_values(values, ids, &mut models);
     models
 }
 
-fn collect(values: &Value, ids: &[&str], models: &mut Vec<Model>) {
+fn collect_values(values: &Value, ids: &[&str], models: &mut Vec<ModelEntry>) {
     for value in values.as_array().into_iter().flatten() {
         if value["options"].is_array() {
-            collect(&value["options"], ids, models);
+            collect_values(&value["options"], ids, models);
             continue;
         }
         let id = ids.iter().find_map(|it| value[*it].as_str()).map(str::trim).unwrap_or_default();
         let name = value["name"].as_str().map(str::trim).filter(|it| !it.is_empty());
         if !id.is_empty() && models.iter().all(|it| it.id != id) {
-            models.push(Model { id: id.to_owned(), name: name.unwrap_or(id).to_owned() });
+            models.push(ModelEntry { id: id.to_owned(), name: name.unwrap_or(id).to_owned() });
         }
     }
 }
 
-/// Questions out, answers in; everything else the agent says is refused or passed by.
-struct Talk {
+/// A minimal ACP client: requests of the agent are refused, and its notifications are ignored.
+struct AcpClient {
     stdin: ChildStdin,
     stdout: ChildStdout,
     splitter: LineSplitter,
-    heard: Vec<Value>,
+    received: Vec<Value>,
     next_id: u64,
-    /// A session of ours that the agent keeps unless it is told not to.
+    /// The session that the agent would keep unless it is deleted.
     to_delete: Option<String>,
 }
 
-impl Talk {
-    fn new(stdin: ChildStdin, stdout: ChildStdout) -> Talk {
+impl AcpClient {
+    fn new(stdin: ChildStdin, stdout: ChildStdout) -> AcpClient {
         let splitter = LineSplitter::new(LINE_BYTES_MAX);
-        Talk { stdin, stdout, splitter, heard: Vec::new(), next_id: 0, to_delete: None }
+        AcpClient { stdin, stdout, splitter, received: Vec::new(), next_id: 0, to_delete: None }
     }
 
-    async fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Refused> {
+    async fn request(&mut self, method: &str, params: &Value) -> Result<Value, QueryError> {
         self.next_id += 1;
         let id = self.next_id;
-        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
             .await?;
         loop {
-            for heard in std::mem::take(&mut self.heard) {
-                if heard["method"].is_string() && !heard["id"].is_null() {
+            for received in std::mem::take(&mut self.received) {
+                if received["method"].is_string() && !received["id"].is_null() {
                     let error = json!({ "code": -32601, "message": "this is only a probe" });
-                    self.say(&json!({ "jsonrpc": "2.0", "id": heard["id"], "error": error }))
+                    self.send(&json!({ "jsonrpc": "2.0", "id": received["id"], "error": error }))
                         .await?;
-                } else if heard["id"] == id {
-                    return answer(method, heard);
+                } else if received["id"] == id {
+                    return into_result(method, received);
                 }
             }
-            self.listen(method).await?;
+            self.receive(method).await?;
         }
     }
 
-    async fn say(&mut self, message: &Value) -> Result<(), Refused> {
+    async fn send(&mut self, message: &Value) -> Result<(), QueryError> {
         let line = format!("{message}\n");
-        let said = self.stdin.write_all(line.as_bytes()).await;
-        said.map_err(|error| Refused::Other(format!("it does not listen: {error}")))
+        let written = self.stdin.write_all(line.as_bytes()).await;
+        written.map_err(|error| QueryError::Other(format!("failed to write its stdin: {error}")))
     }
 
-    async fn listen(&mut self, method: &str) -> Result<(), Refused> {
+    async fn receive(&mut self, method: &str) -> Result<(), QueryError> {
         let mut chunk = vec![0; 1 << 14];
         let count = self.stdout.read(&mut chunk).await.unwrap_or(0);
         if count == 0 {
-            return Err(Refused::Other(format!("it ended without an answer to `{method}`")));
+            return Err(QueryError::Other(format!("it exited without a response to `{method}`")));
         }
         chunk.truncate(count);
-        let heard = &mut self.heard;
+        let received = &mut self.received;
         self.splitter.push(chunk.into(), &mut |line| {
             let value = line.ok().and_then(|it| serde_json::from_slice(&it).ok());
-            heard.extend(value);
+            received.extend(value);
         });
         Ok(())
     }
 }
 
-fn answer(method: &str, mut heard: Value) -> Result<Value, Refused> {
-    let error = &heard["error"];
+fn into_result(method: &str, mut received: Value) -> Result<Value, QueryError> {
+    let error = &received["error"];
     if error.is_null() {
-        return Ok(heard["result"].take());
+        return Ok(received["result"].take());
     }
-    let said = error["message"].as_str().unwrap_or("an error without a message");
+    let message = error["message"].as_str().unwrap_or("an error without a message");
     if error["code"] == LOGIN_FIRST {
-        return Err(Refused::LoginFirst);
+        return Err(QueryError::LoginFirst);
     }
-    // What agents put into `data` has no form, but it is often the cause.
+    // `data` has no fixed format, but often contains the cause.
     let data = &error["data"];
-    let told = ["details", "message", "error"].iter().find_map(|it| data[*it].as_str());
-    let told = told.or(data.as_str()).map(|it| format!(": {it}")).unwrap_or_default();
-    Err(Refused::Other(format!("`{method}` was answered with: {said}{told}")))
+    let cause = ["details", "message", "error"].iter().find_map(|it| data[*it].as_str());
+    let cause = cause.or(data.as_str()).map(|it| format!(": {it}")).unwrap_or_default();
+    Err(QueryError::Other(format!("`{method}` failed: {message}{cause}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ids(offer: &Offer) -> Vec<&str> {
+    fn ids(offer: &SessionModels) -> Vec<&str> {
         offer.models.iter().map(|it| it.id.as_str()).collect()
     }
 
     #[test]
-    fn the_option_about_models_comes_before_the_older_list() {
+    fn config_option_is_preferred_to_the_older_model_list() {
         let older = json!({ "currentModelId": "c", "availableModels": [{ "modelId": "c" }] });
         let options = json!([
             { "id": "mode", "options": [{ "value": "ask" }] },
@@ -210,13 +217,16 @@ mod tests {
                 { "group": "more", "options": [{ "value": "b" }, { "value": " a " }] },
             ] },
         ]);
-        let offer = read(&json!({ "configOptions": options, "models": older }));
+        let offer = read_models(&json!({ "configOptions": options, "models": older }));
         assert_eq!((ids(&offer), offer.current.as_deref()), (vec!["a", "b"], Some("b")));
         assert_eq!(offer.models[0].name, "Alpha");
         let one = json!([{ "id": "model", "options": [{ "value": "a" }] }]);
-        let offer = read(&json!({ "configOptions": one, "models": older }));
+        let offer = read_models(&json!({ "configOptions": one, "models": older }));
         assert_eq!((ids(&offer), offer.current.as_deref()), (vec!["c"], Some("c")));
-        assert_eq!(ids(&read(&json!({ "configOptions": one }))), ["a"]);
-        assert_eq!(read(&json!({ "configOptions": 7, "models": [] })), Offer::default());
+        assert_eq!(ids(&read_models(&json!({ "configOptions": one }))), ["a"]);
+        assert_eq!(
+            read_models(&json!({ "configOptions": 7, "models": [] })),
+            SessionModels::default()
+        );
     }
 }

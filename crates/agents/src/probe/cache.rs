@@ -1,8 +1,8 @@
-//! What earlier probes learned, kept in a file and believed as long as program and spec are the same.
+//! Stores probe results in a file. A result is valid as long as program and spec are unchanged.
 
-use super::Knowledge;
-use crate::find::Found;
-use jackfield_catalogue::Spec;
+use super::ProbeResult;
+use crate::find::FoundProgram;
+use jackfield_catalogue::AgentSpec;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -13,69 +13,72 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Raised when a member changes its meaning: an older file is forgotten.
+/// Increased when a member changes its meaning; older files are then ignored.
 const FORMAT: u32 = 1;
 
+/// The probe results of all agents.
 #[derive(Debug, Default)]
-pub struct Cache {
+pub struct ProbeCache {
     path: PathBuf,
-    pages: BTreeMap<String, Page>,
+    results: BTreeMap<String, CachedResult>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Page {
+struct CachedResult {
     program: PathBuf,
     changed_ns: i64,
     spec: u64,
-    knowledge: Knowledge,
+    #[serde(rename = "knowledge")]
+    result: ProbeResult,
 }
 
 #[derive(Serialize, Deserialize)]
-struct File<P> {
+struct CacheFile<P> {
     format: u32,
     agents: P,
 }
 
-impl Cache {
-    /// A file that is missing or damaged is an empty one: it can all be asked again.
-    pub fn load(path: &Path) -> Cache {
+impl ProbeCache {
+    /// Reads the file. A missing or damaged file counts as empty, because probes can be repeated.
+    pub fn load(path: &Path) -> ProbeCache {
         let read = fs::read(path).ok();
-        let file = read.and_then(|it| serde_json::from_slice::<File<BTreeMap<_, _>>>(&it).ok());
-        let pages = file.filter(|it| it.format == FORMAT).map(|it| it.agents).unwrap_or_default();
-        Cache { path: path.to_owned(), pages }
+        let file =
+            read.and_then(|it| serde_json::from_slice::<CacheFile<BTreeMap<_, _>>>(&it).ok());
+        let results = file.filter(|it| it.format == FORMAT).map(|it| it.agents).unwrap_or_default();
+        ProbeCache { path: path.to_owned(), results }
     }
 
-    /// What is known of an agent whose program is this one.
-    pub fn get(&self, spec: &Spec, found: &Found) -> Option<&Knowledge> {
-        let page = self.pages.get(&spec.id)?;
-        let same = page.program == found.path
-            && page.spec == fingerprint(spec)
-            && Some(page.changed_ns) == changed_ns(&found.path);
-        same.then_some(&page.knowledge)
+    /// The result for an agent, if it was made with this program.
+    pub fn get(&self, spec: &AgentSpec, found: &FoundProgram) -> Option<&ProbeResult> {
+        let cached = self.results.get(&spec.id)?;
+        let is_current = cached.program == found.path
+            && cached.spec == fingerprint(spec)
+            && Some(cached.changed_ns) == changed_ns(&found.path);
+        is_current.then_some(&cached.result)
     }
 
-    pub fn put(&mut self, spec: &Spec, found: &Found, knowledge: Knowledge) {
+    pub fn insert(&mut self, spec: &AgentSpec, found: &FoundProgram, result: ProbeResult) {
         let Some(changed_ns) = changed_ns(&found.path) else { return };
         let (program, fingerprint) = (found.path.clone(), fingerprint(spec));
-        let page = Page { program, changed_ns, spec: fingerprint, knowledge };
-        self.pages.insert(spec.id.clone(), page);
+        let cached = CachedResult { program, changed_ns, spec: fingerprint, result };
+        self.results.insert(spec.id.clone(), cached);
     }
 
-    /// Writes the file anew; whoever reads meanwhile sees the old one or the new one.
+    /// Replaces the file atomically.
     pub fn save(&self) -> io::Result<()> {
-        let text = serde_json::to_vec(&File { format: FORMAT, agents: &self.pages })?;
+        let text = serde_json::to_vec(&CacheFile { format: FORMAT, agents: &self.results })?;
         jackfield_private_files::replace_file(&self.path, &text)
     }
 }
 
-/// When the program itself last changed, behind all links.
+/// The modification time of the program, with symbolic links resolved.
 fn changed_ns(program: &Path) -> Option<i64> {
     let meta = fs::metadata(program).ok()?;
     Some(meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec()))
 }
 
-/// Another compiler may give another number; then everything is asked once more.
-fn fingerprint(spec: &Spec) -> u64 {
+/// A hash of the spec. Another compiler may produce another value; then the probe is repeated.
+fn fingerprint(spec: &AgentSpec) -> u64 {
     let mut hasher = DefaultHasher::new();
     format!("{spec:?}").hash(&mut hasher);
     hasher.finish()

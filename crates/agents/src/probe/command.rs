@@ -1,5 +1,5 @@
-//! One short life of a program: started in a group of its own, read with bounds, and ended with
-//! everything it started.
+//! Runs a program briefly: it is started in a process group of its own, its output is bounded, and
+//! it is killed with everything that it started.
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::{
@@ -16,23 +16,23 @@ use tokio::{
     time::timeout,
 };
 
-/// What is kept of one stream.
+/// The size of one stream that is kept.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
-/// How long output may follow an end: what the program left running can hold its pipes open.
+/// How long output is read after the exit: processes left behind may keep the pipes open.
 const DRAIN_MAX: Duration = Duration::from_millis(200);
 
-/// What to run.
+/// A command to run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Order<'a> {
+pub(super) struct ProbeCommand<'a> {
     pub(super) program: &'a Path,
     pub(super) args: &'a [String],
     pub(super) env: &'a [(String, String)],
     pub(super) cwd: &'a Path,
 }
 
-impl Order<'_> {
-    /// For people.
-    pub(super) fn shown(&self) -> String {
+impl ProbeCommand<'_> {
+    /// The command line for messages.
+    pub(super) fn command_line(&self) -> String {
         let words = std::iter::once(self.program.display().to_string());
         words.chain(self.args.iter().cloned()).collect::<Vec<_>>().join(" ")
     }
@@ -52,31 +52,32 @@ impl Order<'_> {
     }
 }
 
-/// How it went.
+/// The result of running a command.
 #[derive(Debug)]
-pub(super) enum Ran {
+pub(super) enum CommandResult {
     Ended { status: ExitStatus, stdout: String, stderr: String },
     TimedOut,
     NotStarted(io::Error),
 }
 
-/// Runs it to its end, or to the end of our patience.
-pub(super) async fn run(order: Order<'_>, limit: Duration) -> Ran {
-    let mut leash = match Leash::start(&mut order.command(Stdio::null())) {
-        Ok(leash) => leash,
-        Err(error) => return Ran::NotStarted(error),
+/// Runs a command to its end, or kills it after the limit.
+pub(super) async fn run_command(command: ProbeCommand<'_>, limit: Duration) -> CommandResult {
+    let mut group = match ProcessGroup::start(&mut command.command(Stdio::null())) {
+        Ok(group) => group,
+        Err(error) => return CommandResult::NotStarted(error),
     };
-    let (Some(stdout), Some(stderr)) = (leash.stdout(), leash.stderr()) else {
-        return Ran::NotStarted(io::Error::other("its output cannot be read"));
+    let (Some(stdout), Some(stderr)) = (group.stdout(), group.stderr()) else {
+        return CommandResult::NotStarted(io::Error::other("its output pipes cannot be opened"));
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let ended = {
-        let reading = async { tokio::join!(keep(stdout, &mut out), keep(stderr, &mut err)) };
+        let reading =
+            async { tokio::join!(read_bounded(stdout, &mut out), read_bounded(stderr, &mut err)) };
         tokio::pin!(reading);
         let life = async {
             tokio::select! {
-                _ = &mut reading => leash.ended().await,
-                ended = leash.ended() => {
+                _ = &mut reading => group.exited().await,
+                ended = group.exited() => {
                     let _unread = timeout(DRAIN_MAX, &mut reading).await;
                     ended
                 }
@@ -85,20 +86,20 @@ pub(super) async fn run(order: Order<'_>, limit: Duration) -> Ran {
         timeout(limit, life).await
     };
     match ended {
-        Err(_) => Ran::TimedOut,
-        Ok(Err(error)) => Ran::NotStarted(error),
-        Ok(Ok(())) => match leash.bury() {
-            Err(error) => Ran::NotStarted(error),
+        Err(_) => CommandResult::TimedOut,
+        Ok(Err(error)) => CommandResult::NotStarted(error),
+        Ok(Ok(())) => match group.kill_and_reap() {
+            Err(error) => CommandResult::NotStarted(error),
             Ok(status) => {
                 let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-                Ran::Ended { status, stdout: text(out), stderr: text(err) }
+                CommandResult::Ended { status, stdout: text(out), stderr: text(err) }
             }
         },
     }
 }
 
-/// Reads to the end; what is beyond the bound is read and forgotten, so that the writer never waits.
-async fn keep(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) {
+/// Reads to the end. Bytes beyond the limit are discarded, so that the writer never blocks.
+async fn read_bounded(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) {
     let mut chunk = vec![0; 1 << 14];
     while let Ok(count @ 1..) = from.read(&mut chunk).await {
         let room = OUTPUT_BYTES_MAX - into.len();
@@ -106,27 +107,28 @@ async fn keep(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) {
     }
 }
 
-/// A program that cannot outlive us: dropped, it is killed with its whole group.
+/// A program that is killed with its whole process group when it is dropped.
 ///
-/// The leader is reaped last. Until then its number belongs to it, and so does its group's.
+/// The leader is reaped last. Until then its pid, which is also the id of the group, is not reused.
 #[derive(Debug)]
-pub(super) struct Leash {
+pub(super) struct ProcessGroup {
     child: Child,
-    /// Readable when the leader has ended. It is no pipe and never read: only waited for.
-    end: Receiver,
-    buried: bool,
+    /// A pidfd, which becomes readable when the leader has exited. It is never read.
+    exit: Receiver,
+    is_reaped: bool,
 }
 
-impl Leash {
-    pub(super) fn talk(order: Order<'_>) -> io::Result<Leash> {
-        Leash::start(&mut order.command(Stdio::piped()))
+impl ProcessGroup {
+    /// Starts a command with a pipe for its stdin.
+    pub(super) fn start_with_stdin(command: ProbeCommand<'_>) -> io::Result<ProcessGroup> {
+        ProcessGroup::start(&mut command.command(Stdio::piped()))
     }
 
-    fn start(command: &mut Command) -> io::Result<Leash> {
+    fn start(command: &mut Command) -> io::Result<ProcessGroup> {
         let mut child = command.spawn()?;
         let watched = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
         match watched.map_err(io::Error::from).and_then(Receiver::from_owned_fd_unchecked) {
-            Ok(end) => Ok(Leash { child, end, buried: false }),
+            Ok(exit) => Ok(ProcessGroup { child, exit, is_reaped: false }),
             Err(error) => {
                 let _ended = child.kill().and_then(|()| child.wait());
                 Err(error)
@@ -146,34 +148,34 @@ impl Leash {
         self.child.stderr.take().and_then(|it| ChildStderr::from_std(it).ok())
     }
 
-    /// Returns when the leader has ended; it is not reaped yet.
-    pub(super) async fn ended(&self) -> io::Result<()> {
-        self.end.readable().await
+    /// Completes when the leader has exited. It is not reaped yet.
+    pub(super) async fn exited(&self) -> io::Result<()> {
+        self.exit.readable().await
     }
 
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Kills what is left of the group and reaps the leader.
-    fn bury(&mut self) -> io::Result<ExitStatus> {
+    /// Kills the rest of the group and reaps the leader.
+    fn kill_and_reap(&mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
-        self.buried = true;
+        self.is_reaped = true;
         self.child.wait()
     }
 
     fn signal(&self, signal: Signal) {
-        if !self.buried {
-            // Refused only if nobody is left.
+        if !self.is_reaped {
+            // Fails only if no process is left.
             let _gone = kill_process_group(Pid::from_child(&self.child), signal);
         }
     }
 }
 
-impl Drop for Leash {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        if !self.buried {
-            let _status = self.bury();
+        if !self.is_reaped {
+            let _status = self.kill_and_reap();
         }
     }
 }

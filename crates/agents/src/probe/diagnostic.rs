@@ -1,25 +1,25 @@
-//! What keeps an agent from working, why, and the way out.
+//! Problems of an agent on this machine, with their causes and fixes.
 
-use crate::find::{Missing, Why};
-use jackfield_catalogue::Spec;
+use crate::find::{MissingProgram, MissingReason};
+use jackfield_catalogue::AgentSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// One thing to know about an agent on this machine.
+/// One problem of an agent on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Diagnostic {
-    pub reason: Reason,
-    pub severity: Severity,
+pub struct AgentDiagnostic {
+    pub reason: DiagnosticReason,
+    pub severity: DiagnosticSeverity,
     /// What happened and why.
     pub message: String,
-    /// The way out.
+    /// How to fix it.
     pub fix: String,
 }
 
-/// Stable names: programs read them.
+/// Stable names that programs may rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum DiagnosticReason {
     NotOnPath,
     NotExecutable,
     ShimBroken,
@@ -32,59 +32,59 @@ pub enum Reason {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// It cannot be used.
+pub enum DiagnosticSeverity {
+    /// The agent cannot be used.
     Error,
-    /// It may not work.
+    /// The agent may not work.
     Warning,
-    /// It works; something is not known.
+    /// The agent works, but something is unknown.
     Info,
 }
 
-/// So many folders of a search are named.
+/// The number of searched folders that a message lists.
 const FOLDERS_MAX: usize = 24;
 
-/// Why there is no program.
-pub fn missing(spec: &Spec, missing: &Missing) -> Diagnostic {
+/// Describes why the program of an agent cannot be started.
+pub fn describe_missing(spec: &AgentSpec, missing: &MissingProgram) -> AgentDiagnostic {
     let bins: Vec<String> = missing.bins.iter().map(|it| format!("`{it}`")).collect();
     let bins = bins.join(" or ");
-    let (reason, message, fix) = match &missing.why {
-        Why::Nowhere => {
+    let (reason, message, fix) = match &missing.reason {
+        MissingReason::NotFound => {
             let message = format!(
-                "{bins} was not found on PATH nor where version managers put programs; searched {}",
-                folders(&missing.searched)
+                "{bins} was not found on PATH or in the folders of version managers; searched {}",
+                list_folders(&missing.searched)
             );
-            (Reason::NotOnPath, message, install(spec))
+            (DiagnosticReason::NotOnPath, message, describe_install(spec))
         }
-        Why::NotExecutable(path) => {
-            let message = format!("`{}` is there, but may not be run", path.display());
-            (Reason::NotExecutable, message, format!("chmod +x {}", path.display()))
+        MissingReason::NotExecutable(path) => {
+            let message = format!("`{}` exists, but is not executable", path.display());
+            (DiagnosticReason::NotExecutable, message, format!("chmod +x {}", path.display()))
         }
-        Why::Dangling(path) => {
-            let message = format!("`{}` is a link to a file that is gone", path.display());
-            (Reason::ShimBroken, message, reinstall(spec))
+        MissingReason::Dangling(path) => {
+            let message = format!("`{}` is a link to a file that does not exist", path.display());
+            (DiagnosticReason::ShimBroken, message, describe_reinstall(spec))
         }
-        Why::BadVariable { name, value, why } => {
-            let message = format!("{name} is `{value}`, which cannot be started: {why}");
+        MissingReason::BadVariable { name, value, reason } => {
+            let message = format!("{name} is `{value}`, which cannot be started: {reason}");
             let fix = format!("set {name} to the full path of the program, or unset it");
-            (Reason::ConfiguredBinInvalid, message, fix)
+            (DiagnosticReason::ConfiguredBinInvalid, message, fix)
         }
     };
-    Diagnostic { reason, severity: Severity::Error, message, fix }
+    AgentDiagnostic { reason, severity: DiagnosticSeverity::Error, message, fix }
 }
 
-fn folders(searched: &[PathBuf]) -> String {
+fn list_folders(searched: &[PathBuf]) -> String {
     let named: Vec<String> =
         searched.iter().take(FOLDERS_MAX).map(|it| it.display().to_string()).collect();
     let more = searched.len().saturating_sub(FOLDERS_MAX);
     match (named.is_empty(), more) {
-        (true, _) => "nothing: PATH is empty".to_owned(),
+        (true, _) => "nothing, because PATH is empty".to_owned(),
         (false, 0) => named.join(", "),
         (false, more) => format!("{} and {more} more", named.join(", ")),
     }
 }
 
-fn install(spec: &Spec) -> String {
+fn describe_install(spec: &AgentSpec) -> String {
     let variable = spec.bin_env.as_ref().map(|it| format!("set {it} to its full path"));
     let ways: Vec<String> = spec.install.iter().cloned().chain(variable).collect();
     match (&spec.docs, ways.is_empty()) {
@@ -94,63 +94,99 @@ fn install(spec: &Spec) -> String {
     }
 }
 
-fn reinstall(spec: &Spec) -> String {
+fn describe_reinstall(spec: &AgentSpec) -> String {
     let way = spec.install.as_ref().or(spec.docs.as_ref());
     way.map_or_else(|| "install it again".to_owned(), |it| format!("install it again: {it}"))
 }
 
-/// What a start of the program showed: the system's own error, or the shell's exit codes for it.
-pub(super) fn unstartable(spec: &Spec, program: &Path, broken: bool) -> Diagnostic {
+/// Why a program failed to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StartProblem {
+    /// Its interpreter or the target of a link does not exist.
+    Broken,
+    NotExecutable,
+}
+
+/// Describes a program that failed to start, by the system's error or the shell's exit code for it.
+pub(super) fn describe_start_problem(
+    spec: &AgentSpec,
+    program: &Path,
+    problem: StartProblem,
+) -> AgentDiagnostic {
     let program = program.display();
-    let (reason, message, fix) = if broken {
+    let (reason, message, fix) = if problem == StartProblem::Broken {
         let message =
-            format!("`{program}` cannot start: its interpreter or what it leads to is missing");
-        (Reason::ShimBroken, message, reinstall(spec))
+            format!("`{program}` cannot start: its interpreter or link target does not exist");
+        (DiagnosticReason::ShimBroken, message, describe_reinstall(spec))
     } else {
-        let message = format!("`{program}` may not be run");
-        (Reason::NotExecutable, message, format!("chmod +x {program}"))
+        let message = format!("`{program}` is not executable");
+        (DiagnosticReason::NotExecutable, message, format!("chmod +x {program}"))
     };
-    Diagnostic { reason, severity: Severity::Error, message, fix }
+    AgentDiagnostic { reason, severity: DiagnosticSeverity::Error, message, fix }
 }
 
-pub(super) fn version_failed(command: &str, why: &str) -> Diagnostic {
-    let message = format!("`{command}` told no version: {why}");
-    let fix = format!("run `{command}` yourself: it may say more");
-    Diagnostic { reason: Reason::VersionProbeFailed, severity: Severity::Warning, message, fix }
+pub(super) fn describe_missing_version(command: &str, why: &str) -> AgentDiagnostic {
+    let message = format!("`{command}` printed no version: {why}");
+    let fix = format!("run `{command}` yourself to see more");
+    AgentDiagnostic {
+        reason: DiagnosticReason::VersionProbeFailed,
+        severity: DiagnosticSeverity::Warning,
+        message,
+        fix,
+    }
 }
 
-pub(super) fn no_login(spec: &Spec) -> Diagnostic {
+pub(super) fn describe_missing_login(spec: &AgentSpec) -> AgentDiagnostic {
     let program = spec.bins.first().map_or("", String::as_str);
-    let message = format!("{} says that it has no login", spec.name);
-    let fix = match variables(spec) {
+    let message = format!("{} is not logged in", spec.name);
+    let fix = match list_login_variables(spec) {
         Some(variables) => format!("log in with `{program}` itself, or set {variables}"),
         None => format!("log in with `{program}` itself"),
     };
-    Diagnostic { reason: Reason::AuthMissing, severity: Severity::Warning, message, fix }
+    AgentDiagnostic {
+        reason: DiagnosticReason::AuthMissing,
+        severity: DiagnosticSeverity::Warning,
+        message,
+        fix,
+    }
 }
 
-pub(super) fn unknown_login(spec: &Spec, why: &str) -> Diagnostic {
-    let message = format!("whether {} has a login is not known: {why}", spec.name);
-    let fix = match variables(spec) {
-        Some(variables) => format!("if it asks for one: log in with it, or set {variables}"),
-        None => "if it asks for one: log in with it".to_owned(),
+pub(super) fn describe_unknown_login(spec: &AgentSpec, why: &str) -> AgentDiagnostic {
+    let message = format!("the login state of {} is unknown: {why}", spec.name);
+    let fix = match list_login_variables(spec) {
+        Some(variables) => format!("if it needs a login, log in with it, or set {variables}"),
+        None => "if it needs a login, log in with it".to_owned(),
     };
-    Diagnostic { reason: Reason::AuthUnknown, severity: Severity::Info, message, fix }
+    AgentDiagnostic {
+        reason: DiagnosticReason::AuthUnknown,
+        severity: DiagnosticSeverity::Info,
+        message,
+        fix,
+    }
 }
 
-fn variables(spec: &Spec) -> Option<String> {
+fn list_login_variables(spec: &AgentSpec) -> Option<String> {
     let names = &spec.auth.as_ref()?.env;
     (!names.is_empty()).then(|| names.join(" or "))
 }
 
-/// Why the list of models is not the program's own, and what may help.
-pub(super) fn fallback_models(spec: &Spec, why: &str, fix: impl Into<String>) -> Diagnostic {
+/// Describes why the list of models does not come from the program, and how to fix it.
+pub(super) fn describe_fallback_models(
+    spec: &AgentSpec,
+    why: &str,
+    fix: impl Into<String>,
+) -> AgentDiagnostic {
     let what = match (spec.models.fallback.is_empty(), spec.models.custom) {
         (true, _) => "only `default` is offered",
-        (false, true) => "a list of our own is shown; other ids work too",
-        (false, false) => "a list of our own is shown",
+        (false, true) => "a built-in list is shown; other ids work, too",
+        (false, false) => "a built-in list is shown",
     };
-    let message = format!("its models could not be asked for, so {what}: {why}");
+    let message = format!("its models could not be queried, so {what}: {why}");
     let fix = fix.into();
-    Diagnostic { reason: Reason::ModelsFallback, severity: Severity::Info, message, fix }
+    AgentDiagnostic {
+        reason: DiagnosticReason::ModelsFallback,
+        severity: DiagnosticSeverity::Info,
+        message,
+        fix,
+    }
 }

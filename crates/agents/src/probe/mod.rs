@@ -1,141 +1,147 @@
-//! Asking programs what they are: version, login, models, and flags that only some versions know.
+//! Probes programs for their version, login, models, and flags that only some versions support.
 //!
-//! Each question is a short life of the program in an empty folder, with an end, in the environment
-//! that the agent would have. [`Prober`] asks many agents side by side, [`Cache`] keeps what was
-//! learned, [`Standing`] is what is known of an agent without starting anything, and [`Survey`] has
-//! that of all.
+//! Each query runs the program briefly in an empty folder with a time limit, in the environment
+//! that the agent would have. [`AgentProber`] probes many agents concurrently, [`ProbeCache`]
+//! stores the results, [`AgentStatus`] is what is known about an agent without starting anything,
+//! and [`AgentSurvey`] has the status of all agents.
 //!
-//! **Invariant:** nothing that is started here outlives its time limit, or us.
+//! **Invariant:** no process that is started here outlives its time limit or this process.
 
 mod acp;
-mod ask;
+mod agent_probe;
 mod cache;
 mod command;
 mod diagnostic;
 mod models;
-mod scratch;
-mod standing;
+mod scratch_folder;
+mod status;
 mod survey;
 
-pub use ask::environment;
-pub use cache::Cache;
-pub use diagnostic::{Diagnostic, Reason, Severity, missing as diagnose_missing};
-pub use models::{Offered, Source};
-pub use standing::Standing;
-pub use survey::Survey;
+pub use agent_probe::agent_environment;
+pub use cache::ProbeCache;
+pub use diagnostic::{AgentDiagnostic, DiagnosticReason, DiagnosticSeverity, describe_missing};
+pub use models::{ModelList, ModelListSource};
+pub use status::AgentStatus;
+pub use survey::AgentSurvey;
 
-use crate::find::Places;
-use ask::Ask;
-use jackfield_catalogue::Spec;
-use scratch::Scratch;
+use crate::find::ProgramLocations;
+use agent_probe::AgentProbe;
+use jackfield_catalogue::AgentSpec;
+use scratch_folder::ScratchFolder;
 use serde::{Deserialize, Serialize};
 use std::{io, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 
-/// Programs that run at the same time: enough that one which hangs does not keep the others waiting,
-/// few enough for a small machine.
+/// The number of programs that run at the same time: enough that a hanging program does not delay
+/// the others, and few enough for a small machine.
 const RUNNING_MAX: usize = 8;
 
-/// What a program told about itself.
+/// The result of probing a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Knowledge {
+pub struct ProbeResult {
     pub version: Option<String>,
-    /// What it said about its login; the environment may know better.
-    pub login: Option<Login>,
-    /// What it listed itself.
-    pub models: Option<Offered>,
-    /// For each variant, which of its flags the program has.
+    /// The login that it reported; an API key in the environment takes precedence.
+    pub login: Option<LoginState>,
+    /// The models that it listed.
+    pub models: Option<ModelList>,
+    /// For each variant, which of its flags the program supports.
     pub flags: Vec<Vec<bool>>,
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<AgentDiagnostic>,
 }
 
+/// Whether an agent is logged in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Login {
+pub enum LoginState {
     Ok,
     Missing,
     #[default]
     Unknown,
 }
 
-impl Login {
-    pub fn shown(self) -> &'static str {
+impl LoginState {
+    pub fn name(self) -> &'static str {
         match self {
-            Login::Ok => "ok",
-            Login::Missing => "missing",
-            Login::Unknown => "unknown",
+            LoginState::Ok => "ok",
+            LoginState::Missing => "missing",
+            LoginState::Unknown => "unknown",
         }
     }
 }
 
-impl Knowledge {
-    /// What was not told this time is taken from an earlier probe of the same program.
+impl ProbeResult {
+    /// Adds results of an earlier probe of the same program that this probe did not get.
     #[must_use]
-    pub fn or(mut self, earlier: &Knowledge) -> Knowledge {
-        let mut forgive = |reason: Reason| self.diagnostics.retain(|it| it.reason != reason);
+    pub fn or_earlier(mut self, earlier: &ProbeResult) -> ProbeResult {
+        let mut remove_diagnostic =
+            |reason: DiagnosticReason| self.diagnostics.retain(|it| it.reason != reason);
         if self.version.is_none() && earlier.version.is_some() {
             self.version.clone_from(&earlier.version);
-            forgive(Reason::VersionProbeFailed);
+            remove_diagnostic(DiagnosticReason::VersionProbeFailed);
         }
         if self.login.is_none() && earlier.login.is_some() {
             self.login = earlier.login;
-            forgive(Reason::AuthUnknown);
+            remove_diagnostic(DiagnosticReason::AuthUnknown);
         }
         if self.models.is_none() && earlier.models.is_some() {
             self.models.clone_from(&earlier.models);
-            forgive(Reason::ModelsFallback);
+            remove_diagnostic(DiagnosticReason::ModelsFallback);
         }
         self
     }
 
-    /// It cannot even be started.
-    pub fn is_hopeless(&self) -> bool {
-        self.diagnostics.iter().any(|it| it.severity == Severity::Error)
+    /// Whether the program cannot be started.
+    pub fn is_unusable(&self) -> bool {
+        self.diagnostics.iter().any(|it| it.severity == DiagnosticSeverity::Error)
     }
 }
 
-/// Asks agents, side by side.
+/// Probes agents concurrently.
 #[derive(Debug)]
-pub struct Prober {
-    places: Arc<Places>,
-    scratch: Arc<Scratch>,
+pub struct AgentProber {
+    locations: Arc<ProgramLocations>,
+    scratch: Arc<ScratchFolder>,
     permits: Arc<Semaphore>,
     deadline: Option<Instant>,
 }
 
-impl Prober {
-    /// `within` bounds everything together; without it each question has its own limit only. Must be
-    /// called inside a tokio runtime.
-    pub fn new(places: Places, within: Option<Duration>) -> io::Result<Prober> {
-        Ok(Prober {
-            places: Arc::new(places),
-            scratch: Arc::new(Scratch::new()?),
+impl AgentProber {
+    /// `within` limits the total time; without it each query has only its own limit. Must be called
+    /// inside a tokio runtime.
+    pub fn new(locations: ProgramLocations, within: Option<Duration>) -> io::Result<AgentProber> {
+        Ok(AgentProber {
+            locations: Arc::new(locations),
+            scratch: Arc::new(ScratchFolder::new()?),
             permits: Arc::new(Semaphore::new(RUNNING_MAX)),
             deadline: within.map(|it| Instant::now() + it),
         })
     }
 
-    /// Asks every agent; `tell` hears of each as soon as it has answered. Dropped in between, it ends
-    /// everything it started.
-    pub async fn probe(&self, specs: Vec<Spec>, mut tell: impl FnMut(Spec, Knowledge)) {
-        let mut asked = JoinSet::new();
+    /// Probes every agent and calls `on_result` as soon as one has finished. If the future is
+    /// dropped, all started processes are killed.
+    pub async fn probe(
+        &self,
+        specs: Vec<AgentSpec>,
+        mut on_result: impl FnMut(AgentSpec, ProbeResult),
+    ) {
+        let mut probes = JoinSet::new();
         for spec in specs {
-            let ask = Ask {
+            let ask = AgentProbe {
                 spec,
-                places: Arc::clone(&self.places),
+                locations: Arc::clone(&self.locations),
                 scratch: Arc::clone(&self.scratch),
                 permits: Arc::clone(&self.permits),
                 deadline: self.deadline,
             };
-            asked.spawn(async move {
-                let knowledge = ask.all().await;
-                (ask.spec, knowledge)
+            probes.spawn(async move {
+                let result = ask.probe_all().await;
+                (ask.spec, result)
             });
         }
-        while let Some(answered) = asked.join_next().await {
-            // One that panicked has told nothing; the others still do.
-            if let Ok((spec, knowledge)) = answered {
-                tell(spec, knowledge);
+        while let Some(finished) = probes.join_next().await {
+            // A probe that panicked has no result; the others continue.
+            if let Ok((spec, result)) = finished {
+                on_result(spec, result);
             }
         }
     }

@@ -1,43 +1,43 @@
-//! Which models an agent offers, from whoever knows: itself, a command, a file, or our own list.
+//! The models of an agent: from the agent itself, a command, a settings file or the built-in list.
 
-use crate::find::Places;
-use jackfield_catalogue::{DEFAULT, Model, ModelsFrom, Spec, parse_models};
+use crate::find::ProgramLocations;
+use jackfield_catalogue::{AgentSpec, DEFAULT_OPTION, ModelEntry, ModelSource, parse_models};
 use serde::{Deserialize, Serialize};
 use std::{fs::File, io::Read as _, path::Path};
 
-/// Who told the list.
+/// The source of a list of models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
-    /// The agent, when a session began.
+pub enum ModelListSource {
+    /// The agent, in its response to `session/new`.
     Acp,
     Command,
     Help,
-    /// A settings file of the user's.
+    /// A settings file of the user.
     Settings,
-    /// The spec's own list.
+    /// The list of the spec.
     #[default]
     Fallback,
 }
 
-impl Source {
-    pub fn shown(self) -> &'static str {
+impl ModelListSource {
+    pub fn name(self) -> &'static str {
         match self {
-            Source::Acp => "acp",
-            Source::Command => "command",
-            Source::Help => "help",
-            Source::Settings => "settings",
-            Source::Fallback => "fallback",
+            ModelListSource::Acp => "acp",
+            ModelListSource::Command => "command",
+            ModelListSource::Help => "help",
+            ModelListSource::Settings => "settings",
+            ModelListSource::Fallback => "fallback",
         }
     }
 }
 
-/// The models of an agent, without `default`, which every agent has.
+/// The models of an agent without `default`, which every agent has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offered {
-    pub source: Source,
-    pub models: Vec<Model>,
-    /// The one it uses unless told otherwise, if it says.
+pub struct ModelList {
+    pub source: ModelListSource,
+    pub models: Vec<ModelEntry>,
+    /// The agent's default model, if it reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
 }
@@ -45,31 +45,37 @@ pub struct Offered {
 /// A settings file longer than this is not read.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The spec's own list.
-pub(super) fn fallback(spec: &Spec) -> Offered {
+/// The list of the spec.
+pub(super) fn fallback_models(spec: &AgentSpec) -> ModelList {
     let models = spec.models.fallback.iter();
-    let models = models.map(|it| Model { id: it.clone(), name: it.clone() }).collect();
-    Offered { source: Source::Fallback, models, current: None }
+    let models = models.map(|it| ModelEntry { id: it.clone(), name: it.clone() }).collect();
+    ModelList { source: ModelListSource::Fallback, models, current: None }
 }
 
-/// What was told, without `default`; nothing if that leaves nothing.
-pub(super) fn told(source: Source, mut models: Vec<Model>) -> Option<Offered> {
-    models.retain(|it| it.id != DEFAULT);
-    (!models.is_empty()).then_some(Offered { source, models, current: None })
+/// A list without `default`; `None` if it is then empty.
+pub(super) fn reported_models(
+    source: ModelListSource,
+    mut models: Vec<ModelEntry>,
+) -> Option<ModelList> {
+    models.retain(|it| it.id != DEFAULT_OPTION);
+    (!models.is_empty()).then_some(ModelList { source, models, current: None })
 }
 
-/// The list in the user's settings, with ours behind it; why not, if there is none.
-pub(super) fn settings(spec: &Spec, places: &Places) -> Option<Result<Offered, String>> {
-    if spec.models.from != Some(ModelsFrom::Settings) {
+/// The list of the user's settings followed by the built-in list, or why it cannot be read.
+pub(super) fn settings_models(
+    spec: &AgentSpec,
+    locations: &ProgramLocations,
+) -> Option<Result<ModelList, String>> {
+    if spec.models.from != Some(ModelSource::Settings) {
         return None;
     }
-    let named = spec.models.file_env.as_deref().and_then(|it| places.var(it));
-    let path = places.expand(named.or(spec.models.file.as_deref())?);
-    // Who has no settings has nothing to correct.
-    path.exists().then(|| read(spec, &path))
+    let named = spec.models.file_env.as_deref().and_then(|it| locations.var(it));
+    let path = locations.expand_home(named.or(spec.models.file.as_deref())?);
+    // A missing settings file is not an error.
+    path.exists().then(|| read_settings(spec, &path))
 }
 
-fn read(spec: &Spec, path: &Path) -> Result<Offered, String> {
+fn read_settings(spec: &AgentSpec, path: &Path) -> Result<ModelList, String> {
     let shown = path.display();
     let unreadable = |error| format!("`{shown}` cannot be read: {error}");
     let mut text = Vec::new();
@@ -77,17 +83,17 @@ fn read(spec: &Spec, path: &Path) -> Result<Offered, String> {
     file.take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(unreadable)?;
     let text = String::from_utf8_lossy(&text);
     let listed = spec.models.format.map(|it| parse_models(it, &text)).unwrap_or_default();
-    let Some(mut offered) = told(Source::Settings, listed) else {
+    let Some(mut list) = reported_models(ModelListSource::Settings, listed) else {
         let why = match serde_json::from_str::<serde::de::IgnoredAny>(&text) {
             Ok(_) => "it names no models".to_owned(),
-            Err(error) => format!("it is no JSON: {error}"),
+            Err(error) => format!("it is not valid JSON: {error}"),
         };
         return Err(format!("`{shown}`: {why}"));
     };
-    for ours in fallback(spec).models {
-        if offered.models.iter().all(|it| it.id != ours.id) {
-            offered.models.push(ours);
+    for model in fallback_models(spec).models {
+        if list.models.iter().all(|it| it.id != model.id) {
+            list.models.push(model);
         }
     }
-    Ok(offered)
+    Ok(list)
 }

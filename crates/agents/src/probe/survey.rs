@@ -1,48 +1,49 @@
-//! The catalogue and this machine, looked at together: who is here, and what probes have told of it.
+//! Combines the catalogue with this machine: which agents are installed, and their probe results.
 
-use super::{Cache, Knowledge, Standing};
-use crate::find::Places;
-use jackfield_catalogue::{Catalogue, Spec};
+use super::{AgentStatus, ProbeCache, ProbeResult};
+use crate::find::ProgramLocations;
+use jackfield_catalogue::{AgentSpec, Catalog};
 use std::{io, path::Path};
 
-/// Everything that is known of agents without starting anything.
+/// The status of all agents, without starting anything.
 #[derive(Debug)]
-pub struct Survey {
-    pub catalogue: Catalogue,
-    pub places: Places,
-    cache: Cache,
+pub struct AgentSurvey {
+    pub catalogue: Catalog,
+    pub locations: ProgramLocations,
+    cache: ProbeCache,
 }
 
-impl Survey {
-    /// `probes` is the file that [`Survey::save`] writes.
-    pub fn new(catalogue: Catalogue, places: Places, probes: &Path) -> Survey {
-        Survey { catalogue, places, cache: Cache::load(probes) }
+impl AgentSurvey {
+    /// `probes` is the file that [`AgentSurvey::save`] writes.
+    pub fn new(catalogue: Catalog, locations: ProgramLocations, probes: &Path) -> AgentSurvey {
+        AgentSurvey { catalogue, locations, cache: ProbeCache::load(probes) }
     }
 
-    /// What is known of an agent.
-    pub fn standing(&self, spec: &Spec) -> Standing {
-        let found = Standing::program(spec, &self.places);
-        let knowledge = found.as_ref().and_then(|it| self.cache.get(spec, it));
-        Standing::new(spec, &self.places, knowledge)
+    /// The status of an agent.
+    pub fn status(&self, spec: &AgentSpec) -> AgentStatus {
+        let found = AgentStatus::find_program(spec, &self.locations);
+        let result = found.as_ref().and_then(|it| self.cache.get(spec, it));
+        AgentStatus::new(spec, &self.locations, result)
     }
 
-    /// Those of them that can be asked: their program is there.
-    pub fn there(&self, specs: Vec<Spec>) -> Vec<Spec> {
-        let is_there = |it: &Spec| Standing::program(it, &self.places).is_some();
-        specs.into_iter().filter(is_there).collect()
+    /// The specs whose program exists, so that it can be probed.
+    pub fn retain_installed(&self, specs: Vec<AgentSpec>) -> Vec<AgentSpec> {
+        let is_installed =
+            |it: &AgentSpec| AgentStatus::find_program(it, &self.locations).is_some();
+        specs.into_iter().filter(is_installed).collect()
     }
 
-    /// Takes in what a program told; what it did not tell this time is what it told before.
-    pub fn learn(&mut self, spec: &Spec, knowledge: Knowledge) {
-        let Some(found) = Standing::program(spec, &self.places) else { return };
-        let knowledge = match self.cache.get(spec, &found) {
-            Some(earlier) => knowledge.or(earlier),
-            None => knowledge,
+    /// Adds the result of a probe. What it lacks is taken from the previous result.
+    pub fn add_result(&mut self, spec: &AgentSpec, result: ProbeResult) {
+        let Some(found) = AgentStatus::find_program(spec, &self.locations) else { return };
+        let result = match self.cache.get(spec, &found) {
+            Some(earlier) => result.or_earlier(earlier),
+            None => result,
         };
-        self.cache.put(spec, &found, knowledge);
+        self.cache.insert(spec, &found, result);
     }
 
-    /// Writes the file for whoever looks next.
+    /// Writes the results to the file.
     pub fn save(&self) -> io::Result<()> {
         self.cache.save()
     }

@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod endings;
-mod leftovers;
+mod exits;
+mod frames;
+mod harness;
+mod killed_daemon;
 mod proc;
-mod talk;
 mod tree;
-mod world;

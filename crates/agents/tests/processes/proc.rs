@@ -4,10 +4,10 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 /// No pid at all.
-pub(crate) const NOBODY: [u32; 0] = [];
+pub(crate) const NO_PIDS: [u32; 0] = [];
 
 /// Pids of everything that carries the mark, guards included; zombies have no environment.
-pub(crate) fn marked(mark: &str) -> Vec<u32> {
+pub(crate) fn pids_with_mark(mark: &str) -> Vec<u32> {
     let wanted = format!("JACKFIELD_AGENT_MARK={mark}");
     let pids = fs::read_dir("/proc").unwrap().flatten();
     pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -25,7 +25,7 @@ pub(crate) fn state(pid: u32) -> Option<(char, u32)> {
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-pub(crate) fn lives(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
@@ -48,13 +48,13 @@ pub(crate) fn child_named(parent: u32, name: &str) -> Option<u32> {
 }
 
 /// A line of `/proc/PID/<file>`, such as `VmHWM` of `status` or `wchar` of `io`.
-pub(crate) fn value(pid: u32, file: &str, name: &str) -> Option<String> {
+pub(crate) fn proc_value(pid: u32, file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
     let line = text.lines().find(|line| line.starts_with(&format!("{name}:")))?;
     Some(line[name.len() + 1..].trim().to_owned())
 }
 
-pub(crate) fn fds(pid: u32) -> Vec<u32> {
+pub(crate) fn descriptors(pid: u32) -> Vec<u32> {
     let mut fds: Vec<u32> = fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -79,7 +79,7 @@ pub(crate) fn kill(pid: u32, signal: rustix::process::Signal) {
 }
 
 /// The command line of a process.
-pub(crate) fn args(pid: u32) -> Vec<String> {
+pub(crate) fn command_line(pid: u32) -> Vec<String> {
     let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split_terminator('\0').map(str::to_owned).collect()
 }

@@ -7,8 +7,8 @@ mod row;
 pub(crate) use routes::*;
 pub(crate) use row::{Agent, PLAIN};
 
-use jackfield_agents::probe::{Prober, Survey};
-use jackfield_catalogue::{Model, Spec};
+use jackfield_agents::probe::{AgentProber, AgentSurvey};
+use jackfield_catalogue::{AgentSpec, ModelEntry};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -28,7 +28,7 @@ pub type Hosted = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
 /// Everything that can be named as agent.
 #[derive(Clone)]
 pub(crate) struct Agents {
-    look: Arc<dyn Fn() -> Survey + Send + Sync>,
+    look: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
     commands: Arc<BTreeMap<String, Vec<String>>>,
     /// Where sessions are placed on hosts, this machine does not matter.
     hosted: Option<Hosted>,
@@ -40,7 +40,7 @@ pub(crate) struct Found {
     pub(crate) shown: Agent,
     /// What the catalogue says of it, and its models. Nothing if it is a command of the configuration, or
     /// only hosts know it: then only its sessions tell.
-    pub(crate) spec: Option<(Spec, Vec<Model>)>,
+    pub(crate) spec: Option<(AgentSpec, Vec<ModelEntry>)>,
 }
 
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ struct Probing {
 
 impl Agents {
     pub(crate) fn new(
-        look: Arc<dyn Fn() -> Survey + Send + Sync>,
+        look: Arc<dyn Fn() -> AgentSurvey + Send + Sync>,
         commands: BTreeMap<String, Vec<String>>,
         hosted: Option<Hosted>,
     ) -> Agents {
@@ -61,14 +61,14 @@ impl Agents {
     }
 
     /// What is known now; nothing is started.
-    pub(crate) async fn survey(&self) -> Survey {
+    pub(crate) async fn survey(&self) -> AgentSurvey {
         let look = self.look.clone();
         // It reads files.
         tokio::task::spawn_blocking(move || look()).await.expect("looking does not panic")
     }
 
     /// The agent of this name, if it can be named.
-    pub(crate) fn find(&self, name: &str, survey: &Survey) -> Option<Found> {
+    pub(crate) fn find(&self, name: &str, survey: &AgentSurvey) -> Option<Found> {
         let hosted = self.hosted.as_ref().map(|it| it());
         self.find_among(hosted.as_ref(), name, survey)
     }
@@ -77,13 +77,13 @@ impl Agents {
         &self,
         hosted: Option<&BTreeSet<String>>,
         name: &str,
-        survey: &Survey,
+        survey: &AgentSurvey,
     ) -> Option<Found> {
         let here = if let Some(command) = self.commands.get(name) {
-            Some(Found { shown: Agent::of_command(name, command, &survey.places), spec: None })
+            Some(Found { shown: Agent::of_command(name, command, &survey.locations), spec: None })
         } else {
             survey.catalogue.get(name).map(|spec| {
-                let standing = survey.standing(spec);
+                let standing = survey.status(spec);
                 let shown = Agent::of_spec(spec, &standing);
                 Found { shown, spec: Some((spec.clone(), standing.models.models)) }
             })
@@ -102,19 +102,20 @@ impl Agents {
         if let Some(hosted) = &self.hosted {
             return self.tell_hosted(&hosted(), &survey);
         }
-        let specs: Vec<Spec> =
+        let specs: Vec<AgentSpec> =
             survey.catalogue.iter().filter(|it| self.is_free(it)).cloned().collect();
         // There is room for all, so that nobody who asks programs waits for a reader.
         let (found, told) = mpsc::channel(specs.len() + self.commands.len() + 1);
         for (name, command) in self.commands.iter() {
-            let _left = found.try_send(Agent::of_command(name, command, &survey.places));
+            let _left = found.try_send(Agent::of_command(name, command, &survey.locations));
         }
-        let (unknown, known): (Vec<Spec>, Vec<Spec>) = specs.into_iter().partition(|it| {
-            let standing = survey.standing(it);
-            standing.program.is_some() && (anew || !standing.known)
-        });
+        let (unknown, known): (Vec<AgentSpec>, Vec<AgentSpec>) =
+            specs.into_iter().partition(|it| {
+                let standing = survey.status(it);
+                standing.program.is_some() && (anew || !standing.is_probed)
+            });
         for spec in &known {
-            let _left = found.try_send(Agent::of_spec(spec, &survey.standing(spec)));
+            let _left = found.try_send(Agent::of_spec(spec, &survey.status(spec)));
         }
         if !unknown.is_empty() {
             let agents = self.clone();
@@ -124,7 +125,11 @@ impl Agents {
     }
 
     /// No program is asked: those of this machine are not the ones that will be started.
-    fn tell_hosted(&self, hosted: &BTreeSet<String>, survey: &Survey) -> mpsc::Receiver<Agent> {
+    fn tell_hosted(
+        &self,
+        hosted: &BTreeSet<String>,
+        survey: &AgentSurvey,
+    ) -> mpsc::Receiver<Agent> {
         let here = survey.catalogue.iter().map(|it| &it.id).chain(self.commands.keys());
         let names: BTreeSet<&String> = here.chain(hosted).collect();
         let (found, told) = mpsc::channel(names.len().max(1));
@@ -137,29 +142,34 @@ impl Agents {
     }
 
     /// Whether no command of the configuration has its name.
-    fn is_free(&self, spec: &Spec) -> bool {
+    fn is_free(&self, spec: &AgentSpec) -> bool {
         !self.commands.contains_key(&spec.id)
     }
 
     /// Asks programs, unless somebody did since `rounds` was read.
-    async fn ask(&self, specs: Vec<Spec>, rounds: u64, found: &mpsc::Sender<Agent>) {
+    async fn ask(&self, specs: Vec<AgentSpec>, rounds: u64, found: &mpsc::Sender<Agent>) {
         let _turn = self.probing.turn.lock().await;
         let mut survey = self.survey().await;
         if self.probing.rounds.load(Ordering::SeqCst) == rounds {
             self.probe(&mut survey, specs, found).await;
         } else {
             for spec in &specs {
-                let _left = found.try_send(Agent::of_spec(spec, &survey.standing(spec)));
+                let _left = found.try_send(Agent::of_spec(spec, &survey.status(spec)));
             }
         }
     }
 
-    async fn probe(&self, survey: &mut Survey, specs: Vec<Spec>, found: &mpsc::Sender<Agent>) {
-        match Prober::new(survey.places.clone(), Some(PROBE_WITHIN)) {
+    async fn probe(
+        &self,
+        survey: &mut AgentSurvey,
+        specs: Vec<AgentSpec>,
+        found: &mpsc::Sender<Agent>,
+    ) {
+        match AgentProber::new(survey.locations.clone(), Some(PROBE_WITHIN)) {
             Ok(prober) => {
-                let tell = |spec: Spec, knowledge| {
-                    survey.learn(&spec, knowledge);
-                    let _left = found.try_send(Agent::of_spec(&spec, &survey.standing(&spec)));
+                let tell = |spec: AgentSpec, knowledge| {
+                    survey.add_result(&spec, knowledge);
+                    let _left = found.try_send(Agent::of_spec(&spec, &survey.status(&spec)));
                 };
                 prober.probe(specs, tell).await;
                 if let Err(error) = survey.save() {
@@ -169,7 +179,7 @@ impl Agents {
             Err(error) => {
                 tracing::warn!(%error, "programs cannot be asked what they are");
                 for spec in &specs {
-                    let _left = found.try_send(Agent::of_spec(spec, &survey.standing(spec)));
+                    let _left = found.try_send(Agent::of_spec(spec, &survey.status(spec)));
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! One agent as clients are shown it.
 
 use jackfield_agents::{
-    find::{Places, find},
-    probe::{Diagnostic, Standing},
+    find::{ProgramLocations, find_program},
+    probe::{AgentDiagnostic, AgentStatus},
 };
-use jackfield_catalogue::{DEFAULT, Spec, Variant};
+use jackfield_catalogue::{AgentSpec, DEFAULT_OPTION, LaunchVariant};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -71,7 +71,7 @@ impl Choice {
 }
 
 impl Agent {
-    pub(crate) fn of_spec(spec: &Spec, standing: &Standing) -> Agent {
+    pub(crate) fn of_spec(spec: &AgentSpec, standing: &AgentStatus) -> Agent {
         let variant = standing.chosen.or((!spec.launch.is_empty()).then_some(0));
         let variant = variant.map(|it| &spec.launch[it]);
         let path = standing.program.as_ref().map(|it| it.path.display().to_string());
@@ -85,9 +85,9 @@ impl Agent {
             stream_format: variant.map_or(ACP, stream_format).to_owned(),
             event_parser: variant.and_then(|it| it.dialect.clone()),
             models: models(standing),
-            models_source: standing.models.source.shown().to_owned(),
+            models_source: standing.models.source.name().to_owned(),
             reasoning_options: reasoning(spec),
-            auth_state: standing.login.shown().to_owned(),
+            auth_state: standing.login.name().to_owned(),
             install_hint: spec.install.clone(),
             docs_url: spec.docs.clone(),
             diagnostics: standing.diagnostics.iter().map(diagnostic).collect(),
@@ -95,9 +95,10 @@ impl Agent {
     }
 
     /// An agent of the configuration, of which only the command is known.
-    pub(crate) fn of_command(name: &str, command: &[String], places: &Places) -> Agent {
-        let found =
-            command.first().and_then(|it| find(std::slice::from_ref(it), None, places).ok());
+    pub(crate) fn of_command(name: &str, command: &[String], places: &ProgramLocations) -> Agent {
+        let found = command
+            .first()
+            .and_then(|it| find_program(std::slice::from_ref(it), None, places).ok());
         let path = found.map(|it| it.path.display().to_string());
         Agent { available: path.is_some(), path, ..Agent::of_session(name, command) }
     }
@@ -113,7 +114,7 @@ impl Agent {
             version: None,
             stream_format: ACP.to_owned(),
             event_parser: None,
-            models: vec![Choice::new(DEFAULT, DEFAULT_LABEL)],
+            models: vec![Choice::new(DEFAULT_OPTION, DEFAULT_LABEL)],
             models_source: "fallback".to_owned(),
             reasoning_options: Vec::new(),
             auth_state: "unknown".to_owned(),
@@ -141,7 +142,7 @@ const DEFAULT_LABEL: &str = "Default (CLI config)";
 pub(crate) const PLAIN: &str = "plain";
 
 /// What a program speaks, in the words that clients know.
-pub(crate) fn stream_format(variant: &Variant) -> &'static str {
+pub(crate) fn stream_format(variant: &LaunchVariant) -> &'static str {
     match variant.dialect.as_deref() {
         None => ACP,
         Some("plain") => PLAIN,
@@ -152,25 +153,25 @@ pub(crate) fn stream_format(variant: &Variant) -> &'static str {
     }
 }
 
-fn models(standing: &Standing) -> Vec<Choice> {
+fn models(standing: &AgentStatus) -> Vec<Choice> {
     let offered = standing.models.models.iter().map(|it| {
         let current = standing.models.current.as_ref() == Some(&it.id);
         let name =
             if it.name == it.id { it.id.clone() } else { format!("{} ({})", it.name, it.id) };
         Choice::new(&it.id, if current { format!("{name} • current") } else { name })
     });
-    [Choice::new(DEFAULT, DEFAULT_LABEL)].into_iter().chain(offered).collect()
+    [Choice::new(DEFAULT_OPTION, DEFAULT_LABEL)].into_iter().chain(offered).collect()
 }
 
-fn reasoning(spec: &Spec) -> Vec<Choice> {
-    let default = (!spec.reasoning.is_empty()).then(|| Choice::new(DEFAULT, "Default"));
+fn reasoning(spec: &AgentSpec) -> Vec<Choice> {
+    let default = (!spec.reasoning.is_empty()).then(|| Choice::new(DEFAULT_OPTION, "Default"));
     default
         .into_iter()
         .chain(spec.reasoning.iter().map(|it| Choice::new(it, it.as_str())))
         .collect()
 }
 
-fn diagnostic(it: &Diagnostic) -> Value {
+fn diagnostic(it: &AgentDiagnostic) -> Value {
     json!({
         "reason": it.reason, "severity": it.severity, "message": it.message, "fix": it.fix,
     })
@@ -179,11 +180,11 @@ fn diagnostic(it: &Diagnostic) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_catalogue::Catalogue;
+    use jackfield_catalogue::Catalog;
 
     #[test]
     fn every_dialect_has_a_format_and_only_bare_text_is_plain() {
-        for spec in Catalogue::builtin().iter() {
+        for spec in Catalog::builtin().iter() {
             for variant in &spec.launch {
                 let plain = variant.dialect.as_deref() == Some("plain");
                 assert_eq!(stream_format(variant) == PLAIN, plain, "{}", spec.id);
@@ -193,10 +194,11 @@ mod tests {
 
     #[test]
     fn an_agent_that_is_not_here_has_its_own_list_and_says_why() {
-        let catalogue = Catalogue::builtin();
+        let catalogue = Catalog::builtin();
         let spec = catalogue.get("codex").unwrap();
-        let places = Places::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
-        let agent = Agent::of_spec(spec, &Standing::new(spec, &places, None));
+        let places =
+            ProgramLocations::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
+        let agent = Agent::of_spec(spec, &AgentStatus::new(spec, &places, None));
         assert!(!agent.available && agent.path.is_none() && agent.version.is_none());
         assert_eq!(agent.models[0], Choice::new("default", "Default (CLI config)"));
         assert!(1 < agent.models.len());

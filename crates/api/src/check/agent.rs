@@ -8,7 +8,7 @@ use crate::{
     runs::{Choices, Start},
     sessions::Row,
 };
-use jackfield_catalogue::{DEFAULT, check_model};
+use jackfield_catalogue::{DEFAULT_OPTION, check_model};
 
 /// The agent of this id.
 pub(super) async fn find(api: &Api, id: &str) -> Result<Found, ApiError> {
@@ -48,7 +48,7 @@ impl Found {
 
     /// What is set before the prompt.
     pub(super) fn choices(&self, body: &RunBody) -> Result<Choices, ApiError> {
-        let chosen = |it: &Option<String>| it.clone().filter(|it| it != DEFAULT);
+        let chosen = |it: &Option<String>| it.clone().filter(|it| it != DEFAULT_OPTION);
         let choices = Choices {
             model: chosen(&body.model),
             reasoning: chosen(&body.reasoning),
@@ -98,14 +98,15 @@ fn is_model(id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_agents::{find::Places, probe::Standing};
-    use jackfield_catalogue::Catalogue;
+    use jackfield_agents::{find::ProgramLocations, probe::AgentStatus};
+    use jackfield_catalogue::Catalog;
 
     fn codex() -> Found {
-        let catalogue = Catalogue::builtin();
+        let catalogue = Catalog::builtin();
         let spec = catalogue.get("codex").unwrap();
-        let places = Places::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
-        let standing = Standing::new(spec, &places, None);
+        let places =
+            ProgramLocations::new([("PATH".to_owned(), "/nowhere".to_owned())].into_iter());
+        let standing = AgentStatus::new(spec, &places, None);
         let known = standing.models.models.clone();
         Found { shown: Agent::of_spec(spec, &standing), spec: Some((spec.clone(), known)) }
     }

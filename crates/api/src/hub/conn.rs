@@ -2,7 +2,8 @@
 
 use super::{Fact, Trouble};
 use bytes::Bytes;
-use jackfield_clients::{Dialer, Hearing, Speaking};
+use jackfield_clients::{FrameReceiver, FrameSender, HubDialer};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -12,8 +13,8 @@ const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Conn {
-    hearing: Hearing,
-    speaking: Speaking,
+    hearing: FrameReceiver,
+    speaking: FrameSender,
     next_id: u64,
     /// Heard while an answer was waited for.
     backlog: VecDeque<Heard>,
@@ -30,8 +31,8 @@ pub(crate) enum Heard {
 }
 
 impl Conn {
-    pub(super) async fn dial(hub: &Dialer) -> Result<Conn, Trouble> {
-        let (hearing, speaking) = hub.dial().await?.talk(LINE_BYTES_MAX);
+    pub(super) async fn dial(hub: &HubDialer) -> Result<Conn, Trouble> {
+        let (hearing, speaking) = hub.dial().await?.into_frame_halves(LINE_BYTES_MAX);
         Ok(Conn { hearing, speaking, next_id: 0, backlog: VecDeque::new() })
     }
 
@@ -49,7 +50,7 @@ impl Conn {
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });
-        self.call("initialize", &params).await
+        self.call(Method::Initialize.name(), &params).await
     }
 
     /// Sends a request; its answer is heard like everything else. Returns its number.
@@ -57,13 +58,13 @@ impl Conn {
         self.next_id += 1;
         let id = self.next_id;
         let frame = Frame::request(&id.to_string(), method, &params.to_string());
-        self.speaking.say(frame.bytes()).await?;
+        self.speaking.send_frame(frame.bytes()).await?;
         Ok(id)
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: &Value) -> Result<(), Trouble> {
         let frame = Frame::notification(method, &params.to_string());
-        Ok(self.speaking.say(frame.bytes()).await?)
+        Ok(self.speaking.send_frame(frame.bytes()).await?)
     }
 
     /// Sends a request and waits for its answer; what else comes is kept for [`Conn::next`].
@@ -92,7 +93,7 @@ impl Conn {
     }
 
     async fn hear(&mut self) -> Result<Heard, Trouble> {
-        let line = self.hearing.next().await?.ok_or(Trouble::Gone)?;
+        let line = self.hearing.next_frame().await?.ok_or(Trouble::Gone)?;
         Ok(read(&line))
     }
 }

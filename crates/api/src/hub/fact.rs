@@ -1,6 +1,7 @@
 //! One event of a session's log, as the hub tells it to whoever attaches for facts.
 
 use bytes::Bytes;
+use jackfield_events::{EventKind, ReceivedEvent};
 use memchr::memmem;
 use serde_json::Value;
 
@@ -32,14 +33,17 @@ impl Fact {
         Some(Fact { params: line.slice_ref(params), own: comma + 1, seq })
     }
 
-    /// What kind of fact it is.
-    pub(crate) fn is(&self) -> &str {
-        let kind = || {
-            let rest = &self.params[self.own..];
-            let rest = &rest[memmem::find(rest, IS)? + IS.len()..];
-            std::str::from_utf8(&rest[..memchr::memchr(b'"', rest)?]).ok()
-        };
-        kind().unwrap_or_default()
+    /// The kind of the event, read without parsing the rest; `None` for a kind of a newer daemon.
+    pub(crate) fn kind(&self) -> Option<EventKind> {
+        let rest = &self.params[self.own..];
+        let rest = &rest[memmem::find(rest, IS)? + IS.len()..];
+        let name = &rest[..memchr::memchr(b'"', rest)?];
+        EventKind::from_name(std::str::from_utf8(name).ok()?)
+    }
+
+    /// The event itself; `None` if it nests deeper than a value may, or is of a newer daemon.
+    pub(crate) fn event(&self) -> Option<ReceivedEvent> {
+        ReceivedEvent::from_value(self.value()?).ok()
     }
 
     /// Whether this text is in it, wherever.
@@ -78,7 +82,7 @@ mod tests {
     fn a_fact_is_read_without_being_parsed() {
         let own = json!({ "seq": 17, "at": 3, "is": "said", "turn": 1, "frame": { "is": "x" } });
         let fact = Fact::of(&own);
-        assert_eq!((fact.seq, fact.is()), (17, "said"));
+        assert_eq!((fact.seq, fact.kind()), (17, Some(EventKind::Said)));
         assert_eq!(fact.text(), own.to_string());
         let value = fact.value().unwrap();
         assert_eq!((&value["turn"], &value["sessionId"]), (&json!(1), &json!("s-abcdefghijkl")));
@@ -91,7 +95,7 @@ mod tests {
         let own =
             format!(r#"{{"sessionId":"s-1","seq":2,"at":3,"is":"said","frame":{open}{close}}}"#);
         let fact = Fact::of_line(&[BEFORE, own.as_bytes(), b"}"].concat().into()).unwrap();
-        assert_eq!((fact.seq, fact.is(), fact.value()), (2, "said", None));
+        assert_eq!((fact.seq, fact.kind(), fact.value()), (2, Some(EventKind::Said), None));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! not sent more: the hub keeps its place.
 
 use super::{Conn, Fact, Heard, Trouble};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Log {
         let mut log = Log { conn, session: session.to_owned(), attach: 0, first: None };
         let params =
             json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
-        log.attach = log.conn.send("_jackfield/attach", &params).await?;
+        log.attach = log.conn.send(Method::ControlAttach.name(), &params).await?;
         log.first = match log.conn.next().await? {
             Heard::Answer(_, Err(error)) => return Err(Trouble::Refused(error)),
             heard => Some(heard),
@@ -69,6 +70,6 @@ impl Log {
     /// is gone, [`Log::next`] says so.
     pub(crate) async fn look(&mut self) -> Result<(), Trouble> {
         let params: Value = json!({ "sessionId": self.session });
-        self.conn.send("_jackfield/queue", &params).await.map(drop)
+        self.conn.send(Method::ControlQueue.name(), &params).await.map(drop)
     }
 }

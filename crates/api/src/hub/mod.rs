@@ -12,7 +12,7 @@ pub(crate) use fact::Fact;
 pub(crate) use log::{Entry, Log};
 pub(crate) use trouble::Trouble;
 
-use jackfield_clients::Dialer;
+use jackfield_clients::HubDialer;
 use serde_json::Value;
 use shared::Shared;
 use std::time::Duration;
@@ -24,12 +24,12 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Where the hub is, and the connection that everyone shares.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    dialer: Dialer,
+    dialer: HubDialer,
     shared: Mutex<Option<Shared>>,
 }
 
 impl Hub {
-    pub(crate) fn new(dialer: Dialer) -> Hub {
+    pub(crate) fn new(dialer: HubDialer) -> Hub {
         Hub { dialer, shared: Mutex::new(None) }
     }
 
@@ -80,7 +80,7 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_clients::Address;
+    use jackfield_clients::EndpointAddress;
     use serde_json::json;
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::os::unix::net::UnixListener;
@@ -105,7 +105,7 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         // The first is `initialize`. The thread ends with the test's process.
         std::thread::spawn(move || hub(&listener, 4));
-        let shared = Hub::new(Address::Unix(path).into());
+        let shared = Hub::new(EndpointAddress::Unix(path).into());
         let params = json!({});
         let both = tokio::join!(shared.call("a", &params), shared.call("b", &params));
         assert_eq!((both.0.unwrap(), both.1.unwrap()), (json!(0), json!(0)));
@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn a_hub_that_is_not_there_is_said_so() {
         let dir = tempfile::tempdir().unwrap();
-        let hub = Hub::new(Address::Unix(dir.path().join("hub.sock")).into());
+        let hub = Hub::new(EndpointAddress::Unix(dir.path().join("hub.sock")).into());
         assert!(matches!(hub.call("a", &json!({})).await, Err(Trouble::Unreachable(_))));
     }
 }

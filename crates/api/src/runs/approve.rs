@@ -5,6 +5,8 @@ use crate::{
     asks::{AskOption, allow, refuse},
     hub::Fact,
 };
+use jackfield_events::{EventBody, ReceivedEvent, UserAsked};
+use jackfield_wire::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -45,8 +47,10 @@ impl Clerk {
         if self.approve != Approve::Reads || !said.mentions("toolCallId") {
             return;
         }
-        let Some(value) = said.value() else { return };
-        let update = &value["frame"]["params"]["update"];
+        let Some(ReceivedEvent { body: EventBody::Said(message), .. }) = said.event() else {
+            return;
+        };
+        let update = &message.frame["params"]["update"];
         if let (Some(id), Some(kind)) = (update["toolCallId"].as_str(), update["kind"].as_str()) {
             if CALLS_MAX <= self.kinds.len() {
                 self.kinds.pop_first();
@@ -56,10 +60,10 @@ impl Clerk {
     }
 
     /// The number of an ask and the answer to it, if it is ours to answer.
-    pub(super) fn answer(&self, asked: &Value) -> Option<(u64, Value)> {
-        let (number, frame) = (asked["ask"].as_u64()?, &asked["frame"]);
-        let ruled = asked["decision"]["effect"].is_string();
-        if ruled || frame["method"] != "session/request_permission" {
+    pub(super) fn answer(&self, asked: &UserAsked<Value>) -> Option<(u64, Value)> {
+        let (number, frame) = (asked.ask, &asked.frame);
+        let ruled = asked.decision.as_ref().is_some_and(|it| it["effect"].is_string());
+        if ruled || frame["method"] != Method::SessionRequestPermission.name() {
             return None;
         }
         let params = &frame["params"];
@@ -90,17 +94,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn asked(call: &Value, kinds: &[&str], effect: Option<&str>) -> Value {
+    fn asked(call: &Value, kinds: &[&str], effect: Option<&str>) -> UserAsked<Value> {
         let options: Vec<Value> =
             kinds.iter().map(|it| json!({ "optionId": it, "name": it, "kind": it })).collect();
         let params = json!({ "toolCall": call, "options": options });
-        json!({
-            "is": "asked", "ask": 3, "decision": { "effect": effect },
-            "frame": { "method": "session/request_permission", "params": params },
-        })
+        UserAsked {
+            ask: 3,
+            decision: Some(json!({ "effect": effect })),
+            call: None,
+            frame: json!({ "method": "session/request_permission", "params": params }),
+        }
     }
 
-    fn chosen(approve: Approve, asked: &Value) -> Option<String> {
+    fn chosen(approve: Approve, asked: &UserAsked<Value>) -> Option<String> {
         let (number, result) = Clerk::new(approve).answer(asked)?;
         assert_eq!(number, 3);
         let outcome = &result["outcome"];
@@ -134,7 +140,9 @@ mod tests {
         let mut clerk = Clerk::new(Approve::Reads);
         let update = json!({ "sessionUpdate": "tool_call", "toolCallId": "c1", "kind": "search" });
         let frame = json!({ "method": "session/update", "params": { "update": update } });
-        clerk.hear(&Fact::of(&json!({ "seq": 1, "at": 1, "is": "said", "frame": frame })));
+        clerk.hear(&Fact::of(
+            &json!({ "seq": 1, "at": 1, "is": "said", "turn": 1, "frame": frame }),
+        ));
         let (_, result) = clerk.answer(&asked(&json!({ "toolCallId": "c1" }), FOUR, None)).unwrap();
         assert_eq!(result["outcome"]["optionId"], "allow_once");
     }

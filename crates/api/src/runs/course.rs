@@ -6,6 +6,7 @@ use crate::{
     error::{ApiError, Code},
     hub::Fact,
 };
+use jackfield_events::{EventBody, EventKind, ReceivedEvent, Time, TurnOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -115,7 +116,7 @@ impl Course {
     }
 
     /// Takes the next fact of the session; returns it if it is about this run.
-    pub(crate) fn step(&mut self, fact: &Fact) -> Option<Value> {
+    pub(crate) fn step(&mut self, fact: &Fact) -> Option<ReceivedEvent> {
         match self.stage {
             Stage::Ahead => self.begin(fact),
             Stage::Waits(prompt) => self.wait(prompt, fact),
@@ -124,77 +125,87 @@ impl Course {
         }
     }
 
-    fn begin(&mut self, fact: &Fact) -> Option<Value> {
-        let prompts = matches!(fact.is(), "queued" | "prompted");
-        let value =
-            if prompts && fact.mentions(self.id.as_str()) { fact.value()? } else { return None };
-        let ours = value.pointer("/frame/params/_meta/jackfield")?;
+    fn begin(&mut self, fact: &Fact) -> Option<ReceivedEvent> {
+        let is_prompt = matches!(fact.kind(), Some(EventKind::Queued | EventKind::Prompted));
+        if !is_prompt || !fact.mentions(self.id.as_str()) {
+            return None;
+        }
+        let event = fact.event()?;
+        let ours = prompt_frame(&event)?.pointer("/params/_meta/jackfield")?;
         if ours["run"] != self.id.as_str() {
             return None;
         }
         self.start = serde_json::from_value(ours["start"].clone()).unwrap_or_default();
         self.first = fact.seq;
-        self.created_at = value["at"].as_u64();
-        if fact.is() == "queued" {
-            self.stage = Stage::Waits(value["prompt"].as_u64()?);
-        } else {
-            self.run(&value);
+        self.created_at = Some(event.at.0);
+        match &event.body {
+            EventBody::Queued(queued) => self.stage = Stage::Waits(queued.prompt),
+            EventBody::Prompted(started) => self.run(started.turn, event.at),
+            _ => return None,
         }
-        Some(value)
+        Some(event)
     }
 
-    fn run(&mut self, prompted: &Value) {
+    fn run(&mut self, turn: u64, at: Time) {
         self.stage = Stage::Runs;
-        self.turn = prompted["turn"].as_u64();
-        self.started_at = prompted["at"].as_u64();
+        self.turn = Some(turn);
+        self.started_at = Some(at.0);
     }
 
-    /// Another turn may run meanwhile: its facts are not ours.
-    fn wait(&mut self, prompt: u64, fact: &Fact) -> Option<Value> {
-        let value = match fact.is() {
-            "bound" => return fact.value(),
-            "prompted" | "withdrawn" => fact.value().filter(|it| it["prompt"] == prompt)?,
+    /// Another turn may run meanwhile; its events are not about this run.
+    fn wait(&mut self, prompt: u64, fact: &Fact) -> Option<ReceivedEvent> {
+        let event = match fact.kind()? {
+            EventKind::Bound | EventKind::Prompted | EventKind::Withdrawn => fact.event()?,
             _ => return None,
         };
-        if fact.is() == "prompted" {
-            self.run(&value);
-        } else {
-            let why = value["why"].as_str().unwrap_or_default();
-            let (status, outcome) = withdrawn(why);
-            self.end(status, outcome, &value);
+        match &event.body {
+            EventBody::Bound(_) => {}
+            EventBody::Prompted(started) if started.prompt == Some(prompt) => {
+                self.run(started.turn, event.at);
+            }
+            EventBody::Withdrawn(withdrawn) if withdrawn.prompt == prompt => {
+                self.end(withdrawn_outcome(&withdrawn.why), event.at);
+            }
+            _ => return None,
         }
-        Some(value)
+        Some(event)
     }
 
-    fn go_on(&mut self, fact: &Fact) -> Option<Value> {
-        let kind = fact.is();
-        if matches!(kind, "queued" | "withdrawn") {
+    fn go_on(&mut self, fact: &Fact) -> Option<ReceivedEvent> {
+        if matches!(fact.kind()?, EventKind::Queued | EventKind::Withdrawn) {
             return None;
         }
-        let value = fact.value()?;
-        if value["turn"].as_u64().is_some_and(|it| Some(it) != self.turn) {
+        let event = fact.event()?;
+        if event.body.turn().is_some_and(|it| Some(it) != self.turn) {
             return None;
         }
-        if kind == "ended" {
-            let (status, outcome) = ended(&value);
-            self.end(status, outcome, &value);
+        if let EventBody::Ended(ended) = &event.body {
+            self.end(ended_outcome(&ended.outcome), event.at);
         }
-        Some(value)
+        Some(event)
     }
 
-    fn end(&mut self, status: Status, outcome: Outcome, fact: &Value) {
-        self.ended_at = fact["at"].as_u64();
+    fn end(&mut self, (status, outcome): (Status, Outcome), at: Time) {
+        self.ended_at = Some(at.0);
         self.stage = Stage::Over(status, Box::new(outcome));
     }
 }
 
 /// The run that a prompt was made for.
-pub(crate) fn run_of(prompt: &Value) -> Option<RunId> {
-    RunId::parse(prompt.pointer("/frame/params/_meta/jackfield/run")?.as_str()?)
+pub(crate) fn run_of(event: &ReceivedEvent) -> Option<RunId> {
+    RunId::parse(prompt_frame(event)?.pointer("/params/_meta/jackfield/run")?.as_str()?)
+}
+
+fn prompt_frame(event: &ReceivedEvent) -> Option<&Value> {
+    match &event.body {
+        EventBody::Queued(queued) => Some(&queued.frame),
+        EventBody::Prompted(started) => Some(&started.frame),
+        _ => None,
+    }
 }
 
 /// Somebody took it out of the queue, or it could not be served.
-fn withdrawn(why: &str) -> (Status, Outcome) {
+fn withdrawn_outcome(why: &str) -> (Status, Outcome) {
     let by_somebody = ["the session was cancelled", "its client withdrew it"].contains(&why)
         || why.starts_with("withdrawn by ");
     if by_somebody {
@@ -207,13 +218,15 @@ fn withdrawn(why: &str) -> (Status, Outcome) {
 
 const CANCELLED: &str = "cancelled";
 
-fn ended(fact: &Value) -> (Status, Outcome) {
-    let answer = &fact["answer"];
-    if fact["how"] != "stopped" {
-        let (code, signal) = exit(answer);
-        let error = Some(ApiError::of_answer(answer));
-        return (Status::Failed, Outcome { error, code, signal, ..Outcome::default() });
-    }
+fn ended_outcome(outcome: &TurnOutcome<Value>) -> (Status, Outcome) {
+    let answer = match outcome {
+        TurnOutcome::Stopped(answer) => answer,
+        TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error) => {
+            let (code, signal) = exit(error);
+            let error = Some(ApiError::of_answer(error));
+            return (Status::Failed, Outcome { error, code, signal, ..Outcome::default() });
+        }
+    };
     let reason = answer["stopReason"].as_str().unwrap_or_default();
     let stop_reason = Some(reason.to_owned());
     match reason {
@@ -255,7 +268,7 @@ mod tests {
     fn prompt(seq: u64, is: &str, run: &str, more: &Value) -> Fact {
         let meta = json!({ "jackfield": { "run": run, "start": { "agentId": "fake" } } });
         let mut fact = json!({
-            "seq": seq, "at": seq * 10, "is": is,
+            "seq": seq, "at": seq * 10, "is": is, "by": "api",
             "frame": { "method": "session/prompt", "params": { "prompt": [], "_meta": meta } },
         });
         for (name, value) in more.as_object().unwrap() {
@@ -265,7 +278,7 @@ mod tests {
     }
 
     fn fact(seq: u64, is: &str, more: &Value) -> Fact {
-        let mut fact = json!({ "seq": seq, "at": seq * 10, "is": is });
+        let mut fact = json!({ "seq": seq, "at": seq * 10, "is": is, "frame": {}, "answer": {} });
         for (name, value) in more.as_object().unwrap() {
             fact[name] = value.clone();
         }

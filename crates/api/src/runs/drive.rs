@@ -14,6 +14,8 @@ use crate::{
     error::{ApiError, Code},
     hub::{Conn, Fact, Heard, Trouble},
 };
+use jackfield_events::{EventBody, EventKind};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::{
     path::PathBuf,
@@ -82,16 +84,16 @@ impl Begun {
 
 /// Tells everybody who waits for a run that it stands in the log, or why it will not.
 #[derive(Debug)]
-pub(super) struct Announcer {
+pub(super) struct RunResultSender {
     run: watch::Sender<Announced>,
     stop: Arc<Notify>,
     /// Until then requests with the same key wait for it.
     pub(super) open: Option<OpenRequest>,
 }
 
-impl Announcer {
-    pub(super) fn new() -> Announcer {
-        Announcer { run: watch::Sender::new(None), stop: Arc::default(), open: None }
+impl RunResultSender {
+    pub(super) fn new() -> RunResultSender {
+        RunResultSender { run: watch::Sender::new(None), stop: Arc::default(), open: None }
     }
 
     pub(super) fn begun(&self) -> Begun {
@@ -112,24 +114,24 @@ pub(crate) async fn begin(
 ) -> Result<Begun, ApiError> {
     let Some(key) = key else {
         let order = check::order(api, body).await?;
-        return start(api, order, Announcer::new());
+        return start(api, order, RunResultSender::new());
     };
     let request = KeyedRequest::new(key, &body);
     match find_maker(api, &request).await? {
         RunMaker::Earlier(begun) => Ok(begun),
-        RunMaker::This(announcer, session) => {
+        RunMaker::This(sender, session) => {
             let mut order = check::order(api, body).await?;
             if let (Some(session), Goal::New { agent, cwd, .. }) = (session, &order.goal) {
                 let (agent, cwd) = (agent.clone(), cwd.clone());
                 order.goal = Goal::Old { session, agent, cwd };
             }
             order.request = Some(request);
-            start(api, order, announcer)
+            start(api, order, sender)
         }
-        RunMaker::EarlierUnfollowed(announcer, run) => {
+        RunMaker::EarlierUnfollowed(sender, run) => {
             check_room(api)?;
-            let begun = announcer.begun().repeated();
-            tokio::spawn(follow_left(api.clone(), run, body.approve, announcer));
+            let begun = sender.begun().repeated();
+            tokio::spawn(follow_left(api.clone(), run, body.approve, sender));
             Ok(begun)
         }
     }
@@ -143,15 +145,15 @@ fn check_room(api: &Api) -> Result<(), ApiError> {
     Err(ApiError::new(Code::RateLimited, message))
 }
 
-fn start(api: &Arc<Api>, order: Order, announcer: Announcer) -> Result<Begun, ApiError> {
+fn start(api: &Arc<Api>, order: Order, sender: RunResultSender) -> Result<Begun, ApiError> {
     check_room(api)?;
-    let begun = announcer.begun();
-    tokio::spawn(drive(api.clone(), order, announcer));
+    let begun = sender.begun();
+    tokio::spawn(drive(api.clone(), order, sender));
     Ok(begun)
 }
 
-async fn drive(api: Arc<Api>, order: Order, announcer: Announcer) {
-    let stop = announcer.stop.clone();
+async fn drive(api: Arc<Api>, order: Order, sender: RunResultSender) {
+    let stop = sender.stop.clone();
     let opened = tokio::select! {
         opened = ready(&api, &order) => opened,
         // The hub abandons what a client that left was opening.
@@ -162,17 +164,22 @@ async fn drive(api: Arc<Api>, order: Order, announcer: Announcer) {
         Err(error) => Err(error),
     };
     match driver {
-        Ok(driver) => driver.stay(announcer).await,
-        Err(error) => announcer.announce(Err(error)),
+        Ok(driver) => driver.stay(sender).await,
+        Err(error) => sender.announce(Err(error)),
     }
 }
 
 /// Follows a run that an earlier daemon left: if its prompt is held, it runs now.
-async fn follow_left(api: Arc<Api>, run: Arc<Run>, approve: Option<Approve>, announcer: Announcer) {
-    let stop = announcer.stop.clone();
+async fn follow_left(
+    api: Arc<Api>,
+    run: Arc<Run>,
+    approve: Option<Approve>,
+    sender: RunResultSender,
+) {
+    let stop = sender.stop.clone();
     match Driver::join(&api, &run, approve, stop).await {
-        Ok(driver) => driver.stay(announcer).await,
-        Err(trouble) => announcer.announce(Err(trouble.into())),
+        Ok(driver) => driver.stay(sender).await,
+        Err(trouble) => sender.announce(Err(trouble.into())),
     }
 }
 
@@ -197,7 +204,7 @@ impl Driver {
         // From now on only: what was said before is no part of it.
         let facts =
             json!({ "sessionId": session, "after": i64::MAX, "observe": true, "facts": true });
-        conn.call("_jackfield/attach", &facts).await?;
+        conn.call(Method::ControlAttach.name(), &facts).await?;
         let id = RunId::new(&session);
         let mut ours = json!({ "run": id.as_str(), "start": order.start });
         order.request.iter().for_each(|it| it.add_to(&mut ours));
@@ -206,7 +213,7 @@ impl Driver {
             "prompt": order.prompt.blocks(sees),
             "_meta": { "jackfield": ours },
         });
-        let prompt = Some(conn.send("session/prompt", &params).await?);
+        let prompt = Some(conn.send(Method::SessionPrompt.name(), &params).await?);
         let run = Arc::new(Run::new(Course::new(id.clone()), id, true, stop));
         Ok(Driver { api: api.clone(), conn, run, prompt, clerk: order.approve.map(Clerk::new) })
     }
@@ -222,11 +229,11 @@ impl Driver {
         let mut conn = api.hub.talk().await?;
         let after = run.before();
         let facts = json!({ "sessionId": session, "after": after, "observe": true, "facts": true });
-        conn.send("_jackfield/attach", &facts).await?;
+        conn.send(Method::ControlAttach.name(), &facts).await?;
         if let Some(prompt) = run.waits() {
             // An error says that it is not held any more.
             let held = json!({ "sessionId": session, "prompt": prompt });
-            conn.send("_jackfield/release", &held).await?;
+            conn.send(Method::ControlRelease.name(), &held).await?;
         }
         let run = Arc::new(Run::new(Course::new(id.clone()), id, true, stop));
         let clerk = approve.map(Clerk::new);
@@ -234,8 +241,8 @@ impl Driver {
     }
 
     /// Until the run is over, or the hub is gone: the log has all that matters.
-    async fn stay(mut self, announcer: Announcer) {
-        let mut tell = Some(announcer);
+    async fn stay(mut self, sender: RunResultSender) {
+        let mut tell = Some(sender);
         let stop = self.run.stop.clone();
         loop {
             let heard = tokio::select! {
@@ -270,29 +277,38 @@ impl Driver {
         self.run.driven.store(false, Ordering::SeqCst);
     }
 
-    async fn on_fact(&mut self, fact: &Fact, tell: &mut Option<Announcer>) -> Result<(), Trouble> {
-        if fact.is() == "said" {
+    async fn on_fact(
+        &mut self,
+        fact: &Fact,
+        tell: &mut Option<RunResultSender>,
+    ) -> Result<(), Trouble> {
+        if fact.kind() == Some(EventKind::Said) {
             self.clerk.iter_mut().for_each(|it| it.hear(fact));
             return Ok(());
         }
-        let Some(value) = self.run.course().step(fact) else { return Ok(()) };
+        let Some(event) = self.run.course().step(fact) else { return Ok(()) };
         if let Some(tell) = tell.take() {
             self.api.runs.add(&self.run);
             tell.announce(Ok(self.run.clone()));
         }
-        let asked = fact.is() == "asked";
-        let answer = self.clerk.as_ref().filter(|_| asked).and_then(|it| it.answer(&value));
+        let answer = match &event.body {
+            EventBody::Asked(asked) => self.clerk.as_ref().and_then(|it| it.answer(asked)),
+            _ => None,
+        };
         let Some((ask, result)) = answer else { return Ok(()) };
         let session = self.run.id.session();
         let params = json!({ "sessionId": session, "ask": ask, "result": result });
         // Somebody may have been faster; then that answer counts.
-        self.conn.send("_jackfield/answer", &params).await.map(drop)
+        self.conn.send(Method::ControlAnswer.name(), &params).await.map(drop)
     }
 
     /// Out of the queue, or off the agent; what else waits in the session goes on.
     async fn end(&mut self) -> Result<(), Trouble> {
         if let Some(prompt) = self.prompt {
-            return self.conn.notify("$/cancel_request", &json!({ "requestId": prompt })).await;
+            return self
+                .conn
+                .notify(Method::CancelRequest.name(), &json!({ "requestId": prompt }))
+                .await;
         }
         match end_run(&self.api, &self.run.id, self.run.waits()).await {
             // It has begun, or ended, in this moment.
@@ -308,12 +324,12 @@ pub(super) async fn end_run(api: &Api, id: &RunId, waits: Option<u64>) -> Result
     let session = id.session();
     if let Some(prompt) = waits {
         let params = json!({ "sessionId": session, "prompt": prompt });
-        return api.hub.call("_jackfield/withdraw", &params).await.map(drop);
+        return api.hub.call(Method::ControlWithdraw.name(), &params).await.map(drop);
     }
     let mut conn = api.hub.talk().await?;
-    conn.notify("session/cancel", &json!({ "sessionId": session })).await?;
+    conn.notify(Method::SessionCancel.name(), &json!({ "sessionId": session })).await?;
     // Behind this answer it was heard.
-    conn.call("_jackfield/status", &json!({})).await.map(drop)
+    conn.call(Method::ControlStatus.name(), &json!({})).await.map(drop)
 }
 
 /// Why a prompt was answered before it stood in the log under the name of this run.

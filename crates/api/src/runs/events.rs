@@ -6,6 +6,7 @@ use super::{
     course::{Course, Outcome, Start, Status},
 };
 use crate::{agents::PLAIN, error::ApiError, hub::Fact, sse::Writer};
+use jackfield_events::{AgentExited, EventBody};
 use jackfield_views::{AgentEvent, AgentEvents};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -123,15 +124,18 @@ impl RunEvents {
 
     pub(crate) fn fold(&mut self, fact: &Fact) -> Vec<RunEvent> {
         let ahead = self.course.status().is_none();
-        let Some(value) = self.course.step(fact) else { return Vec::new() };
+        let Some(event) = self.course.step(fact) else { return Vec::new() };
         let mut events = Vec::new();
         if ahead {
             events.push(self.start());
         }
         let plain = self.course.start.stream_format == PLAIN;
-        events.extend(self.told.fold(&value).into_iter().filter_map(|it| retold(it, plain)));
-        let stderr = value["stderr"].as_str().filter(|it| fact.is() == "gone" && !it.is_empty());
-        events.extend(stderr.map(|it| RunEvent::Stderr(Chunk { chunk: it.to_owned() })));
+        events.extend(self.told.fold(&event).into_iter().filter_map(|it| retold(it, plain)));
+        if let EventBody::Gone(AgentExited { stderr, .. }) = &event.body
+            && !stderr.is_empty()
+        {
+            events.push(RunEvent::Stderr(Chunk { chunk: stderr.to_string() }));
+        }
         if let (Some(outcome), Some(status)) = (self.course.outcome(), self.course.status()) {
             events.extend(outcome.error.as_ref().map(RunEvent::error));
             events.push(self.end(status, outcome));

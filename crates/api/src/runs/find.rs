@@ -5,6 +5,7 @@ use super::{
     course::{Course, run_of},
 };
 use crate::{Api, error::ApiError, hub::Trouble};
+use jackfield_events::EventKind;
 use std::sync::Arc;
 
 /// The run of this name, wherever it was made.
@@ -32,15 +33,16 @@ pub(crate) async fn find(api: &Api, name: &str) -> Result<Arc<Run>, ApiError> {
 pub(super) async fn of_session(api: &Api, session: &str) -> Result<Vec<Arc<Run>>, Trouble> {
     let mut courses: Vec<(RunId, Course)> = Vec::new();
     let read = |fact: crate::hub::Fact| {
-        let prompts = matches!(fact.is(), "queued" | "prompted") && fact.mentions("\"run\":");
-        let id = if prompts { fact.value().and_then(|it| run_of(&it)) } else { None };
+        let prompts = matches!(fact.kind(), Some(EventKind::Queued | EventKind::Prompted))
+            && fact.mentions("\"run\":");
+        let id = if prompts { fact.event().and_then(|it| run_of(&it)) } else { None };
         // A fork has the prompts of the session it comes from, whose runs they are.
         if let Some(id) = id.filter(|it| it.session() == session)
             && courses.iter().all(|it| it.0 != id)
         {
             courses.push((id.clone(), Course::new(id)));
         }
-        if fact.is() != "said" {
+        if fact.kind() != Some(EventKind::Said) {
             for (_, course) in &mut courses {
                 course.step(&fact);
             }

@@ -3,7 +3,7 @@
 //! The key goes with `session/new` and `session/prompt`, so it is kept in the log of the session, and the hub finds it
 //! there. Here are only the requests that have no run in the log yet: one with the same key waits for the same run.
 
-use super::{Begun, Run, RunId, course::run_of, drive::Announcer, find::find};
+use super::{Begun, Run, RunId, course::run_of, drive::RunResultSender, find::find};
 use crate::{
     Api,
     check::RunBody,
@@ -11,6 +11,7 @@ use crate::{
     hub::{Entry, Trouble},
 };
 use axum::{extract::FromRequestParts, http::request::Parts};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::{
@@ -132,23 +133,23 @@ impl OpenRequests {
     }
 
     /// The way to announce the run, or the run that another request with this key makes.
-    fn enter(&self, request: &KeyedRequest) -> Result<Announcer, Result<Begun, ApiError>> {
+    fn enter(&self, request: &KeyedRequest) -> Result<RunResultSender, Result<Begun, ApiError>> {
         let mut open = self.lock();
         if let Some((fingerprint, begun)) = open.get(&request.key) {
             let same = *fingerprint == request.fingerprint;
             return Err(if same { Ok(begun.clone()) } else { Err(request.reused()) });
         }
-        let mut announcer = Announcer::new();
-        let begun = announcer.begun().repeated();
+        let mut sender = RunResultSender::new();
+        let begun = sender.begun().repeated();
         open.insert(request.key.clone(), (request.fingerprint.clone(), begun));
-        announcer.open = Some(OpenRequest { all: self.clone(), key: request.key.clone() });
-        Ok(announcer)
+        sender.open = Some(OpenRequest { all: self.clone(), key: request.key.clone() });
+        Ok(sender)
     }
 }
 
 /// What the logs know of a request.
 #[derive(Debug)]
-pub(super) enum Known {
+pub(super) enum EarlierRequest {
     Nothing,
     /// It has opened a session, and its prompt is not in the log.
     Session(String),
@@ -160,27 +161,27 @@ pub(super) enum RunMaker {
     /// An earlier one does, or has done it.
     Earlier(Begun),
     /// This one does: in the session that an earlier one has opened, if there is one.
-    This(Announcer, Option<String>),
+    This(RunResultSender, Option<String>),
     /// An earlier one has done it, and the run has not ended, and nothing here follows it.
-    EarlierUnfollowed(Announcer, Arc<Run>),
+    EarlierUnfollowed(RunResultSender, Arc<Run>),
 }
 
 /// Finds out what became of earlier requests with this key.
 pub(super) async fn find_maker(api: &Api, request: &KeyedRequest) -> Result<RunMaker, ApiError> {
-    let announcer = match api.runs.open_requests.enter(request) {
-        Ok(announcer) => announcer,
+    let sender = match api.runs.open_requests.enter(request) {
+        Ok(sender) => sender,
         Err(other) => return other.map(RunMaker::Earlier),
     };
     match find_known(api, request).await? {
-        Known::Nothing => Ok(RunMaker::This(announcer, None)),
-        Known::Session(session) => Ok(RunMaker::This(announcer, Some(session))),
-        Known::Run(run) if run.is_settled() => Ok(RunMaker::Earlier(Begun::known(run))),
-        Known::Run(run) => Ok(RunMaker::EarlierUnfollowed(announcer, run)),
+        EarlierRequest::Nothing => Ok(RunMaker::This(sender, None)),
+        EarlierRequest::Session(session) => Ok(RunMaker::This(sender, Some(session))),
+        EarlierRequest::Run(run) if run.is_settled() => Ok(RunMaker::Earlier(Begun::known(run))),
+        EarlierRequest::Run(run) => Ok(RunMaker::EarlierUnfollowed(sender, run)),
     }
 }
 
-async fn find_known(api: &Api, request: &KeyedRequest) -> Result<Known, ApiError> {
-    let found = api.hub.call("_jackfield/find_key", &json!({ "key": request.key })).await;
+async fn find_known(api: &Api, request: &KeyedRequest) -> Result<EarlierRequest, ApiError> {
+    let found = api.hub.call(Method::ControlFindKey.name(), &json!({ "key": request.key })).await;
     let found = match found {
         // Without an answer of every host it would be a guess.
         Err(Trouble::Refused(error)) if error["data"]["jackfield"]["code"] == "host_lost" => {
@@ -189,15 +190,15 @@ async fn find_known(api: &Api, request: &KeyedRequest) -> Result<Known, ApiError
         }
         found => found?,
     };
-    let Some(session) = found["sessionId"].as_str() else { return Ok(Known::Nothing) };
+    let Some(session) = found["sessionId"].as_str() else { return Ok(EarlierRequest::Nothing) };
     if found["fingerprint"] != request.fingerprint {
         return Err(request.reused());
     }
     match found["seq"].as_u64() {
-        None => Ok(Known::Session(session.to_owned())),
+        None => Ok(EarlierRequest::Session(session.to_owned())),
         Some(seq) => {
             let id = run_at(api, session, seq).await?.ok_or_else(|| request.reused())?;
-            find(api, id.as_str()).await.map(Known::Run)
+            find(api, id.as_str()).await.map(EarlierRequest::Run)
         }
     }
 }
@@ -206,7 +207,7 @@ async fn find_known(api: &Api, request: &KeyedRequest) -> Result<Known, ApiError
 async fn run_at(api: &Api, session: &str, seq: u64) -> Result<Option<RunId>, ApiError> {
     let mut log = api.hub.log(session, seq.saturating_sub(1)).await?;
     match log.next().await? {
-        Entry::Fact(fact) => Ok(fact.value().and_then(|it| run_of(&it))),
+        Entry::Fact(fact) => Ok(fact.event().and_then(|it| run_of(&it))),
         Entry::Live => Ok(None),
     }
 }

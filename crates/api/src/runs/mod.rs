@@ -1,9 +1,10 @@
 //! Runs: prompts made through the API.
 //!
 //! Read in this order: `id` names a run, `course` follows it through its session's log, `events` is
-//! what its readers hear. `key` recognizes requests that are sent again. `open` gets a session ready for a
-//! prompt, `drive` sends it and follows it to its end, `approve` answers asks for it. `follow` is one reader. [`Runs`] is a cache: all
-//! that is known of a run stands in the log, and `find` reads it there.
+//! what its readers hear. `key` recognizes requests that are sent again. `open` gets a session
+//! ready for a prompt, `drive` sends it and follows it to its end, `approve` answers asks for it.
+//! `follow` is one reader. [`Runs`] is a cache: all that is known of a run stands in the log, and
+//! `find` reads it there.
 
 mod approve;
 mod course;

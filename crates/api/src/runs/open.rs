@@ -10,6 +10,7 @@ use crate::{
     hub::{Conn, Trouble},
 };
 use jackfield_views::options::{Refused, Setting, choose};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 /// What is set before the prompt; `default` and nothing leave it to the agent.
@@ -47,7 +48,7 @@ pub(super) async fn ready(api: &Api, order: &Order) -> Result<Ready, ApiError> {
     let (session, setup, sees) = match goal {
         Goal::New { agent, cwd, unenforced } => {
             let launch = json!({ "agent": agent, "cwd": cwd, "unenforced": unenforced });
-            conn.call("_jackfield/connect", &launch).await?;
+            conn.call(Method::ControlConnect.name(), &launch).await?;
             let told = conn.hello().await?;
             let sees = told.pointer("/agentCapabilities/promptCapabilities/image");
             let sees = sees == Some(&Value::Bool(true));
@@ -55,15 +56,18 @@ pub(super) async fn ready(api: &Api, order: &Order) -> Result<Ready, ApiError> {
             let mut params = json!({ "cwd": cwd, "mcpServers": [] });
             let ours = |it: &KeyedRequest| it.add_to(&mut params["_meta"]["jackfield"]);
             order.request.iter().for_each(ours);
-            let setup = conn.call("session/new", &params).await?;
+            let setup = conn.call(Method::SessionNew.name(), &params).await?;
             (setup["sessionId"].as_str().unwrap_or_default().to_owned(), setup, sees)
         }
         Goal::Old { session, agent, cwd } => {
             conn.hello().await?;
             let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
             let some = choices.all().next().is_some();
-            let setup =
-                if some { conn.call("session/resume", &params).await? } else { Value::Null };
+            let setup = if some {
+                conn.call(Method::SessionResume.name(), &params).await?
+            } else {
+                Value::Null
+            };
             let sees = api.sight().get(agent).copied().unwrap_or(false);
             (session.clone(), setup, sees)
         }
@@ -71,7 +75,7 @@ pub(super) async fn ready(api: &Api, order: &Order) -> Result<Ready, ApiError> {
     let set = set(&mut conn, &session, &setup, choices).await;
     if let (Err(_), Goal::New { .. }) = (&set, goal) {
         // Nobody has said anything in it; if it cannot be removed, it is only listed.
-        let _left = conn.call("session/delete", &json!({ "sessionId": session })).await;
+        let _left = conn.call(Method::SessionDelete.name(), &json!({ "sessionId": session })).await;
     }
     set?;
     Ok(Ready { conn, session, sees })
@@ -86,7 +90,7 @@ async fn set(
     for (setting, word, wanted) in choices.all() {
         let change = choose(setup, setting, session, wanted);
         let Some(change) = change.map_err(|it| refused(word, wanted, it))? else { continue };
-        match conn.call(change.method, &change.params).await {
+        match conn.call(change.method.name(), &change.params).await {
             Ok(_) => {}
             Err(Trouble::Refused(error)) => {
                 let why = error["message"].as_str().unwrap_or("it gives no reason");

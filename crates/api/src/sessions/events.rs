@@ -9,7 +9,9 @@ use crate::{
     stream,
 };
 use axum::{extract::State, response::Response};
+use jackfield_events::EventKind;
 use jackfield_views::{AgentEvent, AgentEvents, Envelope, Envelopes};
+use jackfield_wire::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{str::FromStr, sync::Arc};
@@ -175,15 +177,16 @@ impl Retold {
     }
 
     fn tell(&mut self, fact: &Fact, place: Place, writer: &mut Writer) {
-        // What nests deeper than a value may is no message that anyone could read.
-        let Some(value) = fact.value() else { return };
         let told: Vec<SessionEvent> = match self {
-            Retold::Acp => vec![SessionEvent::Message(message(value))],
+            // An event that nests deeper than a value may cannot be sent as a message.
+            Retold::Acp => message(fact).map(SessionEvent::Message).into_iter().collect(),
             Retold::Events(fold) => {
-                fold.fold(&value).into_iter().map(SessionEvent::Agent).collect()
+                let events = fact.event().map(|it| fold.fold(&it));
+                events.into_iter().flatten().map(SessionEvent::Agent).collect()
             }
             Retold::Envelopes(fold) => {
-                fold.fold(&value).into_iter().map(SessionEvent::Envelope).collect()
+                let envelopes = fact.event().map(|it| fold.fold(&it));
+                envelopes.into_iter().flatten().map(SessionEvent::Envelope).collect()
             }
         };
         let seq = fact.seq;
@@ -194,15 +197,19 @@ impl Retold {
     }
 }
 
-/// A fact as the message it was, or as the notification that stands for it.
-fn message(mut fact: Value) -> Value {
-    let method = match fact["is"].as_str() {
-        Some("said") => return fact["frame"].take(),
-        Some("queued" | "withdrawn" | "prompted" | "cancelled" | "ended") => "_jackfield/turn",
-        Some("asked" | "answered" | "learned") => "_jackfield/ask",
-        _ => "_jackfield/session",
-    };
-    json!({ "jsonrpc": "2.0", "method": method, "params": fact })
+/// An event as the agent's message, or as the notification in which clients receive it.
+fn message(fact: &Fact) -> Option<Value> {
+    let mut params = fact.value()?;
+    match fact.kind().map(EventKind::notification_method) {
+        Some(None) => Some(params["frame"].take()),
+        Some(Some(method)) => Some(notification(method, &params)),
+        // A kind of a newer daemon.
+        None => Some(notification(Method::ControlSession, &params)),
+    }
+}
+
+fn notification(method: Method, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method.name(), "params": params })
 }
 
 #[cfg(test)]
@@ -225,9 +232,11 @@ mod tests {
 
     #[test]
     fn what_acp_has_no_words_for_is_a_notification_of_ours() {
-        let said = json!({ "seq": 1, "is": "said", "frame": { "method": "session/update" } });
-        assert_eq!(message(said), json!({ "method": "session/update" }));
-        let ended = message(json!({ "seq": 2, "is": "ended" }));
+        let message = |fact: &Value| message(&Fact::of(fact)).unwrap();
+        let frame = json!({ "method": "session/update" });
+        let said = json!({ "seq": 1, "at": 1, "is": "said", "frame": frame });
+        assert_eq!(message(&said), json!({ "method": "session/update" }));
+        let ended = message(&json!({ "seq": 2, "at": 1, "is": "ended" }));
         assert_eq!(
             (&ended["method"], &ended["params"]["seq"]),
             (&json!("_jackfield/turn"), &json!(2))

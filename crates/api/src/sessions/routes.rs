@@ -8,6 +8,7 @@ use crate::{
 };
 use axum::{Json, extract::State, http::StatusCode};
 use jackfield_views::Usage;
+use jackfield_wire::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{cmp::Reverse, fmt, sync::Arc};
@@ -60,68 +61,68 @@ pub(crate) async fn list_sessions(
     }
     let wrong = || ApiError::invalid("`cursor` is none of ours: leave it out to start over");
     let cursor =
-        query.cursor.as_deref().map(|it| Cursor::parse(it).ok_or_else(wrong)).transpose()?;
+        query.cursor.as_deref().map(|it| ListCursor::parse(it).ok_or_else(wrong)).transpose()?;
     let sessions = row::all(&api.hub).await?;
     Ok(Json(page(sessions, cursor.as_ref(), limit)))
 }
 
 /// Those that were used since the first page come behind all others, so that none is missed.
-fn page(mut sessions: Vec<Row>, cursor: Option<&Cursor>, limit: usize) -> SessionList {
+fn page(mut sessions: Vec<Row>, cursor: Option<&ListCursor>, limit: usize) -> SessionList {
     let latest = || sessions.iter().map(|it| &it.updated_at).max().cloned().unwrap_or_default();
     let listed_at = cursor.map_or_else(latest, |it| it.listed_at.clone());
-    sessions.retain(|it| cursor.is_none_or(|cursor| cursor.after < Place::of(it, &listed_at)));
-    sessions.sort_by_cached_key(|it| Place::of(it, &listed_at));
+    sessions.retain(|it| cursor.is_none_or(|cursor| cursor.after < ListPlace::of(it, &listed_at)));
+    sessions.sort_by_cached_key(|it| ListPlace::of(it, &listed_at));
     let more = limit < sessions.len();
     sessions.truncate(limit);
-    let last = sessions.last().filter(|_| more).map(|it| Place::of(it, &listed_at));
-    let next_cursor = last.map(|after| Cursor { listed_at, after }.to_string());
+    let last = sessions.last().filter(|_| more).map(|it| ListPlace::of(it, &listed_at));
+    let next_cursor = last.map(|after| ListCursor { listed_at, after }.to_string());
     SessionList { sessions, next_cursor }
 }
 
 /// How far a client has read the list.
-struct Cursor {
+struct ListCursor {
     /// The latest change of any session when the first page was made.
     listed_at: String,
     /// The last session of the page before.
-    after: Place,
+    after: ListPlace,
 }
 
 /// A session's place in the list.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum ListPlace {
     /// The latest first, then by name.
     Unchanged(Reverse<String>, String),
     /// Used since the first page: by name.
     Changed(String),
 }
 
-impl Place {
-    fn of(row: &Row, listed_at: &str) -> Place {
+impl ListPlace {
+    fn of(row: &Row, listed_at: &str) -> ListPlace {
         let id = row.session_id.clone();
         if listed_at < &*row.updated_at {
-            Place::Changed(id)
+            ListPlace::Changed(id)
         } else {
-            Place::Unchanged(Reverse(row.updated_at.clone()), id)
+            ListPlace::Unchanged(Reverse(row.updated_at.clone()), id)
         }
     }
 }
 
-impl Cursor {
-    fn parse(text: &str) -> Option<Cursor> {
+impl ListCursor {
+    fn parse(text: &str) -> Option<ListCursor> {
         let (listed_at, place) = text.split_once('~')?;
         let after = match place.split_once('~')? {
-            ("", id) => Place::Changed(id.to_owned()),
-            (at, id) => Place::Unchanged(Reverse(at.to_owned()), id.to_owned()),
+            ("", id) => ListPlace::Changed(id.to_owned()),
+            (at, id) => ListPlace::Unchanged(Reverse(at.to_owned()), id.to_owned()),
         };
-        Some(Cursor { listed_at: listed_at.to_owned(), after })
+        Some(ListCursor { listed_at: listed_at.to_owned(), after })
     }
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for ListCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.after {
-            Place::Unchanged(at, id) => write!(f, "{}~{}~{id}", self.listed_at, at.0),
-            Place::Changed(id) => write!(f, "{}~~{id}", self.listed_at),
+            ListPlace::Unchanged(at, id) => write!(f, "{}~{}~{id}", self.listed_at, at.0),
+            ListPlace::Changed(id) => write!(f, "{}~~{id}", self.listed_at),
         }
     }
 }
@@ -169,8 +170,8 @@ pub(crate) async fn show_session(
 
 async fn usage(api: &Api, id: &str) -> Result<Value, ApiError> {
     let mut usage = Usage::default();
-    // Facts about usage are flat; what cannot be read as a value is not about it.
-    let fold = |fact: crate::hub::Fact| usage.fold(&fact.value().unwrap_or_default());
+    // Events about usage are flat; one that nests too deep to be read is not about it.
+    let fold = |fact: crate::hub::Fact| fact.event().iter().for_each(|it| usage.fold(it));
     api.hub.log(id, 0).await?.read(fold).await?;
     let mut told = serde_json::to_value(&usage).unwrap_or_default();
     told["sum"] = serde_json::to_value(usage.sum()).unwrap_or_default();
@@ -198,7 +199,7 @@ pub(crate) async fn close_session(
     State(api): State<Arc<Api>>,
     Named(id): Named<String>,
 ) -> Result<Json<Done>, ApiError> {
-    api.hub.call("session/close", &json!({ "sessionId": id })).await?;
+    api.hub.call(Method::SessionClose.name(), &json!({ "sessionId": id })).await?;
     Ok(Json(Done { ok: true }))
 }
 
@@ -216,7 +217,7 @@ pub(crate) async fn delete_session(
     State(api): State<Arc<Api>>,
     Named(id): Named<String>,
 ) -> Result<Json<Done>, ApiError> {
-    api.hub.call("session/delete", &json!({ "sessionId": id })).await?;
+    api.hub.call(Method::SessionDelete.name(), &json!({ "sessionId": id })).await?;
     api.runs.forget(&id);
     Ok(Json(Done { ok: true }))
 }
@@ -264,7 +265,7 @@ pub(crate) async fn fork_session(
         params["_meta"] = json!({ "jackfield": { "seq": at } });
     }
     // Whoever forks hears the fork: not on the connection that everyone shares.
-    let answer = api.hub.talk().await?.call("session/fork", &params).await?;
+    let answer = api.hub.talk().await?.call(Method::SessionFork.name(), &params).await?;
     let session_id = answer["sessionId"].as_str().unwrap_or_default().to_owned();
     Ok((StatusCode::CREATED, Json(Forked { session_id })))
 }
@@ -286,11 +287,11 @@ mod tests {
     fn a_session_that_is_used_between_two_pages_is_listed_behind_the_others() {
         let first = page(rows(&[("s-1", 1), ("s-2", 2), ("s-3", 3), ("s-4", 4)]), None, 2);
         assert_eq!(names(&first), ["s-4", "s-3"]);
-        let cursor = Cursor::parse(&first.next_cursor.unwrap()).unwrap();
+        let cursor = ListCursor::parse(&first.next_cursor.unwrap()).unwrap();
         let used = [("s-1", 5), ("s-2", 2), ("s-3", 3), ("s-4", 6), ("s-5", 7)];
         let second = page(rows(&used), Some(&cursor), 2);
         assert_eq!(names(&second), ["s-2", "s-1"]);
-        let cursor = Cursor::parse(&second.next_cursor.unwrap()).unwrap();
+        let cursor = ListCursor::parse(&second.next_cursor.unwrap()).unwrap();
         let third = page(rows(&used), Some(&cursor), 2);
         assert_eq!(names(&third), ["s-4", "s-5"]);
         assert_eq!(third.next_cursor, None);

@@ -4,6 +4,7 @@ use crate::{
     error::ApiError,
     hub::{Hub, Trouble},
 };
+use jackfield_wire::acp::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -82,7 +83,7 @@ impl Row {
 
 /// All sessions, the latest first.
 pub(crate) async fn all(hub: &Hub) -> Result<Vec<Row>, Trouble> {
-    let mut answer = hub.call("_jackfield/sessions", &json!({})).await?;
+    let mut answer = hub.call(Method::ControlSessions.name(), &json!({})).await?;
     let rows = answer.get_mut("sessions").map_or(Value::Null, Value::take);
     let rows = if let Value::Array(rows) = rows { rows } else { Vec::new() };
     let mut rows: Vec<Row> =

@@ -2,11 +2,9 @@
 
 use super::world::{SERVERS, SHARDS};
 use anyhow::{Context as _, Result, bail};
-use jackfield_core::{
-    Seq, Time,
-    log::{Body, Event, Json, State},
-};
-use jackfield_journal::{Address, Append, Cell, Journal, Owners};
+use jackfield_core::{Seq, Time};
+use jackfield_events::{EventBody, RawJson, SessionEvent, SessionOpened, SessionSummary};
+use jackfield_journal::{AppendRequest, CellAddress, CellConfig, Journal, StreamOwnership};
 use jackfield_nats_access::NatsServers;
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -24,10 +22,10 @@ const OWNER: &str = "seed/0123456789abcdef";
 
 /// Writes so many, each opened in `cwd`.
 pub(crate) fn sleepers(servers: Vec<String>, cwd: &str, count: u64) -> Result<()> {
-    let cell = Cell { shards: SHARDS, replicas: SERVERS, ..Cell::default() };
+    let cell = CellConfig { shards: SHARDS, replicas: SERVERS, ..CellConfig::default() };
     let servers = NatsServers::on_loopback(servers);
-    let journal = Journal::connect(Address { servers, cell, owner: Some(OWNER.to_owned()) })?;
-    let owners = journal.owners().context("a fleet shares its journal")?;
+    let journal = Journal::connect(CellAddress { servers, cell, owner: Some(OWNER.to_owned()) })?;
+    let owners = journal.stream_ownership().context("a fleet shares its journal")?;
     let next = AtomicU64::new(0);
     let write = || -> Result<()> {
         loop {
@@ -57,16 +55,17 @@ pub(crate) fn name(number: u64) -> String {
     format!("s-{number:08x}")
 }
 
-fn sleeper(journal: &Journal, owners: &Owners, number: u64, cwd: &str) -> Result<()> {
+fn sleeper(journal: &Journal, owners: &StreamOwnership, number: u64, cwd: &str) -> Result<()> {
     let name = name(number);
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    let event = Event { seq: Seq(1), at: Time(u64::try_from(now.as_millis())?), body: opened(cwd) };
-    let mut state = State::default();
+    let event =
+        SessionEvent { seq: Seq(1), at: Time(u64::try_from(now.as_millis())?), body: opened(cwd) };
+    let mut state = SessionSummary::default();
     state.fold(&event);
     let mut body = Vec::new();
     event.encode(&mut body);
-    let epoch = journal.claim(&name)?.epoch;
-    let append = Append {
+    let epoch = journal.claim_stream(&name)?.epoch;
+    let append = AppendRequest {
         stream: name.as_str().into(),
         epoch,
         first: 1,
@@ -74,23 +73,23 @@ fn sleeper(journal: &Journal, owners: &Owners, number: u64, cwd: &str) -> Result
         body: body.into(),
         summary: Some(state.to_summary()),
     };
-    journal.append(&[append]).into_iter().try_for_each(|it| it.map(drop))?;
-    Ok(owners.release(&name, epoch)?)
+    journal.append_batch(&[append]).into_iter().try_for_each(|it| it.map(drop))?;
+    Ok(owners.release_stream(&name, epoch)?)
 }
 
 /// What an agent with a few modes leaves.
-fn opened(cwd: &str) -> Body {
+fn opened(cwd: &str) -> EventBody {
     let params = serde_json::json!({ "cwd": cwd, "mcpServers": [] });
     let mode = |it: &str| serde_json::json!({ "id": it, "name": it, "description": it });
     let modes = ["ask", "code", "plan"].map(mode);
     let setup = serde_json::json!({ "modes": { "currentModeId": "ask", "availableModes": modes } });
-    Body::Opened {
+    EventBody::Opened(SessionOpened {
         agent: "fake".into(),
         argv: vec!["fake-agent".into()],
         cwd: cwd.to_owned(),
-        params: Json::trusted(params.to_string()),
+        params: RawJson::trusted(params.to_string()),
         agent_session: "0123456789abcdef".into(),
-        setup: Json::trusted(setup.to_string()),
-        fallback: Json::null(),
-    }
+        setup: RawJson::trusted(setup.to_string()),
+        fallback: None,
+    })
 }

@@ -1,71 +1,76 @@
-//! What was said and done in a session, in order, and the two things that are made of it: the
-//! messages of the next request (`request`), and the updates for a client that loads the session
-//! (`replay`).
+//! The history of a session, in order, and what is derived from it: the messages of the next model
+//! request (`messages`), and the updates for a client that loads the session (`replay`).
 
+mod messages;
 mod replay;
-mod request;
 
-pub(crate) use replay::replay;
-pub(crate) use request::{Voice, request};
+pub(crate) use messages::{MessageOptions, build_messages};
+pub(crate) use replay::to_session_updates;
 
-use crate::model::{Call, Tokens};
+use crate::model::{ModelTokenUsage, ModelToolCall};
 use agent_client_protocol::v1::schema::{
     ContentBlock, PlanEntry, ToolCallContent, ToolCallLocation, ToolKind,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One fact of a conversation. They are stored as they are, so a new field needs a default.
+/// One entry of a conversation. Entries are stored in this format, so a new field needs a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub(crate) enum Entry {
-    /// The user said it.
+pub(crate) enum HistoryEntry {
+    /// A prompt of the user.
     Prompt { content: Vec<ContentBlock> },
-    /// The model said it, and wants these calls made.
+    /// A response of the model, with the tool calls that it requests.
     Answer {
         text: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         thought: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        calls: Vec<Call>,
+        calls: Vec<ModelToolCall>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tokens: Option<Tokens>,
+        tokens: Option<ModelTokenUsage>,
     },
-    /// What came of a call of the last answer.
-    Result(Done),
-    /// The plan, as it is from now on.
+    /// The result of a call of the last answer.
+    Result(ToolResult),
+    /// The plan that replaces the previous one.
     Plan { entries: Vec<PlanEntry> },
-    /// We said it to the model, and the user did not hear it.
+    /// A message from us to the model. The user does not see it.
     Hint { text: String },
-    /// We said it to the user, and the model does not hear it: why there is no answer.
+    /// A message from us to the user about a turn without an answer. The model does not see it.
     Failed { message: String },
-    /// All before `from` is for the model only this.
-    Summary { text: String, from: usize },
+    /// For the model, this replaces all entries before `first_kept`.
+    Summary {
+        text: String,
+        #[serde(rename = "from")]
+        first_kept: usize,
+    },
 }
 
-/// What came of a call, for the model and for people.
+/// The result of a tool call, for the model and for the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Done {
-    pub(crate) call: String,
+pub(crate) struct ToolResult {
+    #[serde(rename = "call")]
+    pub(crate) call_id: String,
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) locations: Vec<ToolCallLocation>,
     /// For the model.
     pub(crate) text: String,
-    pub(crate) failed: bool,
+    #[serde(rename = "failed")]
+    pub(crate) is_error: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) content: Vec<ToolCallContent>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) raw: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "raw")]
+    pub(crate) raw_output: Option<Value>,
 }
 
-/// What came of a call, looked for in what follows its answer and up to the next one: ids of calls
-/// are unique in an answer only.
-fn done_of<'a>(call: &Call, rest: &'a [Entry]) -> Option<&'a Done> {
-    let until_next = rest.iter().take_while(|it| !matches!(it, Entry::Answer { .. }));
+/// Finds the result of a call among the entries after its answer. The search ends at the next
+/// answer, because ids of calls are unique only within one answer.
+fn find_result<'a>(call: &ModelToolCall, rest: &'a [HistoryEntry]) -> Option<&'a ToolResult> {
+    let until_next = rest.iter().take_while(|it| !matches!(it, HistoryEntry::Answer { .. }));
     until_next.into_iter().find_map(|it| match it {
-        Entry::Result(done) if done.call == call.id => Some(done),
+        HistoryEntry::Result(result) if result.call_id == call.id => Some(result),
         _ => None,
     })
 }

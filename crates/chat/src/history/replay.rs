@@ -1,56 +1,55 @@
-//! A history as the updates a client would have seen.
+//! Converts a history into the updates that a client received when it happened.
 
-use super::{Done, Entry, done_of};
+use super::{HistoryEntry, ToolResult, find_result};
 use crate::{
-    model::Call,
-    turn::{message_id, shown_id},
+    model::ModelToolCall,
+    turn::{client_call_id, message_id},
 };
 use agent_client_protocol::v1::schema::{
     ContentChunk, Plan, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,
 };
 use serde_json::Value;
 
-/// The updates, in order. A call that nobody finished is told as failed.
-pub(crate) fn replay(history: &[Entry]) -> Vec<SessionUpdate> {
+/// Returns the updates, in order. A call that did not finish is reported as failed.
+pub(crate) fn to_session_updates(history: &[HistoryEntry]) -> Vec<SessionUpdate> {
     let mut updates = Vec::new();
     for (at, entry) in history.iter().enumerate() {
-        let chunk = |text: &str| ContentChunk::new(text.into());
+        let to_chunk = |text: &str| ContentChunk::new(text.into());
         match entry {
-            Entry::Prompt { content } => {
-                // Without an id, two prompts of which the first was never answered look like one.
-                let chunk = |it| ContentChunk::new(it).message_id(message_id(at));
-                let chunks = content.iter().cloned().map(chunk);
+            HistoryEntry::Prompt { content } => {
+                // The id separates two prompts if the first one was never answered.
+                let to_chunk = |it| ContentChunk::new(it).message_id(message_id(at));
+                let chunks = content.iter().cloned().map(to_chunk);
                 updates.extend(chunks.map(SessionUpdate::UserMessageChunk));
             }
-            Entry::Answer { text, thought, calls, .. } => {
-                let chunk = |text: &str| chunk(text).message_id(message_id(at));
+            HistoryEntry::Answer { text, thought, calls, .. } => {
+                let to_chunk = |text: &str| to_chunk(text).message_id(message_id(at));
                 if !thought.is_empty() {
-                    updates.push(SessionUpdate::AgentThoughtChunk(chunk(thought)));
+                    updates.push(SessionUpdate::AgentThoughtChunk(to_chunk(thought)));
                 }
                 if !text.is_empty() {
-                    updates.push(SessionUpdate::AgentMessageChunk(chunk(text)));
+                    updates.push(SessionUpdate::AgentMessageChunk(to_chunk(text)));
                 }
                 let rest = &history[at + 1..];
-                updates.extend(calls.iter().map(|call| tool_call(at, call, rest)));
+                updates.extend(calls.iter().map(|call| to_call_update(at, call, rest)));
             }
-            Entry::Plan { entries } => {
+            HistoryEntry::Plan { entries } => {
                 updates.push(SessionUpdate::Plan(Plan::new(entries.clone())));
             }
-            Entry::Failed { message } => {
-                updates.push(SessionUpdate::AgentMessageChunk(chunk(message)));
+            HistoryEntry::Failed { message } => {
+                updates.push(SessionUpdate::AgentMessageChunk(to_chunk(message)));
             }
-            Entry::Result(_) | Entry::Hint { .. } | Entry::Summary { .. } => {}
+            HistoryEntry::Result(_) | HistoryEntry::Hint { .. } | HistoryEntry::Summary { .. } => {}
         }
     }
     updates
 }
 
-fn tool_call(at: usize, call: &Call, rest: &[Entry]) -> SessionUpdate {
-    let done = done_of(call, rest);
-    let id = shown_id(at, &call.id);
+fn to_call_update(answer_at: usize, call: &ModelToolCall, rest: &[HistoryEntry]) -> SessionUpdate {
+    let id = client_call_id(answer_at, &call.id);
     let input = serde_json::from_str::<Value>(&call.arguments).ok();
-    let update = match done {
-        Some(done) => finished(id, done),
+    let update = match find_result(call, rest) {
+        Some(result) => to_finished_call(id, result),
         None => ToolCall::new(id, call.name.clone())
             .kind(ToolKind::Other)
             .status(ToolCallStatus::Failed),
@@ -58,14 +57,14 @@ fn tool_call(at: usize, call: &Call, rest: &[Entry]) -> SessionUpdate {
     SessionUpdate::ToolCall(update.name(call.name.clone()).raw_input(input))
 }
 
-fn finished(id: String, done: &Done) -> ToolCall {
-    let status = if done.failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    ToolCall::new(id, done.title.clone())
-        .kind(done.kind)
+fn to_finished_call(id: String, result: &ToolResult) -> ToolCall {
+    let status = if result.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    ToolCall::new(id, result.title.clone())
+        .kind(result.kind)
         .status(status)
-        .locations(done.locations.clone())
-        .content(done.content.clone())
-        .raw_output(done.raw.clone())
+        .locations(result.locations.clone())
+        .content(result.content.clone())
+        .raw_output(result.raw_output.clone())
 }
 
 #[cfg(test)]
@@ -74,35 +73,35 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_client_sees_what_it_would_have_seen() {
-        let call = |id: &str| Call {
+    fn replay_sends_the_updates_of_the_live_session() {
+        let call = |id: &str| ModelToolCall {
             id: id.to_owned(),
             name: "read".to_owned(),
             arguments: r#"{"path":"a"}"#.to_owned(),
         };
-        let done = Done {
-            call: "1".to_owned(),
+        let result = ToolResult {
+            call_id: "1".to_owned(),
             title: "a".to_owned(),
             kind: ToolKind::Read,
             locations: Vec::new(),
             text: "for the model".to_owned(),
-            failed: false,
+            is_error: false,
             content: Vec::new(),
-            raw: None,
+            raw_output: None,
         };
         let history = [
-            Entry::Prompt { content: vec!["look".into()] },
-            Entry::Answer {
+            HistoryEntry::Prompt { content: vec!["look".into()] },
+            HistoryEntry::Answer {
                 text: "I look.".to_owned(),
                 thought: "hm".to_owned(),
                 calls: vec![call("1"), call("2")],
                 tokens: None,
             },
-            Entry::Result(done),
-            Entry::Hint { text: "not for people".to_owned() },
-            Entry::Failed { message: "Server error (HTTP 500) from x.".to_owned() },
+            HistoryEntry::Result(result),
+            HistoryEntry::Hint { text: "not for people".to_owned() },
+            HistoryEntry::Failed { message: "Server error (HTTP 500) from x.".to_owned() },
         ];
-        let updates = serde_json::to_value(replay(&history)).unwrap();
+        let updates = serde_json::to_value(to_session_updates(&history)).unwrap();
         let text = |it: &str| json!({ "type": "text", "text": it });
         let input = json!({ "path": "a" });
         let expected = json!([

@@ -1,164 +1,198 @@
-//! Tools and resources of MCP servers that the client named.
+//! Tools and resources of the MCP servers that the client configured.
 //!
-//! [`Servers`] is all of a session's servers; each starts in a task of its own (`server`) over the
-//! transport it is reached by (`stdio`, `http`, `sse`). The model calls their tools by `names` of
-//! ours, their resources through two tools of ours (`resources`), and `result` is what it hears back.
+//! [`McpServers`] has all servers of a session. Each one runs in a task of its own (`connection`)
+//! over its transport (`stdio`, `http`, `sse`). The model calls their tools by names that we assign
+//! (`tool_names`), and their resources through two tools of ours (`resources`). `outcome` converts
+//! the results.
 //!
-//! **Invariant:** a server that is broken, slow or silent costs its session nothing but a notice.
+//! **Invariant:** a server that is broken, slow or silent has no effect on its session but a
+//! notice.
 //!
-//! **Invariant:** what a server says about its own tools decides nothing: every call is asked about.
+//! **Invariant:** what a server says about its own tools has no influence on permissions: every
+//! call needs one.
 
-mod ground;
+mod connection;
 mod http;
-mod names;
+mod outcome;
 mod resources;
-mod result;
-mod server;
+mod spawn_context;
 mod sse;
 mod stdio;
 #[cfg(test)]
 mod tests;
+mod tool_names;
+
+pub(crate) use spawn_context::ServerSpawnContext;
 
 use crate::{
-    model::Call,
+    model::ModelToolCall,
     session::lock,
-    tool::{Grant, Job, Outcome, args},
+    tool::{PreparedCall, RequiredPermission, ToolOutcome, arguments::parse_json},
 };
 use agent_client_protocol::v1::schema::{McpServer, ToolKind};
-pub(crate) use ground::Ground;
-use names::Names;
+use connection::ServerConnection;
+use resources::ResourceTool;
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use serde_json::Value;
-use server::Server;
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::task::JoinSet;
+use tool_names::{ToolNames, to_tool_spec};
 
-/// The MCP servers of one session; dropping it ends their processes.
-pub(crate) struct Servers {
-    all: Vec<Arc<Server>>,
-    /// Which name means which tool of which server.
-    names: Mutex<Names>,
-    /// What was told already, by the place of the server.
-    told: Mutex<HashSet<usize>>,
-    /// Each follows the life of one server, and ends it when it is dropped.
-    _lives: JoinSet<()>,
+/// The MCP servers of one session. Dropping it ends their processes.
+pub(crate) struct McpServers {
+    servers: Vec<Arc<ServerConnection>>,
+    tool_names: Mutex<ToolNames>,
+    /// The indexes of servers whose failure was reported.
+    reported: Mutex<HashSet<usize>>,
+    /// One task per server. Dropping a task ends its server.
+    _tasks: JoinSet<()>,
 }
 
-/// What a call does once it is allowed.
+/// What a call runs once it is permitted.
 #[derive(Debug)]
-pub(crate) enum Work {
-    Call { server: usize, params: CallToolRequestParams },
+pub(crate) enum McpWork {
+    CallTool { server: usize, params: CallToolRequestParams },
     ListResources,
     ReadResource { server: usize, uri: String },
 }
 
-impl Servers {
-    /// Returns at once. `limit` is for the start of each, from the first byte to the list of its tools.
-    pub(crate) fn start(servers: Vec<McpServer>, ground: &Ground, limit: Duration) -> Servers {
-        let mut lives = JoinSet::new();
-        let mut labels = Names::default();
-        let servers = servers.into_iter().enumerate().map(|(place, spec)| {
-            let label = labels.label(place, server::name_of(&spec));
-            let server = Arc::new(Server::new(label));
-            lives.spawn(server::live(Arc::clone(&server), spec, ground.clone(), limit));
+impl McpServers {
+    /// Starts the servers in the background. `start_timeout` limits the start of each one,
+    /// including the list of its tools.
+    pub(crate) fn start(
+        servers: Vec<McpServer>,
+        spawn_context: &ServerSpawnContext,
+        start_timeout: Duration,
+    ) -> McpServers {
+        let mut tasks = JoinSet::new();
+        let mut labels = ToolNames::default();
+        let servers = servers.into_iter().enumerate().map(|(index, config)| {
+            let label = labels.assign_label(index, connection::configured_name(&config));
+            let server = Arc::new(ServerConnection::new(label));
+            let (task_server, context) = (Arc::clone(&server), spawn_context.clone());
+            tasks.spawn(connection::run_server(task_server, config, context, start_timeout));
             server
         });
-        let all = servers.collect();
-        Servers { all, names: Mutex::default(), told: Mutex::default(), _lives: lives }
+        let servers = servers.collect();
+        let (tool_names, reported) = (Mutex::default(), Mutex::default());
+        McpServers { servers, tool_names, reported, _tasks: tasks }
     }
 
-    /// Waits until each is up or given up. Notices about those that are not up, each told once: also
-    /// about one that has ended since.
-    pub(crate) async fn settled(&self) -> Vec<String> {
+    /// Waits until each server has started or failed. Returns a notice for each one that is not
+    /// running, also if it has ended since. Each notice is returned once.
+    pub(crate) async fn wait_for_start(&self) -> Vec<String> {
         let mut notices = Vec::new();
-        for (place, server) in self.all.iter().enumerate() {
-            if let Some(why) = server.settled().await
-                && lock(&self.told).insert(place)
+        for (index, server) in self.servers.iter().enumerate() {
+            if let Some(failure) = server.wait_for_start().await
+                && lock(&self.reported).insert(index)
             {
-                notices.push(why);
+                notices.push(failure);
             }
         }
         notices
     }
 
-    /// Tools as Chat Completions wants them, in the order of the servers and of their lists.
-    pub(crate) fn offered(&self) -> Vec<Value> {
-        let mut names = lock(&self.names);
-        let mut offered = Vec::new();
-        for (place, server) in self.all.iter().enumerate() {
-            let card = server.card();
-            for tool in &card.tools {
-                let name = names.name(place, &server.label, &tool.name);
-                offered.push(names::spec(&name, tool, card.why_down.is_some()));
+    /// Returns the tools in the format of Chat Completions, in the order of the servers and of
+    /// their lists.
+    pub(crate) fn tool_specs(&self) -> Vec<Value> {
+        let mut names = lock(&self.tool_names);
+        let mut specs = Vec::new();
+        for (index, server) in self.servers.iter().enumerate() {
+            let state = server.state();
+            for tool in &state.tools {
+                let name = names.assign_tool(index, &server.label, &tool.name);
+                specs.push(to_tool_spec(&name, tool, state.failure.is_some()));
             }
         }
-        if self.all.iter().any(|it| it.card().has_resources) {
-            offered.extend(resources::specs());
+        if self.has_resources() {
+            specs.extend(resources::tool_specs());
         }
-        offered
+        specs
     }
 
-    /// `None`: it is not one of ours.
-    pub(crate) fn prepare(&self, call: &Call) -> Option<Result<Job<Work>, String>> {
-        if let Some(is_list) = resources::is_list(&call.name) {
-            let has_any = self.all.iter().any(|it| it.card().has_resources);
-            return has_any.then(|| {
-                let arguments = arguments_of(call)?;
-                if is_list { Ok(resources::list_job()) } else { self.prepare_read(&arguments) }
+    fn has_resources(&self) -> bool {
+        self.servers.iter().any(|it| it.state().has_resources)
+    }
+
+    /// Prepares a call. Returns `None` if the tool is not one of an MCP server.
+    pub(crate) fn prepare_call(
+        &self,
+        call: &ModelToolCall,
+    ) -> Option<Result<PreparedCall<McpWork>, String>> {
+        if let Some(tool) = ResourceTool::from_name(&call.name) {
+            return self.has_resources().then(|| {
+                let arguments = parse_arguments(call)?;
+                match tool {
+                    ResourceTool::List => Ok(resources::prepare_list()),
+                    ResourceTool::Read => self.prepare_resource_read(&arguments),
+                }
             });
         }
-        let (place, tool) = lock(&self.names).meaning(&call.name)?;
-        Some(self.prepare_call(place, tool, call))
+        let (server, tool) = lock(&self.tool_names).find_tool(&call.name)?;
+        Some(self.prepare_tool_call(server, tool, call))
     }
 
-    fn prepare_call(&self, place: usize, tool: String, call: &Call) -> Result<Job<Work>, String> {
-        let server = &self.all[place];
+    fn prepare_tool_call(
+        &self,
+        index: usize,
+        tool: String,
+        call: &ModelToolCall,
+    ) -> Result<PreparedCall<McpWork>, String> {
+        let server = &self.servers[index];
         server.peer()?;
-        let arguments = arguments_of(call)?;
+        let arguments = parse_arguments(call)?;
         let title = format!("{}.{tool}", server.label);
-        let grant = Grant::Ask(format!("mcp {title}"));
-        let content = result::shown_arguments(&arguments);
-        let input = Value::Object(arguments.clone());
-        let params = CallToolRequestParams::new(tool).with_arguments(arguments);
-        let work = Work::Call { server: place, params };
-        Ok(Job { input, title, kind: ToolKind::Other, locations: Vec::new(), content, grant, work })
+        let params = CallToolRequestParams::new(tool).with_arguments(arguments.clone());
+        Ok(PreparedCall {
+            permission: RequiredPermission::Named(format!("mcp {title}")),
+            title,
+            kind: ToolKind::Other,
+            locations: Vec::new(),
+            content: outcome::arguments_to_content(&arguments),
+            input: Value::Object(arguments),
+            work: McpWork::CallTool { server: index, params },
+        })
     }
 
-    fn prepare_read(&self, arguments: &JsonObject) -> Result<Job<Work>, String> {
-        let (label, uri) = resources::wanted(arguments)?;
-        let place = self.all.iter().position(|it| it.label == label);
-        let known = || self.all.iter().map(|it| it.label.as_str()).collect::<Vec<_>>();
-        let Some(server) = place else {
-            let known = known().join("`, `");
+    fn prepare_resource_read(
+        &self,
+        arguments: &JsonObject,
+    ) -> Result<PreparedCall<McpWork>, String> {
+        let (label, uri) = resources::parse_read_arguments(arguments)?;
+        let Some(index) = self.servers.iter().position(|it| it.label == label) else {
+            let known: Vec<&str> = self.servers.iter().map(|it| it.label.as_str()).collect();
+            let known = known.join("`, `");
             return Err(format!("There is no MCP server `{label}`. There are: `{known}`."));
         };
-        self.all[server].peer()?;
-        Ok(resources::read_job(server, &label, uri))
+        self.servers[index].peer()?;
+        Ok(resources::prepare_read(index, &label, uri))
     }
 
-    /// Dropping the future cancels the call; the server is told.
-    pub(crate) async fn run(&self, work: Work) -> Outcome {
+    /// Runs a permitted call. Dropping the future cancels the call and notifies the server.
+    pub(crate) async fn run_work(&self, work: McpWork) -> ToolOutcome {
         match work {
-            Work::Call { server, params } => self.all[server].call(params).await,
-            Work::ListResources => resources::list(&self.all).await,
-            Work::ReadResource { server, uri } => resources::read(&self.all[server], uri).await,
+            McpWork::CallTool { server, params } => self.servers[server].call_tool(params).await,
+            McpWork::ListResources => resources::list_resources(&self.servers).await,
+            McpWork::ReadResource { server, uri } => {
+                resources::read_resource(&self.servers[server], uri).await
+            }
         }
     }
 }
 
-fn arguments_of(call: &Call) -> Result<JsonObject, String> {
+fn parse_arguments(call: &ModelToolCall) -> Result<JsonObject, String> {
     let name = &call.name;
-    match args::parse(&call.arguments) {
+    match parse_json(&call.arguments) {
         Ok(Value::Object(arguments)) => Ok(arguments),
-        // A model that has nothing to say about a call says nothing at all.
+        // A call without arguments may have no JSON at all.
         Ok(Value::Null) => Ok(JsonObject::new()),
-        Ok(_) => Err(format!("The arguments of `{name}` are JSON, but no object. Call it again.")),
+        Ok(_) => Err(format!("The arguments of `{name}` are not a JSON object. Call it again.")),
         Err(error) => {
-            Err(format!("The arguments of `{name}` are no JSON ({error}). Call it again."))
+            Err(format!("The arguments of `{name}` are not valid JSON ({error}). Call it again."))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Resources of servers, through two tools: one lists them, one reads one.
+//! Resources of MCP servers, through two tools: one lists them, the other reads one.
 
-use super::{Work, result, server::Server};
-use crate::tool::{Grant, Job, Outcome};
+use super::{McpWork, connection::ServerConnection, outcome};
+use crate::tool::{PreparedCall, RequiredPermission, ToolOutcome};
 use agent_client_protocol::v1::schema::ToolKind;
 use rmcp::model::{
     JsonObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
@@ -9,13 +9,30 @@ use rmcp::model::{
 use serde_json::{Value, json};
 use std::{fmt::Write as _, sync::Arc};
 
-const LIST: &str = "mcp_list_resources";
-const READ: &str = "mcp_read_resource";
-/// A model does not choose from more than so many pages of one server.
+const LIST_TOOL: &str = "mcp_list_resources";
+const READ_TOOL: &str = "mcp_read_resource";
+/// More resources of one server are too many for a model to choose from.
 const PAGES_MAX: usize = 10;
 
-pub(super) fn specs() -> [Value; 2] {
-    let function = |name, description, parameters: Value| {
+/// The two tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResourceTool {
+    List,
+    Read,
+}
+
+impl ResourceTool {
+    pub(super) fn from_name(name: &str) -> Option<ResourceTool> {
+        match name {
+            LIST_TOOL => Some(ResourceTool::List),
+            READ_TOOL => Some(ResourceTool::Read),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn tool_specs() -> [Value; 2] {
+    let to_spec = |name, description, parameters: Value| {
         let function =
             json!({ "name": name, "description": description, "parameters": parameters });
         json!({ "type": "function", "function": function })
@@ -23,13 +40,13 @@ pub(super) fn specs() -> [Value; 2] {
     let server = json!({ "type": "string", "description": "The server, as the list names it" });
     let uri = json!({ "type": "string", "description": "The URI of the resource" });
     [
-        function(
-            LIST,
+        to_spec(
+            LIST_TOOL,
             "Lists the resources of the MCP servers of this session: server, URI, name.",
             json!({ "type": "object", "properties": {} }),
         ),
-        function(
-            READ,
+        to_spec(
+            READ_TOOL,
             "Reads one resource of an MCP server.",
             json!({
                 "type": "object",
@@ -40,92 +57,90 @@ pub(super) fn specs() -> [Value; 2] {
     ]
 }
 
-/// Whether a name is one of the two, and which.
-pub(super) fn is_list(name: &str) -> Option<bool> {
-    match name {
-        LIST => Some(true),
-        READ => Some(false),
-        _ => None,
-    }
-}
-
-pub(super) fn list_job() -> Job<Work> {
+pub(super) fn prepare_list() -> PreparedCall<McpWork> {
     let title = "List resources of MCP servers".to_owned();
-    job(json!({}), title, Grant::Free, Work::ListResources)
+    prepare(json!({}), title, RequiredPermission::None, McpWork::ListResources)
 }
 
-/// It is asked about like a call: which address a server reads is for people to say.
-pub(super) fn read_job(server: usize, label: &str, uri: String) -> Job<Work> {
-    let grant = Grant::Ask(format!("mcp {label} resources"));
+/// Reading needs a permission like a call, because the user decides which addresses a server reads.
+pub(super) fn prepare_read(server: usize, label: &str, uri: String) -> PreparedCall<McpWork> {
+    let permission = RequiredPermission::Named(format!("mcp {label} resources"));
     let input = json!({ "server": label, "uri": uri });
-    job(input, format!("Read {uri} of {label}"), grant, Work::ReadResource { server, uri })
+    let title = format!("Read {uri} of {label}");
+    prepare(input, title, permission, McpWork::ReadResource { server, uri })
 }
 
-fn job(input: Value, title: String, grant: Grant, work: Work) -> Job<Work> {
+fn prepare(
+    input: Value,
+    title: String,
+    permission: RequiredPermission,
+    work: McpWork,
+) -> PreparedCall<McpWork> {
     let (locations, content) = (Vec::new(), Vec::new());
-    Job { input, title, kind: ToolKind::Read, locations, content, grant, work }
+    PreparedCall { input, title, kind: ToolKind::Read, locations, content, permission, work }
 }
 
-pub(super) fn wanted(arguments: &JsonObject) -> Result<(String, String), String> {
+/// Returns the label of the server and the URI.
+pub(super) fn parse_read_arguments(arguments: &JsonObject) -> Result<(String, String), String> {
     let text = |name| {
         let value = arguments.get(name).and_then(Value::as_str);
-        value.map(str::to_owned).ok_or_else(|| format!("`{READ}` needs `{name}`, a string."))
+        value.map(str::to_owned).ok_or_else(|| format!("`{READ_TOOL}` needs `{name}`, a string."))
     };
     Ok((text("server")?, text("uri")?))
 }
 
-pub(super) async fn list(servers: &[Arc<Server>]) -> Outcome {
-    let mut listed = String::new();
-    for server in servers.iter().filter(|it| it.card().has_resources) {
-        // Others may have more luck.
-        if let Err(why) = list_one(server, &mut listed).await {
-            let _infallible = writeln!(listed, "{why}");
+pub(super) async fn list_resources(servers: &[Arc<ServerConnection>]) -> ToolOutcome {
+    let mut list = String::new();
+    for server in servers.iter().filter(|it| it.state().has_resources) {
+        // An error of one server must not hide the resources of the others.
+        if let Err(error) = list_server_resources(server, &mut list).await {
+            let _infallible = writeln!(list, "{error}");
         }
     }
-    if listed.is_empty() {
-        listed.push_str("There are no resources.");
+    if list.is_empty() {
+        list.push_str("There are no resources.");
     }
-    Outcome::told(result::bounded(&listed))
+    ToolOutcome::success(outcome::truncate_output(&list))
 }
 
-async fn list_one(server: &Server, listed: &mut String) -> Result<(), String> {
+async fn list_server_resources(server: &ServerConnection, list: &mut String) -> Result<(), String> {
     let (peer, label) = (server.peer()?, &server.label);
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
-        let asked = Some(PaginatedRequestParams::default().with_cursor(cursor));
-        let page = server.ask(peer.list_resources(asked)).await?;
+        let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+        let page = server.wait_for_response(peer.list_resources(params)).await?;
         for it in page.resources {
-            let about = it.description.as_deref().unwrap_or_default();
-            let _infallible = writeln!(listed, "{label} {} {} {about}", it.uri, it.name);
+            let description = it.description.as_deref().unwrap_or_default();
+            let _infallible = writeln!(list, "{label} {} {} {description}", it.uri, it.name);
         }
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;
         }
     }
-    // Not every server with resources knows templates, and the resources are told already.
-    if let Ok(page) = server.ask(peer.list_resource_templates(None)).await {
+    // Errors are ignored, because not every server with resources supports templates.
+    if let Ok(page) = server.wait_for_response(peer.list_resource_templates(None)).await {
         for it in page.resource_templates {
             let (uri, name) = (it.uri_template, it.name);
-            let _infallible = writeln!(listed, "{label} {uri} {name} (fill in the braces)");
+            let _infallible = writeln!(list, "{label} {uri} {name} (fill in the braces)");
         }
     }
     Ok(())
 }
 
-pub(super) async fn read(server: &Server, uri: String) -> Outcome {
-    let answer = match server.peer() {
+pub(super) async fn read_resource(server: &ServerConnection, uri: String) -> ToolOutcome {
+    let response = match server.peer() {
         Ok(peer) => {
-            let asked = ReadResourceRequestParams::new(uri);
-            server.ask(async move { peer.read_resource_once(asked).await }).await
+            let params = ReadResourceRequestParams::new(uri);
+            server.wait_for_response(async move { peer.read_resource_once(params).await }).await
         }
-        Err(why) => Err(why),
+        Err(error) => Err(error),
     };
-    match answer {
-        Ok(ReadResourceResponse::Complete(read)) => result::from_resource(read.contents),
-        Ok(_) => {
-            Outcome::failed("The server wants input, which this agent cannot give.".to_owned())
-        }
-        Err(why) => Outcome::failed(why),
+    match response {
+        Ok(ReadResourceResponse::Complete(read)) => outcome::from_resource(read.contents),
+        Ok(_) => ToolOutcome::failure(
+            "The server requests input, which this agent does not support.".to_owned(),
+        ),
+        Err(error) => ToolOutcome::failure(error),
     }
 }

@@ -1,10 +1,13 @@
-//! A server as a process: frames over its pipes, under a guard, so that nothing of it is left.
+//! The stdio transport: frames over the pipes of a process that runs under a guard, so that none of
+//! its processes is left behind.
 
-use super::{ground::Ground, server::chain};
-use crate::process;
+use super::{connection::error_chain, spawn_context::ServerSpawnContext};
+use crate::process::{new_process_marker, open_ledger};
 use agent_client_protocol::v1::schema::McpServerStdio;
 use bytes::Bytes;
-use jackfield_agents::{AgentEvent, AgentHandle, Exit, Full, Launch, Speaks, spawn};
+use jackfield_agents::{
+    AgentEvent, AgentExit, AgentHandle, BacklogFull, LaunchCommand, StdoutFormat, spawn_agent,
+};
 use jackfield_wire::Frame;
 use rmcp::{
     RoleClient,
@@ -14,74 +17,79 @@ use rmcp::{
 use std::{borrow::Cow, future::ready};
 use tokio::sync::{mpsc, watch};
 
-/// Events and frames that may wait; behind them the pipe is not read.
-const MAIL_MAX: usize = 64;
+/// How many events and frames are queued before the pipe is no longer read.
+const QUEUE_LEN_MAX: usize = 64;
 
-/// How the process ended, once it has.
-pub(super) type LastWords = watch::Receiver<Option<Exit>>;
+/// Receives the exit of the process.
+pub(super) type ExitReceiver = watch::Receiver<Option<AgentExit>>;
 
-/// Dropping it ends the process and all that it started.
-pub(super) struct Pipe {
+/// Dropping it ends the process and its child processes.
+pub(super) struct StdioTransport {
     handle: AgentHandle,
     frames: mpsc::Receiver<Frame>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PipeError {
-    #[error("it has not read what was sent to it for a long time")]
-    Full(#[source] Full),
-    #[error("a message could not be written")]
+pub(super) enum StdioError {
+    #[error("the server has not read its input for a long time")]
+    QueueFull(#[source] BacklogFull),
+    #[error("failed to encode a message")]
     Encode(#[source] serde_json::Error),
 }
 
-pub(super) fn open(server: McpServerStdio, ground: &Ground) -> Result<(Pipe, LastWords), String> {
-    let McpServerStdio { command, args, env, .. } = server;
+pub(super) fn connect(
+    config: McpServerStdio,
+    context: &ServerSpawnContext,
+) -> Result<(StdioTransport, ExitReceiver), String> {
+    let McpServerStdio { command, args, env, .. } = config;
     let program = command.to_string_lossy().into_owned();
-    let given = env.into_iter().map(|it| (it.name, it.value)).collect();
-    let launch = Launch {
+    let client_env = env.into_iter().map(|it| (it.name, it.value)).collect();
+    let launch = LaunchCommand {
         argv: std::iter::once(program).chain(args).collect(),
-        cwd: ground.dir.clone(),
-        env: ground.env_with(given),
-        speaks: Speaks::Frames,
+        cwd: context.dir.clone(),
+        env: context.merge_env(client_env),
+        stdout_format: StdoutFormat::Frames,
     };
-    let (ledger, mark) = (process::ledger(&ground.ledger)?, process::new_mark("mcp")?);
-    let (events, mail) = mpsc::channel(MAIL_MAX);
-    let handle =
-        spawn(&ground.guard, &launch, &mark, &ledger, events, ()).map_err(|error| chain(&error))?;
-    let (said, frames) = mpsc::channel(MAIL_MAX);
-    let (ended, words) = watch::channel(None);
-    tokio::spawn(follow(mail, said, ended));
-    Ok((Pipe { handle, frames }, words))
+    let (ledger, marker) = (open_ledger(&context.ledger_dir)?, new_process_marker("mcp")?);
+    let (event_sender, events) = mpsc::channel(QUEUE_LEN_MAX);
+    let handle = spawn_agent(&context.guard, &launch, &marker, &ledger, event_sender, ())
+        .map_err(|error| error_chain(&error))?;
+    let (frame_sender, frames) = mpsc::channel(QUEUE_LEN_MAX);
+    let (exit_sender, exit) = watch::channel(None);
+    tokio::spawn(forward_events(events, frame_sender, exit_sender));
+    Ok((StdioTransport { handle, frames }, exit))
 }
 
-/// Listens beyond the end of the pipe: how a process ends is heard after it was told to.
-async fn follow(
-    mut mail: mpsc::Receiver<((), AgentEvent)>,
-    said: mpsc::Sender<Frame>,
-    ended: watch::Sender<Option<Exit>>,
+/// Forwards frames and the exit. Runs longer than the transport, because the exit of a process is
+/// reported after it was stopped.
+async fn forward_events(
+    mut events: mpsc::Receiver<((), AgentEvent)>,
+    frame_sender: mpsc::Sender<Frame>,
+    exit_sender: watch::Sender<Option<AgentExit>>,
 ) {
-    let mut said = Some(said);
-    while let Some(((), event)) = mail.recv().await {
+    let mut frame_sender = Some(frame_sender);
+    while let Some(((), event)) = events.recv().await {
         match event {
             AgentEvent::Frames(frames) => {
                 for frame in frames {
-                    let Some(said) = &said else { break };
-                    // Nobody listens to a server that is being ended.
-                    let _ = said.send(frame).await;
+                    let Some(sender) = &frame_sender else { break };
+                    // This fails if the transport was dropped and the server is being ended.
+                    let _ = sender.send(frame).await;
                 }
             }
             AgentEvent::Gone(exit) => {
-                // First the reason, then the end that makes somebody look for it.
-                ended.send_replace(Some(exit));
-                said = None;
+                // The exit is set before the frames end, because their end makes readers look for
+                // it.
+                exit_sender.send_replace(Some(exit));
+                frame_sender = None;
             }
             _ => {}
         }
     }
 }
 
-impl Transport<RoleClient> for Pipe {
-    type Error = PipeError;
+impl Transport<RoleClient> for StdioTransport {
+    type Error = StdioError;
 
     fn name() -> Cow<'static, str> {
         "stdio".into()
@@ -90,9 +98,9 @@ impl Transport<RoleClient> for Pipe {
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), PipeError>> + Send + 'static {
-        let sent = serde_json::to_vec(&message).map_err(PipeError::Encode).and_then(|text| {
-            self.handle.send(Bytes::from(text)).map_err(PipeError::Full)?;
+    ) -> impl Future<Output = Result<(), StdioError>> + Send + 'static {
+        let sent = serde_json::to_vec(&message).map_err(StdioError::Encode).and_then(|text| {
+            self.handle.send(Bytes::from(text)).map_err(StdioError::QueueFull)?;
             self.handle.flush();
             Ok(())
         });
@@ -104,12 +112,12 @@ impl Transport<RoleClient> for Pipe {
             let frame = self.frames.recv().await?;
             match serde_json::from_str(frame.text()) {
                 Ok(message) => return Some(message),
-                Err(error) => tracing::debug!(%error, "a frame of an MCP server means nothing"),
+                Err(error) => tracing::debug!(%error, "invalid frame from an MCP server"),
             }
         }
     }
 
-    async fn close(&mut self) -> Result<(), PipeError> {
+    async fn close(&mut self) -> Result<(), StdioError> {
         self.handle.close_stdin();
         Ok(())
     }

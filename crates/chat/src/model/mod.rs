@@ -1,85 +1,86 @@
-//! The model: a request goes out, deltas come in, an answer is what they make together.
+//! The client of a Chat Completions server: it sends a request, reads deltas from the stream and
+//! assembles them into a response.
 
-mod ask;
-mod drafts;
+mod accumulator;
+mod call_assembler;
+mod client;
 mod endpoint;
-mod fold;
-mod listed;
+mod error;
+mod model_list;
+mod reasoning;
+mod request_body;
+mod response_stream;
 mod retry;
-mod secrets;
-mod stream;
-mod talk;
-mod text_calls;
-mod thinking;
-mod trouble;
-mod written;
+mod text_call_filter;
+mod text_call_parser;
 
-pub(crate) use talk::Model;
-pub(crate) use trouble::Trouble;
+pub(crate) use client::ModelClient;
+pub(crate) use error::ModelError;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One request to the model. `messages` and `tools` are as Chat Completions has them.
+/// One request to the model. `messages` and `tools` have the format of Chat Completions.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ask {
+pub(crate) struct ModelRequest {
     pub(crate) model: String,
     pub(crate) messages: Vec<Value>,
     pub(crate) tools: Vec<Value>,
-    /// `reasoning_effort`, where the user chose one.
+    /// `reasoning_effort`, if the user chose one.
     pub(crate) effort: Option<String>,
 }
 
-/// A piece of an answer, as it arrives.
+/// A fragment of a response, in the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delta<'a> {
+pub(crate) enum ResponseDelta<'a> {
     Text(&'a str),
     Thought(&'a str),
-    /// More of the arguments of the call at this place in the answer; the first has an empty piece
-    /// or not, and its name is known from then on.
-    Call {
+    /// More arguments of the call with this index in the response. The name is final from the first
+    /// fragment on; the first fragment may be empty.
+    ToolCall {
         index: usize,
         id: &'a str,
         name: &'a str,
-        piece: &'a str,
+        fragment: &'a str,
     },
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct ModelResponse {
     pub(crate) text: String,
     pub(crate) thought: String,
-    pub(crate) calls: Vec<Call>,
-    pub(crate) finish: Finish,
-    pub(crate) tokens: Option<Tokens>,
-    /// What looks like a call, written as text, and could not be read as one.
+    pub(crate) calls: Vec<ModelToolCall>,
+    pub(crate) finish_reason: FinishReason,
+    pub(crate) tokens: Option<ModelTokenUsage>,
+    /// Text that looks like a tool call but could not be parsed as one.
     pub(crate) garbled: Option<String>,
-    /// The calls stood in the text: the server has no parser for this model.
-    pub(crate) written: bool,
+    /// Whether the calls were parsed from the text, because the server has no parser for this
+    /// model.
+    pub(crate) has_text_calls: bool,
 }
 
-/// What the model wants done.
+/// A tool call that the model requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct ModelToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// JSON, as the model wrote it: it may be broken.
+    /// JSON as the model wrote it. It may be invalid.
     pub(crate) arguments: String,
 }
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Finish {
+pub(crate) enum FinishReason {
     #[default]
     Stop,
     Length,
     Refusal,
 }
 
-/// What one answer cost, as the server counts.
+/// The token usage of one response, as reported by the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tokens {
+pub(crate) struct ModelTokenUsage {
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) thought: u64,
@@ -87,11 +88,11 @@ pub(crate) struct Tokens {
     pub(crate) cached: u64,
 }
 
-/// A model that the server has, with what it says of it.
+/// A model of the server, with the properties that the server reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ModelInfo {
     pub(crate) id: String,
-    /// How many tokens it sees at once, if the server tells.
+    /// The size of the context window in tokens, if the server reports it.
     pub(crate) window: Option<u64>,
-    pub(crate) takes_images: Option<bool>,
+    pub(crate) accepts_images: Option<bool>,
 }

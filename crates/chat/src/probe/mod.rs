@@ -1,151 +1,171 @@
-//! Whether a server and its model will do for an agent: asked, not believed.
+//! Tests whether a server and its model are suitable for the agent.
 //!
-//! Two questions are put to the model: one that it answers in words, one that it answers with calls.
-//! Everything else is read from the pages that the servers have beside the common interface.
+//! Two requests are sent to the model: one that it answers with text, and one that it answers with
+//! tool calls. Everything else is read from the pages that servers have in addition to the common
+//! API.
 
+mod assessment;
+mod server_kind;
 #[cfg(test)]
 mod tests;
-mod verdict;
-mod window;
 
-pub use verdict::{Fitness, Flaw};
+pub use assessment::{ModelFitness, ProbeFinding};
 
 use crate::{
-    Settings,
-    model::{Ask, Delta, Model, Trouble},
+    ChatSettings,
+    model::{ModelClient, ModelError, ModelInfo, ModelRequest, ResponseDelta},
 };
 use serde::Serialize;
 use serde_json::json;
+use server_kind::ServerKind;
 use std::time::Instant;
-use window::Server;
 
-/// What was found out.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
-pub struct Probed {
-    /// What `OPENAI_BASE_URL` should be.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent result")]
+pub struct ProbeReport {
+    /// The value to use for `OPENAI_BASE_URL`.
     pub url: String,
     pub model: String,
-    /// How many tokens the model sees at once, and who told.
+    /// The context window in tokens, and the page that reported it.
     pub window: Option<u64>,
     pub window_from: Option<&'static str>,
-    /// Whether words come one by one.
-    pub streams: bool,
-    pub calls: Calls,
-    /// Whether the arguments of calls come in pieces.
+    /// Whether the text is streamed.
+    #[serde(rename = "streams")]
+    pub streams_text: bool,
+    #[serde(rename = "calls")]
+    pub call_support: ToolCallSupport,
+    /// Whether the arguments of calls are streamed.
     pub streams_calls: bool,
-    /// Whether several calls come in one answer.
+    /// Whether one response can have several calls.
     pub parallel_calls: bool,
-    /// Whether it tells its thoughts apart from its words.
-    pub thinks: bool,
+    /// Whether the reasoning is separate from the text.
+    #[serde(rename = "thinks")]
+    pub separates_reasoning: bool,
     pub first_token_ms: u64,
     pub tokens_per_second: Option<f64>,
-    pub fitness: Fitness,
-    pub flaws: Vec<Flaw>,
+    pub fitness: ModelFitness,
+    #[serde(rename = "flaws")]
+    pub findings: Vec<ProbeFinding>,
 }
 
 /// How the model calls tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Calls {
-    /// As the interface has it.
+pub enum ToolCallSupport {
+    /// As the API defines it.
     Native,
-    /// In its text; we read them there.
+    /// In its text, from which we parse the calls.
     Text,
-    /// In its text, and not so that they could be read.
+    /// In its text, in a form that cannot be parsed.
     Garbled,
-    /// The server will not have tools.
+    /// The server rejects requests with tools.
     Refused,
-    /// It was offered a tool and answered in words.
+    /// The model was offered a tool and answered with text only.
     None,
 }
 
-/// Asks a server. The error is a sentence for people: what happened and, below it, what the server
-/// said.
-pub async fn probe(settings: &Settings, model: Option<&str>) -> Result<Probed, String> {
-    let settings = &Settings { base_url: with_version(&settings.base_url), ..settings.clone() };
-    let told = |trouble: Trouble| trouble.to_string();
-    let server = Model::new(settings).map_err(told)?;
-    let listed = match server.models().await {
-        Ok(listed) => listed,
-        // A server may have no list and still answer.
-        Err(Trouble::Status { status: 404 | 405 | 501, .. } | Trouble::Foreign { .. }) => {
-            Vec::new()
-        }
-        Err(trouble) => return Err(told(trouble)),
-    };
-    let is_listed = |id: &str| listed.iter().any(|it| it.id == id);
+/// Probes a server. The error is a message for the user: what failed and, on the next line, the
+/// message of the server.
+pub async fn probe_model_server(
+    settings: &ChatSettings,
+    model: Option<&str>,
+) -> Result<ProbeReport, String> {
+    let base_url = add_version_path(&settings.base_url);
+    let settings = &ChatSettings { base_url, ..settings.clone() };
+    probe_with(settings, model).await.map_err(|error| error.to_string())
+}
+
+async fn probe_with(
+    settings: &ChatSettings,
+    model: Option<&str>,
+) -> Result<ProbeReport, ModelError> {
+    let client = ModelClient::new(settings)?;
+    let models = list_models(&client).await?;
+    let is_listed = |id: &str| models.iter().any(|it| it.id == id);
     let model = match model {
         Some(model) => model.to_owned(),
-        None if listed.is_empty() || is_listed(&settings.model) => settings.model.clone(),
-        None => listed[0].id.clone(),
+        None if models.is_empty() || is_listed(&settings.model) => settings.model.clone(),
+        None => models[0].id.clone(),
     };
-    let words = ask_for_words(&server, &model).await.map_err(told)?;
-    let calls = ask_for_calls(&server, &model).await.map_err(told)?;
-    let listed = listed.iter().find(|it| it.id == model).and_then(|it| it.window);
-    // The model is loaded by now, and a server that loads late knows its window.
-    let (kind, window) = Server::recognize(&server, &model, listed).await;
-    let mut probed = Probed {
+    let text = probe_text(&client, &model).await?;
+    let calls = probe_calls(&client, &model).await?;
+    let listed_window = models.iter().find(|it| it.id == model).and_then(|it| it.window);
+    // The model is loaded by now, so a server that loads models on demand can report its window.
+    let (server, window) = ServerKind::detect(&client, &model, listed_window).await;
+    let mut report = ProbeReport {
         url: settings.base_url.clone(),
         model,
         window: window.map(|(tokens, _)| tokens),
         window_from: window.map(|(_, from)| from),
-        streams: 1 < words.pieces,
-        calls: calls.calls,
-        streams_calls: calls.in_pieces,
-        parallel_calls: calls.parallel,
-        thinks: words.thinks || calls.thinks,
-        first_token_ms: words.first_ms,
-        tokens_per_second: words.rate,
-        fitness: Fitness::Good,
-        flaws: Vec::new(),
+        streams_text: 1 < text.deltas,
+        call_support: calls.support,
+        streams_calls: calls.is_streamed,
+        parallel_calls: calls.is_parallel,
+        separates_reasoning: text.has_thought || calls.has_thought,
+        first_token_ms: text.first_token_ms,
+        tokens_per_second: text.tokens_per_second,
+        fitness: ModelFitness::Good,
+        findings: Vec::new(),
     };
-    verdict::judge(&mut probed, kind);
-    Ok(probed)
+    report.assess(server);
+    Ok(report)
 }
 
-/// A server alone has its interface under `/v1`.
-fn with_version(url: &str) -> String {
+/// A server may have no list of models and still serve one.
+async fn list_models(client: &ModelClient) -> Result<Vec<ModelInfo>, ModelError> {
+    match client.list_models().await {
+        Err(
+            ModelError::Status { status: 404 | 405 | 501, .. }
+            | ModelError::UnexpectedFormat { .. },
+        ) => Ok(Vec::new()),
+        result => result,
+    }
+}
+
+/// Adds `/v1` to a URL without a path, because that is where servers have the API.
+fn add_version_path(url: &str) -> String {
     let url = url.trim_end_matches('/');
-    let is_bare = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
-    if is_bare { format!("{url}/v1") } else { url.to_owned() }
+    let has_no_path = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+    if has_no_path { format!("{url}/v1") } else { url.to_owned() }
 }
 
-struct Words {
-    pieces: usize,
-    first_ms: u64,
-    rate: Option<f64>,
-    thinks: bool,
+struct TextProbe {
+    deltas: u32,
+    first_token_ms: u64,
+    tokens_per_second: Option<f64>,
+    has_thought: bool,
 }
 
-async fn ask_for_words(server: &Model, model: &str) -> Result<Words, Trouble> {
-    let ask = question(model, "Count from 1 to 30 in words, separated by commas.");
-    let (began, mut first, mut pieces) = (Instant::now(), None, 0_u32);
-    let answer = server.ask(&ask, |_| {
+async fn probe_text(client: &ModelClient, model: &str) -> Result<TextProbe, ModelError> {
+    let request = user_request(model, "Count from 1 to 30 in words, separated by commas.");
+    let (started, mut first, mut deltas) = (Instant::now(), None, 0_u32);
+    let response = client.send_request(&request, |_| {
         first.get_or_insert_with(Instant::now);
-        pieces += 1;
+        deltas += 1;
     });
-    let answer = answer.await?;
+    let response = response.await?;
     let first = first.unwrap_or_else(Instant::now);
-    let told = answer.tokens.map(|it| it.output).filter(|it| 0 < *it);
-    let tokens = told.and_then(|it| u32::try_from(it).ok()).unwrap_or(pieces);
+    let reported = response.tokens.map(|it| it.output).filter(|it| 0 < *it);
+    let tokens = reported.and_then(|it| u32::try_from(it).ok()).unwrap_or(deltas);
     let seconds = first.elapsed().as_secs_f64();
-    // An answer in one piece does not tell how fast it was made.
-    let rate = (1 < pieces && 0.0 < seconds).then(|| f64::from(tokens) / seconds);
-    let first_ms = u64::try_from(first.duration_since(began).as_millis()).unwrap_or(u64::MAX);
-    let thinks = !answer.thought.is_empty();
-    Ok(Words { pieces: pieces as usize, first_ms, rate, thinks })
+    // The speed of a response that arrives at once cannot be measured.
+    let tokens_per_second = (1 < deltas && 0.0 < seconds).then(|| f64::from(tokens) / seconds);
+    let first_token_ms =
+        u64::try_from(first.duration_since(started).as_millis()).unwrap_or(u64::MAX);
+    let has_thought = !response.thought.is_empty();
+    Ok(TextProbe { deltas, first_token_ms, tokens_per_second, has_thought })
 }
 
-struct Called {
-    calls: Calls,
-    in_pieces: bool,
-    parallel: bool,
-    thinks: bool,
+struct CallProbe {
+    support: ToolCallSupport,
+    is_streamed: bool,
+    is_parallel: bool,
+    has_thought: bool,
 }
 
-async fn ask_for_calls(server: &Model, model: &str) -> Result<Called, Trouble> {
-    let mut ask = question(
+async fn probe_calls(client: &ModelClient, model: &str) -> Result<CallProbe, ModelError> {
+    let mut request = user_request(
         model,
         "What is the weather in Paris and in Rome? Call the tool once for each city, both at once.",
     );
@@ -153,26 +173,32 @@ async fn ask_for_calls(server: &Model, model: &str) -> Result<Called, Trouble> {
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let function =
         json!({"name": "weather", "description": "The weather of a city", "parameters": city});
-    ask.tools = vec![json!({"type": "function", "function": function})];
-    let mut pieces = 0;
-    let answer = server.ask(&ask, |it| pieces += usize::from(matches!(it, Delta::Call { .. })));
-    let answer = answer.await?;
-    let calls = if server.refuses_tools(model) {
-        Calls::Refused
-    } else if answer.written {
-        Calls::Text
-    } else if !answer.calls.is_empty() {
-        Calls::Native
-    } else if answer.garbled.is_some() {
-        Calls::Garbled
+    request.tools = vec![json!({"type": "function", "function": function})];
+    let mut deltas = 0;
+    let response = client.send_request(&request, |it| {
+        deltas += usize::from(matches!(it, ResponseDelta::ToolCall { .. }));
+    });
+    let response = response.await?;
+    let support = if client.rejects_tools(model) {
+        ToolCallSupport::Refused
+    } else if response.has_text_calls {
+        ToolCallSupport::Text
+    } else if !response.calls.is_empty() {
+        ToolCallSupport::Native
+    } else if response.garbled.is_some() {
+        ToolCallSupport::Garbled
     } else {
-        Calls::None
+        ToolCallSupport::None
     };
-    let (in_pieces, parallel) = (answer.calls.len() < pieces, 1 < answer.calls.len());
-    Ok(Called { calls, in_pieces, parallel, thinks: !answer.thought.is_empty() })
+    Ok(CallProbe {
+        support,
+        is_streamed: response.calls.len() < deltas,
+        is_parallel: 1 < response.calls.len(),
+        has_thought: !response.thought.is_empty(),
+    })
 }
 
-fn question(model: &str, text: &str) -> Ask {
+fn user_request(model: &str, text: &str) -> ModelRequest {
     let messages = vec![json!({"role": "user", "content": text})];
-    Ask { model: model.to_owned(), messages, ..Ask::default() }
+    ModelRequest { model: model.to_owned(), messages, ..ModelRequest::default() }
 }

@@ -1,142 +1,171 @@
-//! Tests of the probe: one server for each defect, and what is said about it.
+//! Tests of the probe: one server for each defect, and the resulting findings.
 
-use super::{Calls, Fitness, Probed, probe, with_version};
-use crate::Settings;
+use super::{ModelFitness, ProbeReport, ToolCallSupport, add_version_path, probe_model_server};
+use crate::ChatSettings;
 use jackfield_testkit::scripted_model::{Reply, ScriptedModel};
 use serde_json::{Value, json};
 
 const CALLS: [(&str, &str); 2] =
     [("weather", r#"{"city":"Paris"}"#), ("weather", r#"{"city":"Rome"}"#)];
 
-fn words() -> Reply {
+fn text_reply() -> Reply {
     Reply::say("one, two, three, four")
 }
 
-fn ask(server: &ScriptedModel, model: Option<&str>) -> Result<Probed, String> {
-    let (mut settings, _) = Settings::read(|_| None);
+fn probe(server: &ScriptedModel, model: Option<&str>) -> Result<ProbeReport, String> {
+    let (mut settings, _) = ChatSettings::from_variables(|_| None);
     settings.base_url = server.url();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(probe(&settings, model))
+    runtime.block_on(probe_model_server(&settings, model))
 }
 
-/// What is said of a server with these pages that answers so.
-fn probed(steps: [Reply; 2], pages: &[(&str, Value)]) -> Probed {
-    let server = ScriptedModel::start(steps);
+/// Returns the report about a server with these replies and pages.
+fn report(replies: [Reply; 2], pages: &[(&str, Value)]) -> ProbeReport {
+    let server = ScriptedModel::start(replies);
     let window = json!({"data": [{"id": "m", "max_model_len": 65_536, "owned_by": "vllm"}]});
     server.serve_models(&window);
     for (path, page) in pages {
         server.serve(path, Reply::json(page));
     }
-    ask(&server, None).unwrap()
+    probe(&server, None).unwrap()
 }
 
-fn flaw(probed: &Probed) -> (Fitness, &str, &str) {
-    let [flaw] = &probed.flaws[..] else { panic!("{probed:?}") };
-    (probed.fitness, &flaw.what, &flaw.fix)
-}
-
-#[test]
-fn a_good_server_is_told_to_be_one() {
-    let probed = probed([words(), Reply::calls(&CALLS)], &[]);
-    assert_eq!((probed.fitness, probed.flaws.len()), (Fitness::Good, 0));
-    assert_eq!((probed.window, probed.window_from), (Some(65_536), Some("/models")));
-    assert!(probed.streams && probed.streams_calls && probed.parallel_calls && !probed.thinks);
-    assert_eq!((probed.calls, probed.verdict().as_str()), (Calls::Native, "m will do as an agent"));
-    assert!(probed.tokens_per_second.is_some());
+fn single_finding(report: &ProbeReport) -> (ModelFitness, &str, &str) {
+    let [finding] = &report.findings[..] else { panic!("{report:?}") };
+    (report.fitness, &finding.problem, &finding.fix)
 }
 
 #[test]
-fn the_small_window_of_ollama_is_found_although_its_model_has_a_large_one() {
+fn suitable_server_has_no_findings() {
+    let report = report([text_reply(), Reply::calls(&CALLS)], &[]);
+    assert_eq!((report.fitness, report.findings.len()), (ModelFitness::Good, 0));
+    assert_eq!((report.window, report.window_from), (Some(65_536), Some("/models")));
+    assert!(
+        report.streams_text
+            && report.streams_calls
+            && report.parallel_calls
+            && !report.separates_reasoning
+    );
+    assert_eq!(
+        (report.call_support, report.verdict().as_str()),
+        (ToolCallSupport::Native, "m is suitable as an agent")
+    );
+    assert!(report.tokens_per_second.is_some());
+}
+
+#[test]
+fn effective_window_of_ollama_wins_over_the_maximum_of_the_model() {
     let loaded = json!({"models": [{"name": "m:latest", "context_length": 4096}]});
     let pages = [("/api/ps", loaded), ("/api/show", json!({"parameters": "num_ctx 131072"}))];
-    let probed = probed([words(), Reply::calls(&CALLS)], &pages);
+    let report = report([text_reply(), Reply::calls(&CALLS)], &pages);
     let fix = "OLLAMA_CONTEXT_LENGTH=32768 ollama serve";
-    assert_eq!(flaw(&probed), (Fitness::Unfit, "it sees only 4096 tokens at once", fix));
-    assert_eq!(probed.window_from, Some("/api/ps"));
-    let verdict = "m will not do as an agent: it sees only 4096 tokens at once";
-    assert_eq!(probed.verdict(), verdict);
+    assert_eq!(
+        single_finding(&report),
+        (ModelFitness::Unfit, "its context window has only 4096 tokens", fix)
+    );
+    assert_eq!(report.window_from, Some("/api/ps"));
+    let verdict = "m is not suitable as an agent: its context window has only 4096 tokens";
+    assert_eq!(report.verdict(), verdict);
 }
 
 #[test]
-fn a_window_that_was_asked_of_ollama_counts_before_it_is_loaded() {
+fn requested_window_of_ollama_is_used_before_the_model_is_loaded() {
     let shown = json!({"parameters": "stop \"x\"\nnum_ctx                        40960"});
     let pages = [("/api/ps", json!({"models": []})), ("/api/show", shown)];
-    let probed = probed([words(), Reply::calls(&CALLS)], &pages);
-    assert_eq!((probed.window, probed.window_from), (Some(40_960), Some("/api/show")));
+    let report = report([text_reply(), Reply::calls(&CALLS)], &pages);
+    assert_eq!((report.window, report.window_from), (Some(40_960), Some("/api/show")));
 }
 
 #[test]
-fn the_window_of_llama_cpp_is_the_one_in_force() {
+fn window_of_llama_cpp_is_the_configured_one() {
     let props = json!({"default_generation_settings": {"n_ctx": 16_384}});
-    let probed = probed([words(), Reply::calls(&CALLS)], &[("/props", props)]);
+    let report = report([text_reply(), Reply::calls(&CALLS)], &[("/props", props)]);
     let fix = "llama-server --ctx-size 32768 …";
-    assert_eq!(flaw(&probed), (Fitness::Usable, "it sees only 16384 tokens at once", fix));
+    assert_eq!(
+        single_finding(&report),
+        (ModelFitness::Usable, "its context window has only 16384 tokens", fix)
+    );
 }
 
 #[test]
-fn a_server_without_a_parser_is_told_how_to_get_one() {
+fn server_without_a_call_parser_gets_a_finding_with_a_fix() {
     let call = r#"<tool_call>{"name":"weather","arguments":{"city":"Paris"}}</tool_call>"#;
-    let text = probed([words(), Reply::say(call)], &[]);
+    let text = report([text_reply(), Reply::say(call)], &[]);
     let fix = "vllm serve m --enable-auto-tool-choice --tool-call-parser hermes";
-    let what = "it writes its calls into the text, where we read them";
-    assert_eq!((flaw(&text), text.calls), ((Fitness::Usable, what, fix), Calls::Text));
-    let garbled = probed([words(), Reply::say("<tool_call>{\"name\": weather}</tool_call>")], &[]);
-    assert_eq!((garbled.calls, garbled.fitness), (Calls::Garbled, Fitness::Unfit));
+    let what = "it writes its calls into the text, where we parse them";
+    assert_eq!(
+        (single_finding(&text), text.call_support),
+        ((ModelFitness::Usable, what, fix), ToolCallSupport::Text)
+    );
+    let garbled =
+        report([text_reply(), Reply::say("<tool_call>{\"name\": weather}</tool_call>")], &[]);
+    assert_eq!(
+        (garbled.call_support, garbled.fitness),
+        (ToolCallSupport::Garbled, ModelFitness::Unfit)
+    );
 }
 
 #[test]
-fn a_server_that_refuses_tools_is_unfit() {
+fn server_that_rejects_tools_is_unfit() {
     let server = ScriptedModel::start([
-        words(),
+        text_reply(),
         Reply::status(400).body(r#"{"error":{"message":"m does not support tools"}}"#),
         Reply::say("I do not know."),
     ]);
     server.serve_models(&json!({"data": [{"id": "m", "context_length": 65_536}]}));
-    let probed = ask(&server, None).unwrap();
-    assert_eq!((probed.calls, probed.fitness), (Calls::Refused, Fitness::Unfit));
-    assert!(probed.flaws[0].fix.ends_with("OPENAI_TOOLS=0"));
+    let report = probe(&server, None).unwrap();
+    assert_eq!(
+        (report.call_support, report.fitness),
+        (ToolCallSupport::Refused, ModelFitness::Unfit)
+    );
+    assert!(report.findings[0].fix.ends_with("OPENAI_TOOLS=0"));
 }
 
 #[test]
-fn a_model_that_calls_nothing_is_unfit_and_one_call_is_not_several() {
-    let none = probed([words(), Reply::say("It is sunny.")], &[]);
-    assert_eq!((none.calls, none.fitness), (Calls::None, Fitness::Unfit));
-    let one = probed([words(), Reply::calls(&CALLS[..1])], &[]);
-    assert!(one.fitness == Fitness::Good && !one.parallel_calls);
+fn model_without_calls_is_unfit_and_one_call_is_not_parallel() {
+    let none = report([text_reply(), Reply::say("It is sunny.")], &[]);
+    assert_eq!((none.call_support, none.fitness), (ToolCallSupport::None, ModelFitness::Unfit));
+    let one = report([text_reply(), Reply::calls(&CALLS[..1])], &[]);
+    assert!(one.fitness == ModelFitness::Good && !one.parallel_calls);
 }
 
 #[test]
-fn an_answer_in_one_piece_and_thoughts_are_noticed() {
+fn missing_streaming_and_separate_reasoning_are_detected() {
     let message = json!({"content": "one, two", "reasoning_content": ""});
     let whole = Reply::json(&json!({"choices": [{"message": message}]}));
     let function = json!({"name": "weather", "arguments": "{}"});
     let message = json!({"reasoning": "hm", "tool_calls": [{"id": "a", "function": function}]});
     let call = Reply::json(&json!({"choices": [{"message": message}]}));
-    let probed = probed([whole, call], &[]);
+    let report = report([whole, call], &[]);
     let fix = "turn off buffering in the proxy before the server";
-    assert_eq!(flaw(&probed), (Fitness::Usable, "its answers come in one piece", fix));
-    assert!(probed.thinks && !probed.streams_calls && probed.tokens_per_second.is_none());
+    assert_eq!(
+        single_finding(&report),
+        (ModelFitness::Usable, "its responses are not streamed", fix)
+    );
+    assert!(
+        report.separates_reasoning && !report.streams_calls && report.tokens_per_second.is_none()
+    );
 }
 
 #[test]
-fn a_model_is_the_one_named_or_the_first_of_the_list() {
-    let server = ScriptedModel::start([words(), Reply::calls(&CALLS)]);
-    let probed = ask(&server, Some("mine")).unwrap();
-    assert_eq!((probed.model.as_str(), probed.window), ("mine", None));
-    assert_eq!(flaw(&probed).2, "OPENAI_CONTEXT_WINDOW=TOKENS jackfield agent");
+fn named_model_is_probed_even_without_a_model_list() {
+    let server = ScriptedModel::start([text_reply(), Reply::calls(&CALLS)]);
+    let report = probe(&server, Some("mine")).unwrap();
+    assert_eq!((report.model.as_str(), report.window), ("mine", None));
+    assert_eq!(single_finding(&report).2, "OPENAI_CONTEXT_WINDOW=TOKENS jackfield agent");
     assert_eq!(server.asked()[0].body["model"], "mine");
 }
 
 #[test]
-fn an_address_without_a_path_has_one_added() {
-    assert_eq!(with_version("http://h:1/"), "http://h:1/v1");
-    assert_eq!(with_version("http://h:1/api/v3/"), "http://h:1/api/v3");
+fn url_without_a_path_gets_v1() {
+    assert_eq!(add_version_path("http://h:1/"), "http://h:1/v1");
+    assert_eq!(add_version_path("http://h:1/api/v3/"), "http://h:1/api/v3");
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_told_as_elsewhere() {
+fn error_of_the_server_is_returned_as_a_message() {
     let server = ScriptedModel::start([]);
     server.serve("/models", Reply::status(401).body("no"));
-    let why = ask(&server, None).unwrap_err();
-    assert!(why.starts_with("Authentication error (HTTP 401) calling http://127"), "{why}");
+    let message = probe(&server, None).unwrap_err();
+    assert!(message.starts_with("Authentication error (HTTP 401) calling http://127"), "{message}");
 }

@@ -1,12 +1,12 @@
-//! `grep`: lines of files by a regular expression.
+//! The tool `grep`: finds lines of files by a regular expression.
 
 use super::{
-    Grant, Job, Outcome, Site, Work,
-    args::Args,
-    cut::{OUTPUT_CHARS_MAX, cut},
-    files::Target,
-    glob::Fits,
-    walk::{self, Flag},
+    PreparedCall, RequiredPermission, SessionContext, ToolOutcome, ToolWork,
+    arguments::ToolArguments,
+    files::ResolvedPath,
+    glob::PathFilter,
+    truncate::{OUTPUT_CHARS_MAX, truncate_middle},
+    walk::{CancelFlag, display_entry, run_search, search_roots, walk_entries},
 };
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
@@ -16,89 +16,98 @@ use std::{
 };
 
 const LINES_MAX: usize = 200;
-/// A longer line is of a file that nobody wrote by hand.
+/// Longer lines are in generated files.
 const LINE_CHARS_MAX: usize = 400;
-/// A file with a longer line is passed over.
+/// A file with a longer line is skipped.
 const HEAP_BYTES_MAX: usize = 16 << 20;
-const NARROWER: &str = "use a narrower pattern, `path` or `glob`";
+const NARROW_ADVICE: &str = "use a narrower pattern, `path` or `glob`";
 
 #[derive(Debug)]
-pub(crate) struct Grep {
+pub(crate) struct GrepSearch {
     matcher: RegexMatcher,
-    roots: Vec<Target>,
-    fits: Option<Fits>,
-    /// The pattern was no regular expression, and is searched for as it is.
+    roots: Vec<ResolvedPath>,
+    filter: Option<PathFilter>,
+    /// Whether the pattern is not a valid regular expression and is searched as plain text.
     is_literal: bool,
 }
 
-pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, String> {
-    let pattern = args.text("pattern")?;
-    let (matcher, is_literal) = compile(&pattern, args.flag("ignore_case")?)?;
+pub(super) async fn prepare(
+    args: &ToolArguments,
+    context: &SessionContext,
+) -> Result<PreparedCall<ToolWork>, String> {
+    let pattern = args.required_text("pattern")?;
+    let (matcher, is_literal) = compile_pattern(&pattern, args.flag("ignore_case")?)?;
     let glob = args.optional_text("glob")?.filter(|it| !it.is_empty());
-    let fits = glob.as_deref().map(Fits::new).transpose()?;
-    let roots = walk::roots(args.optional_text("path")?, site).await?;
-    Ok(Job {
-        input: args.input(),
+    let filter = glob.as_deref().map(PathFilter::new).transpose()?;
+    let roots = search_roots(args.optional_text("path")?, context).await?;
+    Ok(PreparedCall {
+        input: args.to_input(),
         title: pattern,
         kind: args.tool().kind,
-        locations: roots.iter().map(|it| it.location(None)).collect(),
+        locations: roots.iter().map(|it| it.to_location(None)).collect(),
         content: Vec::new(),
-        grant: Grant::Free,
-        work: Work::Grep(Grep { matcher, roots, fits, is_literal }),
+        permission: RequiredPermission::None,
+        work: ToolWork::Grep(GrepSearch { matcher, roots, filter, is_literal }),
     })
 }
 
-/// `foo(` is no regular expression, and what it means is plain.
-fn compile(pattern: &str, ignore_case: bool) -> Result<(RegexMatcher, bool), String> {
-    let build = |literal| {
-        let mut builder = RegexMatcherBuilder::new();
-        builder.case_insensitive(ignore_case).fixed_strings(literal).line_terminator(Some(b'\n'));
-        builder.build(pattern)
+/// Compiles the pattern, as plain text if it is not a valid regular expression, such as `foo(`.
+/// Returns whether it is plain text.
+fn compile_pattern(pattern: &str, ignore_case: bool) -> Result<(RegexMatcher, bool), String> {
+    let build = |is_literal| {
+        RegexMatcherBuilder::new()
+            .case_insensitive(ignore_case)
+            .fixed_strings(is_literal)
+            .line_terminator(Some(b'\n'))
+            .build(pattern)
     };
     if let Ok(matcher) = build(false) {
         return Ok((matcher, false));
     }
-    let plain = build(true);
-    plain.map(|it| (it, true)).map_err(|error| format!("`{pattern}` cannot be searched: {error}."))
+    let literal = build(true);
+    literal
+        .map(|it| (it, true))
+        .map_err(|error| format!("`{pattern}` cannot be searched: {error}."))
 }
 
-impl Grep {
-    pub(super) async fn run(self) -> Outcome {
-        Outcome::told(walk::search(move |flag| self.find(flag)).await)
+impl GrepSearch {
+    pub(super) async fn run(self) -> ToolOutcome {
+        ToolOutcome::success(run_search(move |cancel| self.find_lines(cancel)).await)
     }
 
-    fn find(&self, flag: &Flag) -> String {
-        let mut found = Found { lines: Vec::new(), shown: String::new(), flag };
+    fn find_lines(&self, cancel: &CancelFlag) -> String {
+        let mut found = MatchedLines { lines: Vec::new(), file: String::new(), cancel };
         let detection = BinaryDetection::quit(0);
         let mut builder = SearcherBuilder::new();
         builder.binary_detection(detection).heap_limit(Some(HEAP_BYTES_MAX));
         let mut searcher = builder.build();
         'all: for root in &self.roots {
-            for entry in walk::entries(&root.real, None) {
-                if found.is_enough() {
+            for entry in walk_entries(&root.real, None) {
+                if found.should_stop() {
                     break 'all;
                 }
-                // Pipes and devices would wait for ever.
+                // Reading a pipe or a device could block forever.
                 let is_file = entry.file_type().is_some_and(|it| it.is_file());
-                let below = entry.path().strip_prefix(&root.real).unwrap_or(entry.path());
-                let is_named = below.as_os_str().is_empty();
-                let fits = is_named || self.fits.as_ref().is_none_or(|it| it.fit(below));
-                if !is_file || !fits {
+                let relative = entry.path().strip_prefix(&root.real).unwrap_or(entry.path());
+                let is_root = relative.as_os_str().is_empty();
+                let is_match =
+                    is_root || self.filter.as_ref().is_none_or(|it| it.is_match(relative));
+                if !is_file || !is_match {
                     continue;
                 }
-                found.shown = walk::shown(entry.path(), root);
-                // A file that cannot be read has nothing to find.
+                found.file = display_entry(entry.path(), root);
+                // Files that cannot be read are skipped.
                 let Ok(file) = File::open(entry.path()) else { continue };
-                let file = Watched { file, flag };
-                let _unread = searcher.search_reader(&self.matcher, file, &mut found);
+                let file = CancelableFile { file, cancel };
+                let _skipped = searcher.search_reader(&self.matcher, file, &mut found);
             }
         }
-        self.tell(found.lines)
+        self.format_lines(found.lines)
     }
 
-    fn tell(&self, mut lines: Vec<String>) -> String {
+    fn format_lines(&self, mut lines: Vec<String>) -> String {
         let note = if self.is_literal {
-            "[the pattern is no regular expression: it was searched for as plain text]\n"
+            "[the pattern is not a regular expression: it was searched for as plain text]\n"
         } else {
             ""
         };
@@ -107,38 +116,38 @@ impl Grep {
         }
         if LINES_MAX < lines.len() {
             lines.truncate(LINES_MAX);
-            lines.push(format!("[… more than {LINES_MAX} lines match: {NARROWER} …]"));
+            lines.push(format!("[… more than {LINES_MAX} lines match: {NARROW_ADVICE} …]"));
         }
-        cut(&format!("{note}{}", lines.join("\n")), OUTPUT_CHARS_MAX, NARROWER)
+        truncate_middle(&format!("{note}{}", lines.join("\n")), OUTPUT_CHARS_MAX, NARROW_ADVICE)
     }
 }
 
-/// A file that ends when nobody waits for it any more.
-struct Watched<'a> {
+/// A file that appears to end when the search is canceled.
+struct CancelableFile<'a> {
     file: File,
-    flag: &'a Flag,
+    cancel: &'a CancelFlag,
 }
 
-impl Read for Watched<'_> {
+impl Read for CancelableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.flag.is_up() { Ok(0) } else { self.file.read(buffer) }
+        if self.cancel.is_set() { Ok(0) } else { self.file.read(buffer) }
     }
 }
 
-struct Found<'a> {
+struct MatchedLines<'a> {
     lines: Vec<String>,
     /// The file that is being searched.
-    shown: String,
-    flag: &'a Flag,
+    file: String,
+    cancel: &'a CancelFlag,
 }
 
-impl Found<'_> {
-    fn is_enough(&self) -> bool {
-        self.flag.is_up() || LINES_MAX < self.lines.len()
+impl MatchedLines<'_> {
+    fn should_stop(&self) -> bool {
+        self.cancel.is_set() || LINES_MAX < self.lines.len()
     }
 }
 
-impl Sink for Found<'_> {
+impl Sink for MatchedLines<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
@@ -149,26 +158,26 @@ impl Sink for Found<'_> {
             text.push_str(" [… the line is longer …]");
         }
         let number = found.line_number().unwrap_or_default();
-        self.lines.push(format!("{}:{number}:{text}", self.shown));
-        Ok(!self.is_enough())
+        self.lines.push(format!("{}:{number}:{text}", self.file));
+        Ok(!self.should_stop())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::{Offers, world::in_world};
+    use crate::tool::{IoCapabilities, test_session::with_test_session};
     use serde_json::json;
     use std::{fs, time::Duration};
 
     #[tokio::test]
-    async fn lines_are_found_with_their_places() {
-        in_world(Offers::default(), async |world| {
-            fs::create_dir_all(world.at("src")).unwrap();
-            fs::write(world.at("src/a.rs"), "fn main() {\r\n}\nfn Main() {}\n").unwrap();
-            fs::write(world.at("b.txt"), "fn main(\n").unwrap();
-            fs::write(world.at("binary"), b"fn main\0").unwrap();
-            let grep = async |args| world.call("grep", args).await.text;
+    async fn lines_are_found_with_their_locations() {
+        with_test_session(IoCapabilities::default(), async |session| {
+            fs::create_dir_all(session.at("src")).unwrap();
+            fs::write(session.at("src/a.rs"), "fn main() {\r\n}\nfn Main() {}\n").unwrap();
+            fs::write(session.at("b.txt"), "fn main(\n").unwrap();
+            fs::write(session.at("binary"), b"fn main\0").unwrap();
+            let grep = async |args| session.call("grep", args).await.text;
             let both = grep(json!({ "pattern": r"fn \w+\(" })).await;
             let (first, last) = ("b.txt:1:fn main(", "src/a.rs:3:fn Main() {}");
             assert_eq!(both, format!("{first}\nsrc/a.rs:1:fn main() {{\n{last}"));
@@ -177,7 +186,7 @@ mod tests {
             let any = json!({ "pattern": "MAIN", "ignore_case": true, "path": "src/a.rs" });
             assert_eq!(grep(any).await.lines().count(), 2);
             let plain = grep(json!({ "pattern": "main(" })).await;
-            assert!(plain.starts_with("[the pattern is no regular"), "{plain}");
+            assert!(plain.starts_with("[the pattern is not a regular"), "{plain}");
             assert!(plain.ends_with("a.rs:1:fn main() {"), "{plain}");
             assert_eq!(grep(json!({ "pattern": "nowhere" })).await, "No line matches.");
         })
@@ -185,22 +194,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_found_is_bounded() {
-        in_world(Offers::default(), async |world| {
+    async fn matches_are_truncated() {
+        with_test_session(IoCapabilities::default(), async |session| {
             let line = format!("{}\n", "x".repeat(5_000));
-            fs::write(world.at("wide"), line.repeat(500)).unwrap();
-            let told = world.call("grep", json!({ "pattern": "x" })).await.text;
-            assert!(told.chars().count() <= OUTPUT_CHARS_MAX);
-            assert!(told.ends_with(&format!("{NARROWER} …]")), "{}", &told[told.len() - 99..]);
+            fs::write(session.at("wide"), line.repeat(500)).unwrap();
+            let text = session.call("grep", json!({ "pattern": "x" })).await.text;
+            assert!(text.chars().count() <= OUTPUT_CHARS_MAX);
+            assert!(text.ends_with(&format!("{NARROW_ADVICE} …]")), "{}", &text[text.len() - 99..]);
         })
         .await;
     }
 
     #[tokio::test]
-    async fn a_search_that_nobody_waits_for_ends() {
+    async fn dropped_search_ends() {
         let (sender, ended) = tokio::sync::oneshot::channel();
-        let search = walk::search(move |flag| {
-            while !flag.is_up() {
+        let search = run_search(move |cancel| {
+            while !cancel.is_set() {
                 std::thread::yield_now();
             }
             sender.send(()).unwrap();

@@ -1,16 +1,16 @@
-//! What the model can do: tools of our own, each in a file.
+//! The built-in tools, each in a file of its own.
 //!
-//! A call is prepared first: its arguments are read, and what it would do is found out, so that a
-//! person sees it before they allow it. Then it is run. Dropping a run is how it is cancelled, and
-//! nothing stays behind: no process, no terminal, no thread that searches on.
+//! A call is prepared first: its arguments are parsed, and its effect is determined, so that the
+//! user sees it before permitting it. Then it is run. Dropping the future of a run cancels it and
+//! leaves nothing behind: no process, no terminal, no searching thread.
 //!
-//! The `table` says what there is, `args` reads what a model wrote, `files` reads and writes through
-//! the client or without it, a `change` is what write, edit and patch come down to, and `cut` bounds
-//! what the model is told.
+//! `definitions` lists the tools, `arguments` parses what a model wrote, `files` reads and writes
+//! through the client or directly, `changes` is the common part of write, edit and patch, and
+//! `truncate` bounds the text that the model gets.
 
-pub(crate) mod args;
-mod change;
-pub(crate) mod cut;
+pub(crate) mod arguments;
+mod changes;
+mod definitions;
 mod edit;
 mod files;
 mod glob;
@@ -19,15 +19,15 @@ mod list;
 mod patch;
 mod read;
 mod shell;
-mod table;
+#[cfg(test)]
+mod test_session;
 mod todo;
+pub(crate) mod truncate;
 mod walk;
 mod web_fetch;
-#[cfg(test)]
-mod world;
 mod write;
 
-use crate::model::Call;
+use crate::model::ModelToolCall;
 use agent_client_protocol::{
     Client,
     v1::{
@@ -38,154 +38,172 @@ use agent_client_protocol::{
         },
     },
 };
-use args::Args;
+use arguments::ToolArguments;
+use definitions::ToolDefinition;
 use jackfield_agents::GuardCommand;
 use serde_json::Value;
 use std::path::PathBuf;
-use table::Tool;
 
-/// Where progress is told while a call runs.
-pub(crate) type Show<'a> = &'a (dyn Fn(ToolCallUpdateFields) + Send + Sync);
+/// Receives updates while a call runs.
+pub(crate) type ProgressSink<'a> = &'a (dyn Fn(ToolCallUpdateFields) + Send + Sync);
 
-/// Where a session works, and through whom.
+/// What the tools of a session work with.
 #[derive(Clone)]
-pub(crate) struct Site {
-    pub(crate) session: SessionId,
+pub(crate) struct SessionContext {
+    pub(crate) session_id: SessionId,
     /// The working directory first, then the additional ones.
     pub(crate) dirs: Vec<PathBuf>,
     pub(crate) client: ConnectionTo<Client>,
-    pub(crate) offers: Offers,
-    /// What a command of ours runs under.
+    pub(crate) client_io: IoCapabilities,
+    /// The guard that commands and servers run under.
     pub(crate) guard: GuardCommand,
-    /// Where commands and servers of this process are entered while they run.
-    pub(crate) ledger: PathBuf,
+    /// Where commands and servers of this process are recorded while they run.
+    pub(crate) ledger_dir: PathBuf,
     /// Whether pages may be fetched from the web.
-    pub(crate) fetch: bool,
+    pub(crate) can_fetch: bool,
 }
 
-/// What the client does for us; the rest we do ourselves.
+/// The operations that the client performs for us. We perform the others ourselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Offers {
-    pub(crate) read: bool,
-    pub(crate) write: bool,
-    pub(crate) terminal: bool,
+pub(crate) struct IoCapabilities {
+    pub(crate) reads_files: bool,
+    pub(crate) writes_files: bool,
+    pub(crate) has_terminals: bool,
 }
 
-/// What a call would do, before anybody has allowed it. `Work` is what a tool does then.
+/// A call with its effect, before it is permitted. `Work` is what a tool runs after that.
 #[derive(Debug)]
-pub(crate) struct Job<Work> {
-    /// The arguments that will be carried out: the `rawInput` by which rules and people judge it.
+pub(crate) struct PreparedCall<Work> {
+    /// The arguments that will be used: the `rawInput` by which policy rules and users decide.
     pub(crate) input: Value,
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
     pub(crate) locations: Vec<ToolCallLocation>,
-    /// What a person should see before they allow it: the diff of an edit.
+    /// What the user should see before permitting the call, such as the diff of an edit.
     pub(crate) content: Vec<ToolCallContent>,
-    pub(crate) grant: Grant,
+    pub(crate) permission: RequiredPermission,
     pub(crate) work: Work,
 }
 
-impl<Work> Job<Work> {
-    /// The same job as one among others.
-    pub(crate) fn map<T>(self, wrap: impl FnOnce(Work) -> T) -> Job<T> {
-        let Job { input, title, kind, locations, content, grant, work } = self;
-        Job { input, title, kind, locations, content, grant, work: wrap(work) }
+impl<Work> PreparedCall<Work> {
+    pub(crate) fn map_work<T>(self, wrap: impl FnOnce(Work) -> T) -> PreparedCall<T> {
+        let PreparedCall { input, title, kind, locations, content, permission, work } = self;
+        PreparedCall { input, title, kind, locations, content, permission, work: wrap(work) }
     }
 }
 
-/// Whether somebody has to allow it.
+/// The permission that a call needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Grant {
-    /// It changes nothing.
-    Free,
-    /// It changes a file of the session.
+pub(crate) enum RequiredPermission {
+    /// The call changes nothing.
+    None,
+    /// The call changes a file of the session.
     Edit,
-    /// Anything else, by the name that "always" covers: `shell cargo test`, `mcp github.search`.
-    Ask(String),
+    /// Any other effect, with the name that a permanent grant covers: `shell cargo test`,
+    /// `mcp github.search`.
+    Named(String),
 }
 
-/// What came of a call.
+/// The result of running a call.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Outcome {
-    /// For the model, and bounded: where something was left out, it says so.
+pub(crate) struct ToolOutcome {
+    /// For the model, with a bounded length. Omissions are marked.
     pub(crate) text: String,
-    pub(crate) failed: bool,
-    /// For people; the text itself if there is nothing better.
+    pub(crate) is_error: bool,
+    /// For the user. If empty, the text is shown.
     pub(crate) content: Vec<ToolCallContent>,
-    pub(crate) raw: Option<Value>,
+    pub(crate) raw_output: Option<Value>,
     /// The plan, if the call changed it.
     pub(crate) plan: Option<Vec<PlanEntry>>,
 }
 
-/// What one of our tools does when it is allowed.
+/// What a built-in tool runs once it is permitted.
 #[derive(Debug)]
-pub(crate) enum Work {
-    Read(read::Read),
-    List(list::List),
-    Glob(glob::Glob),
-    Grep(grep::Grep),
-    Change(change::Changes),
-    Shell(shell::Shell),
+pub(crate) enum ToolWork {
+    Read(read::FileRead),
+    List(list::DirectoryListing),
+    Glob(glob::GlobSearch),
+    Grep(grep::GrepSearch),
+    Change(changes::ChangeSet),
+    Shell(shell::ShellCommand),
     Todo(Vec<PlanEntry>),
-    Fetch(web_fetch::Fetch),
+    Fetch(web_fetch::PageFetch),
 }
 
-/// The tools as a request offers them. Without `may_change`, only those that change nothing.
-pub(crate) fn offered(site: &Site, may_change: bool) -> Vec<Value> {
-    let fits = |tool: &&Tool| (may_change || !tool.changes) && (site.fetch || !tool.web);
-    table::TOOLS.iter().filter(fits).map(Tool::to_spec).collect()
+/// Which tools are offered to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolAccess {
+    /// Only tools that change nothing.
+    ReadOnly,
+    Full,
 }
 
-/// Finds out what a call would do. An error is told to the model as the result of the call.
-pub(crate) async fn prepare(call: &Call, site: &Site) -> Result<Job<Work>, String> {
-    let tool = table::find(&call.name, site)?;
-    let args = Args::read(tool, &call.arguments)?;
+/// Returns the tools in the format of Chat Completions.
+pub(crate) fn tool_specs(context: &SessionContext, access: ToolAccess) -> Vec<Value> {
+    let is_offered = |tool: &&ToolDefinition| {
+        (access == ToolAccess::Full || !tool.has_side_effects)
+            && (context.can_fetch || !tool.uses_web)
+    };
+    definitions::TOOLS.iter().filter(is_offered).map(ToolDefinition::to_spec).collect()
+}
+
+/// Determines the effect of a call. The model gets an error as the result of the call.
+pub(crate) async fn prepare_call(
+    call: &ModelToolCall,
+    context: &SessionContext,
+) -> Result<PreparedCall<ToolWork>, String> {
+    let tool = definitions::find_tool(&call.name, context)?;
+    let args = ToolArguments::parse(tool, &call.arguments)?;
     match tool.name {
-        table::READ => read::prepare(&args, site).await,
-        table::LIST => list::prepare(&args, site).await,
-        table::GLOB => glob::prepare(&args, site).await,
-        table::GREP => grep::prepare(&args, site).await,
-        table::WRITE => write::prepare(&args, site).await,
-        table::EDIT => edit::prepare(&args, site).await,
-        table::APPLY_PATCH => patch::prepare(&args, site).await,
-        table::SHELL => shell::prepare(&args, site).await,
-        table::PLAN => todo::prepare(&args),
-        table::WEB_FETCH => web_fetch::prepare(&args),
-        name => unreachable!("`{name}` is in the table and nobody prepares it"),
+        definitions::READ => read::prepare(&args, context).await,
+        definitions::LIST => list::prepare(&args, context).await,
+        definitions::GLOB => glob::prepare(&args, context).await,
+        definitions::GREP => grep::prepare(&args, context).await,
+        definitions::WRITE => write::prepare(&args, context).await,
+        definitions::EDIT => edit::prepare(&args, context).await,
+        definitions::APPLY_PATCH => patch::prepare(&args, context).await,
+        definitions::SHELL => shell::prepare(&args, context).await,
+        definitions::TODO_LIST => todo::prepare(&args),
+        definitions::WEB_FETCH => web_fetch::prepare(&args),
+        name => unreachable!("no code prepares calls of the tool `{name}`"),
     }
 }
 
-/// Does what was prepared.
-pub(crate) async fn run(work: Work, site: &Site, show: Show<'_>) -> Outcome {
+/// Runs a prepared call.
+pub(crate) async fn run_work(
+    work: ToolWork,
+    context: &SessionContext,
+    on_progress: ProgressSink<'_>,
+) -> ToolOutcome {
     match work {
-        Work::Read(work) => work.run(site).await,
-        Work::List(work) => work.run().await,
-        Work::Glob(work) => work.run().await,
-        Work::Grep(work) => work.run().await,
-        Work::Change(work) => work.run(site).await,
-        Work::Shell(work) => work.run(site, show).await,
-        Work::Todo(entries) => todo::run(entries),
-        Work::Fetch(work) => work.run().await,
+        ToolWork::Read(work) => work.run(context).await,
+        ToolWork::List(work) => work.run().await,
+        ToolWork::Glob(work) => work.run().await,
+        ToolWork::Grep(work) => work.run().await,
+        ToolWork::Change(work) => work.run(context).await,
+        ToolWork::Shell(work) => work.run(context, on_progress).await,
+        ToolWork::Todo(entries) => todo::run(entries),
+        ToolWork::Fetch(work) => work.run().await,
     }
 }
 
-impl Outcome {
-    /// What a tool found out.
-    pub(crate) fn told(text: String) -> Outcome {
-        Outcome { text, ..Outcome::default() }
+impl ToolOutcome {
+    pub(crate) fn success(text: String) -> ToolOutcome {
+        ToolOutcome { text, ..ToolOutcome::default() }
     }
 
-    pub(crate) fn failed(text: String) -> Outcome {
-        Outcome { text, failed: true, ..Outcome::default() }
+    pub(crate) fn failure(text: String) -> ToolOutcome {
+        ToolOutcome { text, is_error: true, ..ToolOutcome::default() }
     }
 
-    fn or_failed(result: Result<Outcome, String>) -> Outcome {
-        result.unwrap_or_else(Outcome::failed)
+    fn from_result(result: Result<ToolOutcome, String>) -> ToolOutcome {
+        result.unwrap_or_else(ToolOutcome::failure)
     }
 }
 
-/// What a program printed or a file holds, for people: editors show text as Markdown.
-pub(crate) fn fenced(text: &str) -> ToolCallContent {
+/// Wraps the output of a program or the text of a file in a code block, because editors render text
+/// as Markdown.
+pub(crate) fn to_fenced_block(text: &str) -> ToolCallContent {
     let longest = text.split(|it| it != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(3.max(longest + 1));
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -196,67 +214,72 @@ pub(crate) fn fenced(text: &str) -> ToolCallContent {
 #[cfg(test)]
 mod tests {
     use super::{
-        table::TOOLS,
-        world::{World, in_world},
+        definitions::TOOLS,
+        test_session::{TestSession, with_test_session},
         *,
     };
 
-    fn names(world: &World, may_change: bool) -> Vec<String> {
+    fn names(session: &TestSession, access: ToolAccess) -> Vec<String> {
         let name = |it: &Value| it["function"]["name"].as_str().unwrap().to_owned();
-        offered(&world.site, may_change).iter().map(name).collect()
+        tool_specs(&session.context, access).iter().map(name).collect()
     }
 
     #[tokio::test]
-    async fn what_is_offered_depends_on_what_is_wanted() {
-        in_world(Offers::default(), async |mut world| {
-            let quiet = ["read", "list", "glob", "grep", "todo", "web_fetch"];
-            assert_eq!(names(&world, false), quiet);
-            assert_eq!(names(&world, true).len(), TOOLS.len());
-            world.site.fetch = false;
-            assert_eq!(names(&world, false), &quiet[..5]);
-            let why = world.prepare("web_fetch", serde_json::json!({})).await.unwrap_err();
+    async fn offered_tools_depend_on_the_access_and_the_settings() {
+        with_test_session(IoCapabilities::default(), async |mut session| {
+            let read_only = ["read", "list", "glob", "grep", "todo", "web_fetch"];
+            assert_eq!(names(&session, ToolAccess::ReadOnly), read_only);
+            assert_eq!(names(&session, ToolAccess::Full).len(), TOOLS.len());
+            session.context.can_fetch = false;
+            assert_eq!(names(&session, ToolAccess::ReadOnly), &read_only[..5]);
+            let error = session.prepare("web_fetch", serde_json::json!({})).await.unwrap_err();
             assert!(
-                why.starts_with("There is no tool `web_fetch`. The tools are `read`,"),
-                "{why}"
+                error.starts_with("There is no tool `web_fetch`. The tools are `read`,"),
+                "{error}"
             );
         })
         .await;
     }
 
     #[tokio::test]
-    async fn every_tool_of_the_table_is_prepared_and_has_its_kind() {
-        in_world(Offers::default(), async |world| {
-            std::fs::create_dir(world.at("src")).unwrap();
+    async fn every_defined_tool_can_be_prepared() {
+        with_test_session(IoCapabilities::default(), async |session| {
+            std::fs::create_dir(session.at("src")).unwrap();
             for name in ["src/main.rs", "a.py"] {
-                std::fs::write(world.at(name), "x = 1\n").unwrap();
+                std::fs::write(session.at(name), "x = 1\n").unwrap();
             }
             for tool in TOOLS {
                 let args = serde_json::from_str(tool.example).unwrap();
-                let job = world.prepare(tool.name, args).await.unwrap();
-                assert_eq!(job.kind, tool.kind);
-                assert_eq!(job.grant == Grant::Free, !tool.changes && !tool.web, "{}", tool.name);
+                let prepared = session.prepare(tool.name, args).await.unwrap();
+                assert_eq!(prepared.kind, tool.kind);
+                assert_eq!(
+                    prepared.permission == RequiredPermission::None,
+                    !tool.has_side_effects && !tool.uses_web,
+                    "{}",
+                    tool.name
+                );
             }
         })
         .await;
     }
 
     #[tokio::test]
-    async fn calls_can_run_in_a_task_of_the_connection() {
+    async fn futures_of_calls_are_send() {
         fn is_send<T: Send>(it: T) -> T {
             it
         }
-        in_world(Offers::default(), async |world| {
+        with_test_session(IoCapabilities::default(), async |session| {
             let arguments = r#"{"command": "true"}"#.to_owned();
-            let call = Call { id: "c".into(), name: "shell".into(), arguments };
-            let job = is_send(prepare(&call, &world.site)).await.unwrap();
-            assert!(!is_send(run(job.work, &world.site, &|_| {})).await.failed);
+            let call = ModelToolCall { id: "c".into(), name: "shell".into(), arguments };
+            let prepared = is_send(prepare_call(&call, &session.context)).await.unwrap();
+            assert!(!is_send(run_work(prepared.work, &session.context, &|_| {})).await.is_error);
         })
         .await;
     }
 
     #[test]
-    fn a_fence_is_longer_than_any_inside() {
-        let ToolCallContent::Content(content) = fenced("a\n````\nb") else { panic!() };
+    fn fence_is_longer_than_any_fence_inside() {
+        let ToolCallContent::Content(content) = to_fenced_block("a\n````\nb") else { panic!() };
         let text = serde_json::to_value(content).unwrap()["content"]["text"].clone();
         assert_eq!(text, "`````\na\n````\nb\n`````");
     }

@@ -1,47 +1,50 @@
-//! `todo`: the plan, always as a whole.
+//! The tool `todo`: replaces the plan.
 
-use super::{Grant, Job, Outcome, Work, args::Args};
+use super::{PreparedCall, RequiredPermission, ToolOutcome, ToolWork, arguments::ToolArguments};
 use agent_client_protocol::v1::schema::{PlanEntry, PlanEntryPriority, PlanEntryStatus};
 use serde_json::Value;
 
-pub(super) fn prepare(args: &Args) -> Result<Job<Work>, String> {
-    let list = args.list("todos")?;
-    let entries: Option<Vec<PlanEntry>> = list.iter().map(entry).collect();
-    let entries = entries.ok_or_else(|| args.wrong("todos", "has an entry without a `content`"))?;
-    Ok(Job {
-        input: args.input(),
+pub(super) fn prepare(args: &ToolArguments) -> Result<PreparedCall<ToolWork>, String> {
+    let list = args.required_list("todos")?;
+    let entries: Option<Vec<PlanEntry>> = list.iter().map(parse_entry).collect();
+    let entries = entries
+        .ok_or_else(|| args.invalid_argument("todos", "has an entry without a `content`"))?;
+    Ok(PreparedCall {
+        input: args.to_input(),
         title: "Plan".to_owned(),
         kind: args.tool().kind,
         locations: Vec::new(),
         content: Vec::new(),
-        grant: Grant::Free,
-        work: Work::Todo(entries),
+        permission: RequiredPermission::None,
+        work: ToolWork::Todo(entries),
     })
 }
 
-pub(super) fn run(entries: Vec<PlanEntry>) -> Outcome {
+pub(super) fn run(entries: Vec<PlanEntry>) -> ToolOutcome {
     let count = |status| entries.iter().filter(|it| it.status == status).count();
-    let (done, doing) = (count(PlanEntryStatus::Completed), count(PlanEntryStatus::InProgress));
+    let completed = count(PlanEntryStatus::Completed);
+    let in_progress = count(PlanEntryStatus::InProgress);
     let all = entries.len();
-    let text = format!("The plan is noted: {done} of {all} done, {doing} in progress.");
-    Outcome { text, plan: Some(entries), ..Outcome::default() }
+    let text = format!("The plan is noted: {completed} of {all} done, {in_progress} in progress.");
+    ToolOutcome { text, plan: Some(entries), ..ToolOutcome::default() }
 }
 
-fn entry(value: &Value) -> Option<PlanEntry> {
-    let word = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+/// Accepts the variants of an entry that models write.
+fn parse_entry(value: &Value) -> Option<PlanEntry> {
+    let member = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let content = match value {
         Value::String(text) => text.as_str(),
         _ => ["content", "text", "title", "task", "step", "description"]
             .iter()
-            .map(|it| word(it))
+            .map(|it| member(it))
             .find(|it| !it.is_empty())?,
     };
-    let status = match word("status").to_ascii_lowercase().replace(['-', ' '], "_").as_str() {
+    let status = match member("status").to_ascii_lowercase().replace(['-', ' '], "_").as_str() {
         "completed" | "complete" | "done" | "cancelled" => PlanEntryStatus::Completed,
         "in_progress" | "active" | "doing" => PlanEntryStatus::InProgress,
         _ => PlanEntryStatus::Pending,
     };
-    let priority = match word("priority").to_ascii_lowercase().as_str() {
+    let priority = match member("priority").to_ascii_lowercase().as_str() {
         "high" => PlanEntryPriority::High,
         "low" => PlanEntryPriority::Low,
         _ => PlanEntryPriority::Medium,
@@ -51,14 +54,14 @@ fn entry(value: &Value) -> Option<PlanEntry> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tool::{Offers, world::in_world};
+    use crate::tool::{IoCapabilities, test_session::with_test_session};
     use agent_client_protocol::v1::schema::{PlanEntry, PlanEntryPriority, PlanEntryStatus};
     use serde_json::json;
 
     #[tokio::test]
-    async fn the_whole_list_becomes_the_plan() {
-        in_world(Offers::default(), async |world| {
-            let outcome = world
+    async fn todo_list_becomes_the_plan() {
+        with_test_session(IoCapabilities::default(), async |session| {
+            let outcome = session
                 .call(
                     "todo",
                     json!({ "todos": [
@@ -76,8 +79,8 @@ mod tests {
                 PlanEntry::new("c", medium, PlanEntryStatus::Pending),
             ];
             assert_eq!(outcome.plan, Some(plan));
-            let wrong = world.call("todo", json!({ "todos": [{ "status": "done" }] })).await;
-            assert!(wrong.failed && wrong.text.contains("without a `content`"));
+            let invalid = session.call("todo", json!({ "todos": [{ "status": "done" }] })).await;
+            assert!(invalid.is_error && invalid.text.contains("without a `content`"));
         })
         .await;
     }

@@ -1,64 +1,69 @@
-//! Walking through directories as git would: what it ignores is left out, links are not followed.
+//! Walks through directories like git: ignored files are left out, symbolic links are not followed.
 
-use super::{Site, files::Target};
+use super::{
+    SessionContext,
+    files::{ResolvedPath, run_blocking},
+};
 use ignore::{DirEntry, WalkBuilder};
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-/// Told to a thread that searches: nobody waits for it any more.
+/// Tells a searching thread to stop.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Flag(Arc<AtomicBool>);
+pub(super) struct CancelFlag(Arc<AtomicBool>);
 
-/// Raises the flag when it is dropped.
-pub(super) struct Raise(Flag);
+/// Sets the flag when it is dropped.
+struct CancelOnDrop(CancelFlag);
 
-impl Flag {
-    pub(super) fn is_up(&self) -> bool {
+impl CancelFlag {
+    pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn raise_on_drop(&self) -> Raise {
-        Raise(self.clone())
     }
 }
 
-impl Drop for Raise {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Runs a search on a thread that may wait for a disk. Dropping the future ends it soon.
-pub(super) async fn search<T: Send + 'static>(work: impl FnOnce(&Flag) -> T + Send + 'static) -> T {
-    let flag = Flag::default();
-    let _raise = flag.raise_on_drop();
-    super::files::aside(move || work(&flag)).await
+/// Runs a search on a thread that may wait for the disk. Dropping the future stops it soon.
+pub(super) async fn run_search<T: Send + 'static>(
+    work: impl FnOnce(&CancelFlag) -> T + Send + 'static,
+) -> T {
+    let cancel = CancelFlag::default();
+    let _guard = CancelOnDrop(cancel.clone());
+    run_blocking(move || work(&cancel)).await
 }
 
-/// Where to look: at the path that was named, or in all directories of the session.
-pub(super) async fn roots(path: Option<String>, site: &Site) -> Result<Vec<Target>, String> {
+/// Returns where to search: the given path, or all directories of the session.
+pub(super) async fn search_roots(
+    path: Option<String>,
+    context: &SessionContext,
+) -> Result<Vec<ResolvedPath>, String> {
     if let Some(path) = path.filter(|it| !it.is_empty()) {
-        return Ok(vec![Target::find_existing(&path, site).await?]);
+        return Ok(vec![ResolvedPath::resolve_existing(&path, context).await?]);
     }
     let mut roots = Vec::new();
-    for dir in &site.dirs {
-        roots.push(Target::find_existing(&dir.to_string_lossy(), site).await?);
+    for dir in &context.dirs {
+        roots.push(ResolvedPath::resolve_existing(&dir.to_string_lossy(), context).await?);
     }
     Ok(roots)
 }
 
-/// What is below a directory, in the order of the names; the first entry is the directory itself.
-pub(super) fn entries(root: &Path, depth: Option<usize>) -> impl Iterator<Item = DirEntry> {
+/// Returns the entries of a directory tree, sorted by name. The first entry is the directory
+/// itself.
+pub(super) fn walk_entries(root: &Path, depth: Option<usize>) -> impl Iterator<Item = DirEntry> {
     WalkBuilder::new(root)
-        // Much that matters begins with a dot; what git keeps for itself does not.
+        // Many hidden files matter, but not the internal ones of git.
         .hidden(false)
         .filter_entry(|it| it.file_name() != ".git")
-        // A directory that is no repository yet may have its rules already.
+        // A directory that is not a repository yet may have a `.gitignore`.
         .require_git(false)
         .max_depth(depth)
         .sort_by_file_name(Ord::cmp)
@@ -66,15 +71,12 @@ pub(super) fn entries(root: &Path, depth: Option<usize>) -> impl Iterator<Item =
         .filter_map(Result::ok)
 }
 
-/// How an entry below a root is shown.
-pub(super) fn shown(path: &Path, root: &Target) -> String {
-    let below: PathBuf = match path.strip_prefix(&root.real) {
-        Ok(below) => below.to_owned(),
-        Err(_) => return path.display().to_string(),
-    };
-    match (root.shown.as_str(), below.as_os_str().is_empty()) {
-        (shown, true) => shown.to_owned(),
-        (".", false) => below.display().to_string(),
-        (shown, false) => Path::new(shown).join(below).display().to_string(),
+/// Formats the path of an entry below a root.
+pub(super) fn display_entry(path: &Path, root: &ResolvedPath) -> String {
+    let Ok(relative) = path.strip_prefix(&root.real) else { return path.display().to_string() };
+    match (root.display.as_str(), relative.as_os_str().is_empty()) {
+        (display, true) => display.to_owned(),
+        (".", false) => relative.display().to_string(),
+        (display, false) => Path::new(display).join(relative).display().to_string(),
     }
 }

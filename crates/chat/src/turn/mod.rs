@@ -1,239 +1,214 @@
-//! One prompt, from its first word to its stop: the model is asked, what it wants done is done and
-//! told to it, and it is asked again, until it wants nothing more.
+//! Runs one prompt: sends a request to the model, runs the tool calls of its response, adds the
+//! results, and repeats this until the model makes no more calls.
 //!
-//! A turn is cancelled by dropping it. It waits nowhere between keeping what was said and knowing it,
-//! so that whatever was kept is a conversation that can go on.
+//! A turn is canceled by dropping it. There is no await point between storing entries and adding
+//! them to the history in memory, so a canceled turn always leaves a history that can be continued.
 
-mod calls;
-mod compact;
-mod repeat;
+mod compaction;
+mod model_request;
+mod repeat_detector;
+mod tool_calls;
 
 use crate::{
-    history::{Entry, Voice, request},
-    model::{Answer, Ask, Delta, Finish, Listed, Model, Tokens, Trouble},
-    options::{Choices, Mode},
-    session::{Session, title_of},
-    settings::Settings,
+    history::HistoryEntry,
+    model::{
+        FinishReason, ModelClient, ModelError, ModelInfo, ModelResponse, ModelTokenUsage,
+        ModelToolCall,
+    },
+    options::SessionOptions,
+    session::{Session, derive_title},
+    settings::ChatSettings,
     store::StoreError,
-    system::system,
-    tool,
 };
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, MessageId, Notice, NoticeSeverity, SessionInfoUpdate,
-    SessionUpdate, StopReason, ToolCall, Usage, UsageUpdate,
+    SessionUpdate, StopReason, Usage, UsageUpdate,
 };
-use repeat::{Circle, Repeats};
+use repeat_detector::{RepeatAction, RepeatDetector};
 use std::collections::BTreeSet;
 
-/// So many requests in one turn are not work any more.
-const STEPS_MAX: usize = 200;
-/// With fewer tokens than this, what we say and two files fill the window.
+/// A turn with more requests than this makes no progress.
+const MODEL_REQUESTS_MAX: usize = 200;
+/// In a smaller context window, the system prompt and two files leave no space.
 const WINDOW_MIN: u64 = 8192;
-/// How often a model may say nothing, or write a call as text that nobody can read, in one turn.
-const SLIPS_MAX: usize = 2;
+/// How many responses of one turn may be empty, or have a call as text that cannot be parsed.
+const INVALID_RESPONSES_MAX: usize = 2;
 
-/// A turn of a session, with all that it needs.
 pub(crate) struct Turn<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) talk: &'a mut Vec<Entry>,
-    pub(crate) model: &'a Model,
-    pub(crate) settings: &'a Settings,
-    pub(crate) choices: Choices,
-    /// What the server says of the chosen model.
-    pub(crate) about: Option<Listed>,
-    pub(crate) hears: Hears,
-    /// What the turn cost so far.
-    pub(crate) tokens: &'a mut Tokens,
+    pub(crate) history: &'a mut Vec<HistoryEntry>,
+    pub(crate) model: &'a ModelClient,
+    pub(crate) settings: &'a ChatSettings,
+    pub(crate) options: SessionOptions,
+    /// What the server reports about the selected model.
+    pub(crate) model_info: Option<ModelInfo>,
+    pub(crate) display: DisplayCapabilities,
+    /// The token usage of the turn so far.
+    pub(crate) tokens: &'a mut ModelTokenUsage,
 }
 
-/// What the client can show besides words.
+/// What the client can display besides messages.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hears {
-    pub(crate) notices: bool,
-    pub(crate) compaction: bool,
+pub(crate) struct DisplayCapabilities {
+    pub(crate) shows_notices: bool,
+    pub(crate) shows_compaction: bool,
 }
+
+/// A response that was added to the history, with calls to run.
+struct AnsweredRequest {
+    calls: Vec<ModelToolCall>,
+    /// The ids of the calls that were announced to the client while they were streamed.
+    announced: BTreeSet<String>,
+    stop_reason: StopReason,
+}
+
+/// The effect of one model request on the turn.
+enum StepOutcome {
+    Answered(AnsweredRequest),
+    /// Nothing was answered, and the request is to be sent again with a changed history.
+    Retry,
+    /// The turn ends, because the model gives only invalid responses.
+    Failed(StopReason),
+}
+
+/// The inner error is one of the model, which is reported to the user.
+type ModelResult<T> = Result<Result<T, ModelError>, StoreError>;
 
 impl Turn<'_> {
-    /// Runs the turn. What goes wrong with the model is told as its answer; what is wrong with the
-    /// store is an error.
+    /// Runs the turn. An error of the model is sent to the user as the answer. An error of the
+    /// store is returned.
     pub(crate) async fn run(
         &mut self,
         content: Vec<ContentBlock>,
     ) -> Result<StopReason, StoreError> {
-        self.entitle(&content)?;
-        self.session.append(self.talk, vec![Entry::Prompt { content }])?;
-        for notice in self.session.servers.settled().await {
-            self.notice(&notice);
+        self.set_title(&content)?;
+        self.append_entries(vec![HistoryEntry::Prompt { content }])?;
+        for notice in self.session.mcp_servers.wait_for_start().await {
+            self.send_notice(&notice);
         }
-        if self.talk.len() == 1
+        if self.history.len() == 1
             && self.has_tools()
-            && let Some(window) = self.window().filter(|it| *it < WINDOW_MIN)
+            && let Some(window) = self.context_window().filter(|it| *it < WINDOW_MIN)
         {
-            self.notice(&format!(
-                "The model sees {window} tokens at once, which is too few for an agent: give it \
-                 {WINDOW_MIN} or more, or let it only talk with OPENAI_TOOLS=0."
+            self.send_notice(&format!(
+                "The context window of the model has {window} tokens, which is too few for an agent: \
+                 configure {WINDOW_MIN} or more, or turn off tools with OPENAI_TOOLS=0."
             ));
         }
-        match self.converse().await? {
-            Ok(stop) => Ok(stop),
-            Err(trouble) => self.fail(trouble.to_string()),
+        match self.run_steps().await? {
+            Ok(stop_reason) => Ok(stop_reason),
+            Err(error) => self.report_failure(error.to_string()),
         }
     }
 
-    /// Asks and does what it is told, round by round.
-    async fn converse(&mut self) -> Result<Result<StopReason, Trouble>, StoreError> {
-        let (mut repeats, mut slips, mut was_full) = (Repeats::default(), 0, false);
-        for _ in 0..STEPS_MAX {
-            if self.is_full()
-                && let Err(trouble) = self.compact().await?
+    /// Alternates model requests and tool calls until the model makes no more calls.
+    async fn run_steps(&mut self) -> ModelResult<StopReason> {
+        let mut repeats = RepeatDetector::default();
+        let (mut invalid_responses, mut was_compacted) = (0, false);
+        for _ in 0..MODEL_REQUESTS_MAX {
+            if self.is_window_full()
+                && let Err(error) = self.compact_history().await?
             {
-                return Ok(Err(trouble));
+                return Ok(Err(error));
             }
-            let (answer, announced) = match self.ask().await {
-                Ok(it) => it,
-                Err(trouble) if compact::is_too_long(&trouble) && !was_full => {
-                    was_full = true;
-                    match self.compact().await? {
-                        Ok(()) => continue,
-                        Err(_) => return Ok(Err(trouble)),
-                    }
-                }
-                Err(trouble) => return Ok(Err(trouble)),
+            let step = self.run_model_step(&mut invalid_responses, &mut was_compacted).await?;
+            let answered = match step {
+                Ok(StepOutcome::Answered(answered)) => answered,
+                Ok(StepOutcome::Retry) => continue,
+                Ok(StepOutcome::Failed(stop_reason)) => return Ok(Ok(stop_reason)),
+                Err(error) => return Ok(Err(error)),
             };
-            self.count(&answer);
-            let Answer { text, thought, calls, finish, tokens, garbled, .. } = answer;
-            if calls.is_empty()
-                && (text.trim().is_empty() || garbled.is_some())
-                && finish == Finish::Stop
-            {
-                slips += 1;
-                if SLIPS_MAX < slips {
-                    return self.fail(slip_told(garbled.as_deref())).map(Ok);
-                }
-                self.hint_at_slip(&text, thought, garbled)?;
-                continue;
+            if answered.calls.is_empty() {
+                return Ok(Ok(answered.stop_reason));
             }
-            let answer = Entry::Answer { text, thought, calls: calls.clone(), tokens };
-            self.session.append(self.talk, vec![answer])?;
-            if calls.is_empty() {
-                return Ok(Ok(stop_of(finish)));
-            }
-            let Some(done) = self.call(calls, &announced).await? else {
+            let Some(results) = self.run_calls(answered.calls, &answered.announced).await? else {
                 return Ok(Ok(StopReason::Cancelled));
             };
-            let round = done
-                .iter()
-                .map(|(call, text)| (call.name.as_str(), call.arguments.as_str(), text.as_str()));
-            match repeats.on_round(round) {
-                Circle::None => {}
-                Circle::Told => {
-                    let text = "You made the same call again and it had the same result. Do \
-                                something else, or say what is in your way."
-                        .to_owned();
-                    self.session.append(self.talk, vec![Entry::Hint { text }])?;
-                }
-                Circle::Stopped => {
-                    let why = "The model made the same call again and again, so it was stopped. Say \
-                               how it should go on.";
-                    return self.fail(why.to_owned()).map(Ok);
-                }
+            if let Some(stop_reason) = self.check_repeats(&mut repeats, &results)? {
+                return Ok(Ok(stop_reason));
             }
         }
         Ok(Ok(StopReason::MaxTurnRequests))
     }
 
-    /// One request. The client hears the answer while it comes; which calls it heard of is returned.
-    async fn ask(&self) -> Result<(Answer, BTreeSet<String>), Trouble> {
-        let had_tools = self.has_tools();
-        let session = self.session;
-        let message = message_id(self.talk.len());
-        let mut announced = BTreeSet::new();
-        let request = self.request(self.talk);
-        let answer = self.model.ask(&request, |delta| {
-            let chunk = |text: &str| ContentChunk::new(text.into()).message_id(message.clone());
-            match delta {
-                Delta::Text(text) => session.tell(SessionUpdate::AgentMessageChunk(chunk(text))),
-                Delta::Thought(text) => session.tell(SessionUpdate::AgentThoughtChunk(chunk(text))),
-                Delta::Call { id, name, .. } => {
-                    if !name.is_empty() && announced.insert(id.to_owned()) {
-                        let id = shown_id(self.talk.len(), id);
-                        let call = ToolCall::new(id, name.to_owned()).name(name.to_owned());
-                        session.tell(SessionUpdate::ToolCall(call));
-                    }
-                }
+    /// Sends one request and adds the answer to the history. Compacts the history once if the
+    /// request exceeds the context window.
+    async fn run_model_step(
+        &mut self,
+        invalid_responses: &mut usize,
+        was_compacted: &mut bool,
+    ) -> ModelResult<StepOutcome> {
+        let (response, announced) = match self.send_model_request().await {
+            Ok(it) => it,
+            Err(error) if compaction::is_window_exceeded(&error) && !*was_compacted => {
+                *was_compacted = true;
+                let compacted = self.compact_history().await?;
+                return Ok(compacted.map(|()| StepOutcome::Retry).map_err(|_| error));
             }
-        });
-        let answer = answer.await?;
-        if had_tools && !self.has_tools() {
-            let model = &self.choices.model;
-            self.notice(&format!(
-                "The server takes no tools for `{model}`: it talks and does nothing."
-            ));
+            Err(error) => return Ok(Err(error)),
+        };
+        self.record_usage(&response);
+        let ModelResponse { text, thought, calls, finish_reason, tokens, garbled, .. } = response;
+        if calls.is_empty()
+            && (text.trim().is_empty() || garbled.is_some())
+            && finish_reason == FinishReason::Stop
+        {
+            *invalid_responses += 1;
+            if INVALID_RESPONSES_MAX < *invalid_responses {
+                let message = describe_invalid_response(garbled.as_deref());
+                return Ok(Ok(StepOutcome::Failed(self.report_failure(message)?)));
+            }
+            self.add_correction_hint(&text, thought, garbled)?;
+            return Ok(Ok(StepOutcome::Retry));
         }
-        Ok((answer, announced))
+        let answer = HistoryEntry::Answer { text, thought, calls: calls.clone(), tokens };
+        self.append_entries(vec![answer])?;
+        let stop_reason = to_stop_reason(finish_reason);
+        Ok(Ok(StepOutcome::Answered(AnsweredRequest { calls, announced, stop_reason })))
     }
 
-    fn request(&self, talk: &[Entry]) -> Ask {
-        let site = &self.session.site;
-        let acts = self.has_tools().then_some(self.choices.mode);
-        let system = system(self.settings, &site.dirs, acts);
-        let voice = Voice { system: &system, takes_images: self.takes_images() };
-        let mut tools = Vec::new();
-        if self.has_tools() {
-            tools = tool::offered(site, self.choices.mode != Mode::ReadOnly);
-            tools.extend(self.session.servers.offered());
+    /// Reacts to calls that repeat with the same result. Returns a stop reason if the turn must
+    /// end.
+    fn check_repeats(
+        &mut self,
+        repeats: &mut RepeatDetector,
+        results: &[(ModelToolCall, String)],
+    ) -> Result<Option<StopReason>, StoreError> {
+        let round = results
+            .iter()
+            .map(|(call, text)| (call.name.as_str(), call.arguments.as_str(), text.as_str()));
+        match repeats.record_round(round) {
+            RepeatAction::Continue => Ok(None),
+            RepeatAction::Hint => {
+                let text = "You made the same call again and it had the same result. Do something \
+                            else, or say what is in your way."
+                    .to_owned();
+                self.append_entries(vec![HistoryEntry::Hint { text }])?;
+                Ok(None)
+            }
+            RepeatAction::Stop => {
+                let message = "The model made the same call again and again, so it was stopped. \
+                               Tell it how to go on.";
+                self.report_failure(message.to_owned()).map(Some)
+            }
         }
-        Ask {
-            model: self.choices.model.clone(),
-            messages: request(talk, voice),
-            tools,
-            effort: self.choices.effort.clone(),
-        }
     }
 
-    /// Some models only talk, because the user or their server says so.
-    fn has_tools(&self) -> bool {
-        self.settings.tools && !self.model.refuses_tools(&self.choices.model)
-    }
-
-    /// By what the server says, or else by the names of models that are known to.
-    fn takes_images(&self) -> bool {
-        const KNOWN: [&str; 14] = [
-            "gpt-4o",
-            "gpt-4.1",
-            "gpt-5",
-            "chatgpt-4o",
-            "o3",
-            "o4-",
-            "claude",
-            "gemini",
-            "gemma3",
-            "gemma-3",
-            "llava",
-            "pixtral",
-            "vision",
-            "-vl",
-        ];
-        let name = self.choices.model.to_ascii_lowercase();
-        let told = self.about.as_ref().and_then(|it| it.takes_images);
-        told.unwrap_or_else(|| KNOWN.iter().any(|it| name.contains(it)))
-    }
-
-    /// Adds up what it cost, and tells how full the window is.
-    fn count(&mut self, answer: &Answer) {
-        let Some(tokens) = answer.tokens else { return };
+    /// Adds to the token usage of the turn, and reports the usage of the context window.
+    fn record_usage(&mut self, response: &ModelResponse) {
+        let Some(tokens) = response.tokens else { return };
         self.tokens.input += tokens.input;
         self.tokens.output += tokens.output;
         self.tokens.thought += tokens.thought;
         self.tokens.cached += tokens.cached;
-        if let Some(size) = self.window() {
+        if let Some(size) = self.context_window() {
             let used = tokens.input + tokens.output;
-            self.session.tell(SessionUpdate::UsageUpdate(UsageUpdate::new(used, size)));
+            self.session.send_update(SessionUpdate::UsageUpdate(UsageUpdate::new(used, size)));
         }
     }
 
-    /// A model that said nothing, or garbled a call, is told so.
-    fn hint_at_slip(
+    /// Adds a hint for a model whose response was empty or had a garbled call.
+    fn add_correction_hint(
         &mut self,
         text: &str,
         thought: String,
@@ -244,99 +219,104 @@ impl Turn<'_> {
             Some(garbled) => {
                 let text = format!("{text}{garbled}");
                 let calls = Vec::new();
-                new.push(Entry::Answer { text, thought, calls, tokens: None });
+                new.push(HistoryEntry::Answer { text, thought, calls, tokens: None });
                 "Your last answer looks like a call that was written as text and cannot be read. Make \
                  it through the interface for calls, with arguments that are a JSON object."
             }
             None => "You answered nothing. Answer, or make a call.",
         };
-        new.push(Entry::Hint { text: hint.to_owned() });
-        self.session.append(self.talk, new)
+        new.push(HistoryEntry::Hint { text: hint.to_owned() });
+        self.append_entries(new)
     }
 
-    /// The first words are the title.
-    fn entitle(&mut self, content: &[ContentBlock]) -> Result<(), StoreError> {
+    /// Sets the title of the session from its first prompt with text.
+    fn set_title(&mut self, content: &[ContentBlock]) -> Result<(), StoreError> {
         if self.session.has_title() {
             return Ok(());
         }
-        let words = content.iter().find_map(|it| match it {
-            ContentBlock::Text(text) => title_of(&text.text),
+        let title = content.iter().find_map(|it| match it {
+            ContentBlock::Text(text) => derive_title(&text.text),
             _ => None,
         });
-        if let Some(title) = words {
-            self.session.change(|record| record.title = Some(title.clone()))?;
+        if let Some(title) = title {
+            self.session.update_record(|record| record.title = Some(title.clone()))?;
             let update = SessionInfoUpdate::new().title(title);
-            self.session.tell(SessionUpdate::SessionInfoUpdate(update));
+            self.session.send_update(SessionUpdate::SessionInfoUpdate(update));
         }
         Ok(())
     }
 
-    /// There is no answer: the user is told why.
-    fn fail(&mut self, message: String) -> Result<StopReason, StoreError> {
+    fn append_entries(&mut self, new: Vec<HistoryEntry>) -> Result<(), StoreError> {
+        self.session.append_entries(self.history, new)
+    }
+
+    /// Tells the user why there is no answer, and ends the turn.
+    fn report_failure(&mut self, message: String) -> Result<StopReason, StoreError> {
         tracing::warn!("{message}");
-        self.session
-            .tell(SessionUpdate::AgentMessageChunk(ContentChunk::new(message.as_str().into())));
-        self.session.append(self.talk, vec![Entry::Failed { message }])?;
+        let chunk = ContentChunk::new(message.as_str().into());
+        self.session.send_update(SessionUpdate::AgentMessageChunk(chunk));
+        self.append_entries(vec![HistoryEntry::Failed { message }])?;
         Ok(StopReason::EndTurn)
     }
 
-    /// What people should know and the model need not.
-    fn notice(&self, text: &str) {
+    /// Sends a message to the user that the model does not need.
+    fn send_notice(&self, text: &str) {
         tracing::warn!("{text}");
-        if self.hears.notices {
+        if self.display.shows_notices {
             let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
             let rest = Some(rest.to_owned()).filter(|it| !it.is_empty());
             let notice = Notice::new(NoticeSeverity::Warning, title).description(rest);
-            self.session.tell(SessionUpdate::Notice(notice));
+            self.session.send_update(SessionUpdate::Notice(notice));
         } else {
             let chunk = ContentChunk::new(format!("{text}\n\n").as_str().into());
-            self.session.tell(SessionUpdate::AgentThoughtChunk(chunk));
+            self.session.send_update(SessionUpdate::AgentThoughtChunk(chunk));
         }
     }
 }
 
-/// The id of a message for the client, by its place: the same live and when it is loaded.
-pub(crate) fn message_id(place: usize) -> MessageId {
-    MessageId::new(format!("m-{place}"))
+/// Returns the id of the message at a position of the history. A replay gives the same ids as the
+/// live session.
+pub(crate) fn message_id(position: usize) -> MessageId {
+    MessageId::new(format!("m-{position}"))
 }
 
-/// A call's id for the client. Models number their calls anew in every answer, or not at all, and a
-/// client needs ids that are unique in a session: so the place of the answer stands before it.
-pub(crate) fn shown_id(answer: usize, call: &str) -> String {
-    format!("{answer}-{call}")
+/// Returns the id of a call for the client. Models restart their ids in every answer, but a client
+/// needs ids that are unique in a session, so the position of the answer is the prefix.
+pub(crate) fn client_call_id(answer_position: usize, call_id: &str) -> String {
+    format!("{answer_position}-{call_id}")
 }
 
-fn slip_told(garbled: Option<&str>) -> String {
-    match garbled {
+fn describe_invalid_response(garbled: Option<&str>) -> String {
+    let message = match garbled {
         Some(_) => {
-            "The model writes its calls as text that cannot be read, so nothing was done. It may \
-                    not be able to use tools: `jackfield models probe` tells, and \
-                    OPENAI_TOOLS=0 lets it talk without."
-                .to_owned()
+            "The model writes its calls as text that cannot be parsed, so nothing was done. It may \
+             not support tools: check it with `jackfield models probe`, or turn tools off with \
+             OPENAI_TOOLS=0."
         }
         None => {
-            "The model answered nothing. Its window may be too small for the prompt: `jackfield \
-                 models probe` tells."
-                .to_owned()
+            "The model answered nothing. Its context window may be too small for the prompt: check \
+             it with `jackfield models probe`."
         }
+    };
+    message.to_owned()
+}
+
+fn to_stop_reason(finish_reason: FinishReason) -> StopReason {
+    match finish_reason {
+        FinishReason::Stop => StopReason::EndTurn,
+        FinishReason::Length => StopReason::MaxTokens,
+        FinishReason::Refusal => StopReason::Refusal,
     }
 }
 
-fn stop_of(finish: Finish) -> StopReason {
-    match finish {
-        Finish::Stop => StopReason::EndTurn,
-        Finish::Length => StopReason::MaxTokens,
-        Finish::Refusal => StopReason::Refusal,
-    }
-}
-
-/// What a turn cost, as the protocol tells it.
-pub(crate) fn usage_of(tokens: Tokens) -> Option<Usage> {
+/// Converts the token usage of a turn. Returns `None` if the server reported none.
+pub(crate) fn to_acp_usage(tokens: ModelTokenUsage) -> Option<Usage> {
     let total = tokens.input + tokens.output;
     if total == 0 {
         return None;
     }
-    let some = |it: u64| Some(it).filter(|it| 0 < *it);
+    let if_nonzero = |it: u64| Some(it).filter(|it| 0 < *it);
     let usage = Usage::new(total, tokens.input, tokens.output);
-    Some(usage.thought_tokens(some(tokens.thought)).cached_read_tokens(some(tokens.cached)))
+    let usage = usage.thought_tokens(if_nonzero(tokens.thought));
+    Some(usage.cached_read_tokens(if_nonzero(tokens.cached)))
 }

@@ -66,13 +66,13 @@ mod tests {
     fn facts_are_shown_with_everything_that_is_in_them() {
         let call = json!({
             "commands": ["ls\n\u{202e}rm -rf /"], "cwd": "/x", "paths": ["/x/a"],
-            "why": "no rule speaks of it", "isCut": true,
+            "why": "no rule matches it", "isCut": true,
         });
         let expected = [
             ("runs", r"ls\n\u{202e}rm -rf /"),
             ("touches", "/x/a"),
             ("in", "/x"),
-            ("because", "no rule speaks of it"),
+            ("because", "no rule matches it"),
             ("", "there is more in it than could be read"),
         ];
         assert_eq!(read(&call), expected.map(|(label, text)| (label, text.to_owned())));

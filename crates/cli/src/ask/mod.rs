@@ -10,6 +10,7 @@ pub(crate) use rule::{Approve, OnAsk, Rules, Verdict};
 use crate::out::{BRIGHT, DIM, NAME, one_line, paint};
 use jackfield_views::text::Tool;
 use jackfield_wire::Frame;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 pub(crate) const TITLE_CHARS_MAX: usize = 200;
@@ -47,7 +48,7 @@ impl Choice {
 impl Ask {
     /// Reads a request; `None` if it is none that we can answer.
     pub(crate) fn parse(frame: &Frame, tool_of: &mut dyn FnMut(&Value) -> Tool) -> Option<Ask> {
-        if frame.method().as_deref() != Some("session/request_permission") {
+        if !frame.is_method(Method::SessionRequestPermission) {
             return None;
         }
         let params: Value = serde_json::from_str(frame.params()?).ok()?;
@@ -173,7 +174,8 @@ pub(crate) mod tests {
             "toolCall": { "toolCallId": "t1", "title": "run `cargo test`", "kind": kind },
             "options": options,
         });
-        let frame = Frame::request("7", "session/request_permission", &params.to_string());
+        let frame =
+            Frame::request("7", Method::SessionRequestPermission.name(), &params.to_string());
         let tool = |call: &Value| Tool {
             title: call["title"].as_str().unwrap_or_default().to_owned(),
             kind: call["kind"].as_str().unwrap_or_default().to_owned(),
@@ -209,7 +211,7 @@ pub(crate) mod tests {
 
     #[test]
     fn other_requests_are_none_of_our_business() {
-        let frame = Frame::request("7", "fs/read_text_file", "{}");
+        let frame = Frame::request("7", Method::FsReadTextFile.name(), "{}");
         assert!(Ask::parse(&frame, &mut |_| Tool::default()).is_none());
     }
 }

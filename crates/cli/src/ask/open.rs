@@ -7,6 +7,7 @@ use crate::{
     report::Failure,
 };
 use jackfield_views::text::Tool;
+use jackfield_wire::acp::Method;
 use jackfield_wire::redact;
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ pub(crate) struct OpenAsk {
 /// Every open ask, the oldest first.
 pub(crate) fn open_asks(conn: &mut Conn) -> Result<Vec<OpenAsk>, Failure> {
     let wait = Wait { what: "the list of asks", until: Until::Hub };
-    let mut answer = conn.call("_jackfield/asks", &json!({}), wait)?;
+    let mut answer = conn.call(Method::ControlAsks.name(), &json!({}), wait)?;
     let rows = answer.get_mut("asks").map_or(Value::Null, Value::take);
     Ok(rows.as_array().into_iter().flatten().filter_map(OpenAsk::read).collect())
 }
@@ -50,7 +51,7 @@ impl OpenAsk {
                 facts: facts::read(&raw["call"]),
                 ruled: false,
             },
-            form: raw["method"] != "session/request_permission",
+            form: raw["method"] != Method::SessionRequestPermission.name(),
             raw: raw.clone(),
         })
     }
@@ -74,7 +75,7 @@ impl OpenAsk {
     /// Looks the tool call up in what was said. On a connection of its own: it hears the session.
     pub(crate) fn find_title(&mut self, mut conn: Conn) -> Result<(), Failure> {
         let params = json!({ "sessionId": self.session_id, "after": 0, "observe": true });
-        let id = conn.ask("_jackfield/attach", &params)?;
+        let id = conn.ask(Method::ControlAttach.name(), &params)?;
         loop {
             let frame = match conn.next(None)? {
                 Heard::Frame(frame) => frame,

@@ -4,11 +4,12 @@
 use crate::{
     app::Desk,
     env,
-    hub::{Address, AgentChoice, Hosted, Socket, answer_of, working_directory},
+    hub::{AgentChoice, BlockingSocket, EndpointAddress, Hosted, answer_of, working_directory},
     report::Failure,
 };
 use clap::Args;
-use jackfield_clients::{Ended, relay};
+use jackfield_clients::{RelayEnd, relay_bytes};
+use jackfield_wire::acp::Method;
 use serde_json::json;
 use std::{ffi::OsString, io, path::PathBuf};
 
@@ -47,7 +48,7 @@ impl Acp {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
         let cwd = working_directory(self.cwd.as_deref())?;
         let choice = AgentChoice::new(self.agent, &self.command)?;
-        if !matches!(desk.dial.address(), Address::Tcp(_)) {
+        if !matches!(desk.dial.address(), EndpointAddress::Tcp(_)) {
             choice.check()?;
         }
         if self.isolated {
@@ -62,20 +63,20 @@ impl Acp {
 }
 
 fn carry(
-    socket: Socket,
+    socket: BlockingSocket,
     choice: &AgentChoice,
     cwd: &std::path::Path,
     unenforced: bool,
 ) -> Result<(), Failure> {
     let accepted = unenforced.then(|| json!({ "unenforced": true }));
     for params in choice.params(cwd).into_iter().chain(accepted) {
-        answer_of(&socket, "_jackfield/connect", &params)?;
+        answer_of(&socket, Method::ControlConnect.name(), &params)?;
     }
-    match relay(io::stdin(), io::stdout(), socket) {
-        Ended::Finished | Ended::ClientGone => Ok(()),
-        Ended::DaemonGone => Err(Failure::HubGone {
+    match relay_bytes(io::stdin(), io::stdout(), socket) {
+        RelayEnd::Finished | RelayEnd::ClientGone => Ok(()),
+        RelayEnd::DaemonGone => Err(Failure::HubGone {
             waited_for: "the next message of the editor or the agent".into(),
         }),
-        Ended::Failed(source) => Err(Failure::local("cannot go on", source)),
+        RelayEnd::Failed(source) => Err(Failure::local("cannot go on", source)),
     }
 }

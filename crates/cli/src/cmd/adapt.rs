@@ -4,12 +4,12 @@
 use super::agents::Survey;
 use crate::{app::Desk, env, hub::guard, report::Failure};
 use clap::Args;
-use jackfield_adapt::{Settings, dialect, host};
+use jackfield_adapt::{AdapterSettings, find_dialect, host};
 use jackfield_agents::{
-    find::{Found, Places, Via},
-    probe::diagnose_missing,
+    find::{FoundProgram, ProgramLocations, ProgramOrigin},
+    probe::describe_missing,
 };
-use jackfield_catalogue::Spec;
+use jackfield_catalogue::AgentSpec;
 use jackfield_daemon::environment;
 use std::{
     collections::BTreeMap,
@@ -52,38 +52,38 @@ impl Adapt {
         let (index, found) = self.choose(&spec, &survey)?;
         let variant = spec.launch[index].clone();
         let name = variant.dialect.as_deref().unwrap_or_default();
-        let make = dialect(name).ok_or_else(|| {
+        let new_dialect = find_dialect(name).ok_or_else(|| {
             let message = format!("this version does not know the dialect `{name}`");
             Failure::usage(message, "correct `dialect` in the file of the agent")
         })?;
-        if !variant.flags.is_empty() && !survey.known.standing(&spec).known {
+        if !variant.flags.is_empty() && !survey.known.status(&spec).is_probed {
             survey.probe(desk, vec![spec.clone()], Some(PROBE_MAX))?;
         }
-        let standing = survey.known.standing(&spec);
+        let standing = survey.known.status(&spec);
         let none = || vec![false; variant.flags.len()];
         let paths = desk.dial.paths();
         let scratch = paths.runtime.join(format!("adapt-{}", std::process::id()));
-        let host = host::Host {
-            env: environment_of(&spec, &found, &survey.known.places),
+        let host = host::HostConfig {
+            env: environment_of(&spec, &found, &survey.known.locations),
             program: found.path,
             guard: guard()?,
-            notes: paths.state.join("adapt"),
-            settings: Settings {
+            session_dir: paths.state.join("adapt"),
+            settings: AdapterSettings {
                 flags: standing.flags.get(index).cloned().unwrap_or_else(none),
                 models: standing.models.models,
                 scratch: scratch.to_string_lossy().into_owned(),
                 variant,
                 spec,
             },
-            make,
+            new_dialect,
         };
         serve(host)
     }
 
     /// The variant to adapt, by its place in the spec, and its program.
-    fn choose(&self, spec: &Spec, survey: &Survey) -> Result<(usize, Found), Failure> {
+    fn choose(&self, spec: &AgentSpec, survey: &Survey) -> Result<(usize, FoundProgram), Failure> {
         let wanted = self.dialect.as_deref();
-        let standing = survey.known.standing(spec);
+        let standing = survey.known.status(spec);
         let mut missing = None;
         for (index, (variant, found)) in spec.launch.iter().zip(standing.variants).enumerate() {
             let Some(dialect) = variant.dialect.as_deref() else { continue };
@@ -105,13 +105,13 @@ impl Adapt {
             let message = format!("`{}` cannot be adapted this way", spec.id);
             return Err(Failure::usage(message, hint));
         };
-        let told = diagnose_missing(spec, &missing);
+        let told = describe_missing(spec, &missing);
         Err(Failure::usage(told.message, told.fix))
     }
 }
 
 /// A spec whose only program is this one: what is probed is what is started.
-fn use_program(spec: &mut Spec, program: &Path) -> Result<(), Failure> {
+fn use_program(spec: &mut AgentSpec, program: &Path) -> Result<(), Failure> {
     let path = std::path::absolute(program)
         .map_err(|error| Failure::local("the working directory is not known", error))?;
     let bins = vec![path.to_string_lossy().into_owned()];
@@ -122,26 +122,30 @@ fn use_program(spec: &mut Spec, program: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn serve(host: host::Host) -> Result<(), Failure> {
+fn serve(host: host::HostConfig) -> Result<(), Failure> {
     let failed = |error| Failure::local("stdin and stdout cannot be used", error);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        host::serve(host, jackfield_clients::stdio().map_err(failed)?).await;
+        host::serve_client(host, jackfield_clients::open_stdio().map_err(failed)?).await;
         Ok(())
     })
 }
 
 /// All we have, less what is ours and what confuses the program. Whoever started us has chosen it:
 /// the daemon by the agent's spec, an editor or a shell by itself.
-fn environment_of(spec: &Spec, found: &Found, places: &Places) -> Vec<(String, String)> {
+fn environment_of(
+    spec: &AgentSpec,
+    found: &FoundProgram,
+    places: &ProgramLocations,
+) -> Vec<(String, String)> {
     let ours = environment::ours().filter(|(name, _)| !name.starts_with("JACKFIELD_"));
     let mut env: BTreeMap<String, String> = ours.collect();
     env.retain(|name, _| !spec.env.remove.contains(name));
     for (name, value) in &spec.env.set {
         env.entry(name.clone()).or_insert_with(|| value.clone());
     }
-    if found.via != Via::Path {
-        env.insert("PATH".to_owned(), places.wide_path());
+    if found.origin != ProgramOrigin::Path {
+        env.insert("PATH".to_owned(), places.extended_path());
     }
     env.into_iter().collect()
 }

@@ -4,7 +4,7 @@ use crate::{app::Desk, hub::guard, out::Volume, report::Failure};
 use agent_client_protocol::{Agent as Role, ConnectTo, Lines};
 use clap::Args;
 use futures_util::{sink, stream};
-use jackfield_chat::{Host, Settings, serve};
+use jackfield_chat::{ChatAgentConfig, ChatSettings, serve_agent};
 use jackfield_daemon::LogTarget;
 use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
 use std::io;
@@ -29,29 +29,30 @@ pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
     };
     let failed = |error| Failure::local("the agent cannot be started", error);
     jackfield_daemon::start_log(&LogTarget::Stderr, level).map_err(failed)?;
-    let (settings, wrong) = Settings::read(|name| std::env::var(name).ok());
-    for it in &wrong {
+    let (settings, warnings) = ChatSettings::from_variables(|name| std::env::var(name).ok());
+    for it in &warnings {
         desk.out.note(it);
     }
     let paths = desk.dial.paths();
-    let host = Host {
+    let config = ChatAgentConfig {
         settings,
         guard: guard()?,
-        store: paths.state.join("agent.db"),
-        ledger: paths.state.join("agent-ledger"),
+        store_path: paths.state.join("agent.db"),
+        ledger_dir: paths.state.join("agent-ledger"),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        let served = serve(host, transport().map_err(failed)?).await;
+        let served = serve_agent(config, transport().map_err(failed)?).await;
         served.map_err(|error| Failure::local("the agent has ended", error))
     })
 }
 
 /// Our own pipes as the SDK wants them. Its own way hands every line to another thread and back.
 fn transport() -> io::Result<impl ConnectTo<Role>> {
-    let (hearing, speaking) = jackfield_clients::stdio()?.talk(FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
+    let (hearing, speaking) =
+        jackfield_clients::open_stdio()?.into_frame_halves(FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     let incoming = stream::unfold(hearing, async |mut hearing| {
-        let line = match hearing.next().await {
+        let line = match hearing.next_frame().await {
             Ok(None) => return None,
             Ok(Some(line)) => String::from_utf8(line.into()).map_err(io::Error::other),
             Err(error) => Err(error),
@@ -59,7 +60,7 @@ fn transport() -> io::Result<impl ConnectTo<Role>> {
         Some((line, hearing))
     });
     let outgoing = sink::unfold(speaking, async |mut speaking, line: String| {
-        speaking.say(line.as_bytes()).await?;
+        speaking.send_frame(line.as_bytes()).await?;
         Ok(speaking)
     });
     Ok(Lines::new(outgoing, incoming))

@@ -8,6 +8,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 /// Answer what an agent asks, attached or not
@@ -108,5 +109,5 @@ fn missing(conn: &mut Conn, session: String, number: Option<u64>) -> Failure {
 fn send(conn: &mut Conn, session: &str, ask: u64, result: &Value) -> Result<(), Failure> {
     let wait = Wait { what: "the answer to be written down", until: Until::Hub };
     let params = json!({ "sessionId": session, "ask": ask, "result": result });
-    conn.call("_jackfield/answer", &params, wait).map(drop)
+    conn.call(Method::ControlAnswer.name(), &params, wait).map(drop)
 }

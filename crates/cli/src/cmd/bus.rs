@@ -4,13 +4,13 @@ use crate::{
     app::Desk,
     env,
     exit::Exit,
-    hub::{Address, guard},
+    hub::{EndpointAddress, guard},
     out::Volume,
     report::Failure,
 };
 use clap::{ArgGroup, Args};
 use jackfield_bus::{Options, ServeError, Source, Transport};
-use jackfield_clients::web::Certificate;
+use jackfield_clients::web::TlsCertificate;
 use jackfield_daemon::{LogTarget, start_log};
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -104,7 +104,7 @@ pub(crate) struct Bus {
 fn tcp(text: &str) -> Result<SocketAddr, String> {
     let wrong = || "give an IP address or `localhost` with a port: `127.0.0.1:9000`".to_owned();
     match format!("tcp://{text}").parse() {
-        Ok(Address::Tcp(at)) => Ok(at),
+        Ok(EndpointAddress::Tcp(at)) => Ok(at),
         _ => Err(wrong()),
     }
 }
@@ -148,7 +148,7 @@ impl Bus {
             return Err(Failure::usage(message, "give `--unix` or `--tcp`, or use `--config`"));
         }
         let certificate = self.tls_cert.zip(self.tls_key);
-        let certificate = certificate.map(|(chain, key)| Certificate { chain, key });
+        let certificate = certificate.map(|(chain, key)| TlsCertificate { chain, key });
         Ok(Options {
             config,
             transport,

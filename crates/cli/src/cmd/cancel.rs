@@ -6,6 +6,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_wire::acp::Method;
 use serde_json::json;
 
 /// Stop the running turn of a session, and withdraw the prompts behind it
@@ -25,7 +26,7 @@ impl Cancel {
         };
         let row = find(&sessions(&mut conn)?, &self.session)?;
         let id = &row.session_id;
-        conn.notify("session/cancel", &json!({ "sessionId": id }))?;
+        conn.notify(Method::SessionCancel.name(), &json!({ "sessionId": id }))?;
         // A notification has no answer: one that comes after it shows that it has arrived.
         sessions(&mut conn)?;
         match row.state.as_str() {

@@ -2,7 +2,7 @@
 
 use crate::{app::Desk, env, fleet::At, out::count, report::Failure};
 use clap::{Args, Subcommand};
-use jackfield_fleet::{Answer, Directory, HostName, Link, Question};
+use jackfield_fleet::{FleetConnection, HostDirectory, HostInstance, HostRequest, HostResponse};
 use std::time::Duration;
 
 /// How long a host may take to say that it has understood.
@@ -94,12 +94,12 @@ impl Drain {
 
 /// Tells a host to drain, or to resume; how many sessions it still has.
 async fn tell(
-    link: &Link,
-    directory: &Directory,
+    link: &FleetConnection,
+    directory: &HostDirectory,
     host: &str,
     drain: bool,
 ) -> Result<usize, Failure> {
-    let living: Vec<HostName> =
+    let living: Vec<HostInstance> =
         directory.hosts().borrow().iter().map(|it| it.host.clone()).collect();
     let Some(name) = living.iter().find(|it| &*it.name == host) else {
         let known: Vec<_> = living.iter().map(|it| it.name.to_string()).collect();
@@ -107,8 +107,8 @@ async fn tell(
         return Err(Failure::usage(format!("no host named `{host}` lives"), hint));
     };
     let failed = |why: String| Failure::local(format!("host `{host}` did not answer"), why);
-    match link.ask(name, &Question::Drain(drain), ANSWER_MAX).await {
-        Ok(Answer::Left(left)) => Ok(left as usize),
+    match link.send_request(name, &HostRequest::SetDraining(drain), ANSWER_MAX).await {
+        Ok(HostResponse::SessionsLeft(left)) => Ok(left as usize),
         Ok(other) => Err(failed(format!("{other:?}"))),
         Err(error) => Err(failed(error.to_string())),
     }

@@ -8,7 +8,9 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, ValueEnum};
+use jackfield_events::ReceivedEvent;
 use jackfield_views::Veil;
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 
@@ -77,16 +79,16 @@ impl Log {
         let read = facts_of(conn, session, part, &mut |event| {
             // What is nested too deep to be read as a value has no words there.
             let Ok(fact) = serde_json::from_str(event) else { return Ok(()) };
-            veil.push(fact).iter().try_for_each(|it| retold.fact(it))
+            retell_all(retold, veil.push(fact))
         });
-        veil.finish().iter().try_for_each(|it| retold.fact(it))?;
+        retell_all(retold, veil.finish())?;
         read
     }
 
     /// As the hub tells it.
     fn tell(&self, conn: &mut Conn, session: &str, out: &Out) -> Result<(), Failure> {
         let params = json!({ "sessionId": session, "after": self.after, "observe": true });
-        let id = conn.ask("_jackfield/attach", &params)?;
+        let id = conn.ask(Method::ControlAttach.name(), &params)?;
         let raw = self.view == View::Acp || self.format == Format::Json;
         let mut transcript = Transcript::new(out, Side::Stdout);
         let mut veil = Veil::default();
@@ -126,6 +128,12 @@ impl Log {
         }
         Ok(())
     }
+}
+
+/// Events without their secrets, in another vocabulary. Those of a newer daemon are left out.
+fn retell_all(retold: &mut Retold, events: Vec<Value>) -> Result<(), Failure> {
+    let known = events.into_iter().filter_map(|it| ReceivedEvent::from_value(it).ok());
+    known.into_iter().try_for_each(|it| retold.event(&it))
 }
 
 /// One message of the hub, in words.

@@ -9,6 +9,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 /// List the prompts that wait in a session; withdraw one, or run those that are held
@@ -52,7 +53,7 @@ impl Queue {
     fn list(&self, desk: &Desk, conn: &mut Conn, row: &Row) -> Result<(), Failure> {
         let wait = Wait { what: "the list of prompts", until: Until::Hub };
         let params = json!({ "sessionId": row.session_id });
-        let mut answer = conn.call("_jackfield/queue", &params, wait)?;
+        let mut answer = conn.call(Method::ControlQueue.name(), &params, wait)?;
         let prompts = answer["prompts"].take();
         let rows = prompts.as_array().cloned().unwrap_or_default();
         match self.format {
@@ -95,7 +96,7 @@ fn table(desk: &Desk, row: &Row, prompts: &[Value]) -> Result<(), Failure> {
 fn withdraw(desk: &Desk, conn: &mut Conn, row: &Row, number: u64) -> Result<(), Failure> {
     let wait = Wait { what: "the prompt to be withdrawn", until: Until::Hub };
     let params = json!({ "sessionId": row.session_id, "prompt": number });
-    conn.call("_jackfield/withdraw", &params, wait)?;
+    conn.call(Method::ControlWithdraw.name(), &params, wait)?;
     desk.out.note(&format!("withdrew prompt {number} of {}", row.session_id));
     Ok(())
 }
@@ -105,7 +106,7 @@ fn release(desk: &Desk, conn: &mut Conn, row: &Row) -> Result<(), Failure> {
     prepare_to_wake(conn, row)?;
     let wait = Wait { what: "the prompts to be released", until: Until::Hub };
     let params = json!({ "sessionId": row.session_id });
-    let answer = conn.call("_jackfield/release", &params, wait)?;
+    let answer = conn.call(Method::ControlRelease.name(), &params, wait)?;
     let released = answer["released"].as_array().map_or(0, Vec::len);
     let id = &row.session_id;
     if released == 0 {

@@ -5,12 +5,12 @@ use crate::{
     env,
     exit::Exit,
     fleet::FleetArgs,
-    hub::{ALREADY_RUNS, Address, not_booted, options},
+    hub::{ALREADY_RUNS, EndpointAddress, not_booted, options},
     out::Volume,
     report::Failure,
 };
 use clap::Args;
-use jackfield_agents::{find::Places, probe::Survey};
+use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
 use jackfield_api::{Dirs, Hosted, Metrics};
 use jackfield_daemon::{
     BootError, LogTarget, Options, Paths, Routes, Tenant, UNCONFINED_AGENTS_WARNING, environment,
@@ -33,7 +33,7 @@ pub(crate) struct Serve {
     /// Listen here too: `unix:///path`, `tcp://127.0.0.1:PORT`, `http://127.0.0.1:PORT`, `https://…`
     /// or `stdio://`
     #[arg(long, env = env::LISTEN, hide_env_values = true, value_name = "URL", value_delimiter = ',')]
-    listen: Vec<Address>,
+    listen: Vec<EndpointAddress>,
 
     /// End after so many seconds with nothing alive [default: never in the foreground]
     #[arg(long, env = env::IDLE_AFTER, hide_env_values = true, value_name = "SECS|never")]
@@ -170,7 +170,7 @@ fn dirs_of(tenant: &Tenant, all: &Dirs) -> Dirs {
     Dirs { projects: first.clone(), uploads: first, roots: tenant.roots.clone() }
 }
 
-fn survey(paths: &Paths) -> Survey {
-    let places = Places::new(environment::ours());
-    Survey::new(jackfield_daemon::catalogue(paths), places, &paths.probes())
+fn survey(paths: &Paths) -> AgentSurvey {
+    let places = ProgramLocations::new(environment::ours());
+    AgentSurvey::new(jackfield_daemon::catalogue(paths), places, &paths.probes())
 }

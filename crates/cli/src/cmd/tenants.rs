@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, Subcommand};
-use jackfield_clients::Token as Secret;
+use jackfield_clients::BearerToken as Secret;
 use jackfield_daemon::{TENANT_NAME_RULE, Tenant, Tenants as File, is_tenant_name, token_hash};
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! One connection to the hub: requests and their answers, and everything else in between.
 
 use super::{
-    Address, Socket,
+    BlockingSocket, EndpointAddress,
     sources::{Happening, Sources, Typed},
     storage::show_storage,
 };
@@ -9,6 +9,7 @@ use crate::{
     out::Out,
     report::{Answer, Failure},
 };
+use jackfield_wire::acp::Method;
 use jackfield_wire::{FRAME_BYTES_MAX, Fault, Frame, Kind};
 use serde_json::Value;
 use std::{
@@ -30,7 +31,7 @@ const READING_TIME: Duration = Duration::from_millis(300);
 
 #[derive(Debug)]
 pub(crate) struct Conn {
-    socket: Arc<Socket>,
+    socket: Arc<BlockingSocket>,
     sources: Sources,
     /// Heard while an answer was waited for.
     backlog: VecDeque<Frame>,
@@ -94,7 +95,7 @@ impl Deadline {
 }
 
 impl Conn {
-    pub(crate) fn new(socket: Socket, out: &Out) -> Result<Conn, Failure> {
+    pub(crate) fn new(socket: BlockingSocket, out: &Out) -> Result<Conn, Failure> {
         let failed = |source| Failure::local("cannot listen to the daemon", source);
         let (sources, socket) = (Sources::new(), Arc::new(socket));
         sources.listen(socket.clone()).map_err(failed)?;
@@ -129,9 +130,9 @@ impl Conn {
     }
 
     /// The socket file that the daemon listens on, if it is one.
-    pub(crate) fn peer_address(&self) -> Option<Address> {
-        let Socket::Unix(stream) = &*self.socket else { return None };
-        Some(Address::Unix(stream.peer_addr().ok()?.as_pathname()?.to_owned()))
+    pub(crate) fn peer_address(&self) -> Option<EndpointAddress> {
+        let BlockingSocket::Unix(stream) = &*self.socket else { return None };
+        Some(EndpointAddress::Unix(stream.peer_addr().ok()?.as_pathname()?.to_owned()))
     }
 
     /// The daemon's process, if it is on this machine.
@@ -260,9 +261,7 @@ impl Conn {
                 }
             };
             return Ok(match happening {
-                Ok(Happening::Frame(frame))
-                    if frame.method().as_deref() == Some("_jackfield/storage") =>
-                {
+                Ok(Happening::Frame(frame)) if frame.is_method(Method::ControlStorage) => {
                     show_storage(&self.out, &frame);
                     continue;
                 }
@@ -330,7 +329,7 @@ impl Drop for Conn {
 }
 
 /// The process that listens at the other end, if it is on this machine.
-pub(super) fn peer_pid(socket: &Socket) -> Option<i32> {
+pub(super) fn peer_pid(socket: &BlockingSocket) -> Option<i32> {
     let peer = rustix::net::sockopt::socket_peercred(socket).ok()?;
     Some(peer.pid.as_raw_nonzero().get())
 }
@@ -351,13 +350,17 @@ pub(crate) fn result_of(frame: &Frame) -> Result<Value, Failure> {
 
 /// One request and its answer on a connection on which nothing else is said yet. Not a byte behind
 /// the answer is read: whoever uses the connection next gets them all.
-pub(crate) fn answer_of(socket: &Socket, method: &str, params: &Value) -> Result<Value, Failure> {
+pub(crate) fn answer_of(
+    socket: &BlockingSocket,
+    method: &str,
+    params: &Value,
+) -> Result<Value, Failure> {
     answer_within(socket, method, params, HUB_SECONDS_MAX)
 }
 
 /// [`answer_of`] with another limit.
 pub(crate) fn answer_within(
-    socket: &Socket,
+    socket: &BlockingSocket,
     method: &str,
     params: &Value,
     seconds: u64,
@@ -383,9 +386,9 @@ pub(crate) fn answer_within(
     result_of(&answer.map_err(|error| Failure::local("the daemon does not speak ACP", error))?)
 }
 
-fn limit_reads(socket: &Socket, limit: Option<Duration>) -> io::Result<()> {
+fn limit_reads(socket: &BlockingSocket, limit: Option<Duration>) -> io::Result<()> {
     match socket {
-        Socket::Unix(stream) => stream.set_read_timeout(limit),
-        Socket::Tcp(stream) => stream.set_read_timeout(limit),
+        BlockingSocket::Unix(stream) => stream.set_read_timeout(limit),
+        BlockingSocket::Tcp(stream) => stream.set_read_timeout(limit),
     }
 }

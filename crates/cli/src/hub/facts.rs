@@ -2,6 +2,7 @@
 
 use super::{Conn, Heard, is_answer, result_of};
 use crate::{exit::Exit, report::Failure};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 /// Hands every event up to now to `each`, in order, as `{"seq":7,"at":…,"is":…,…}`.
@@ -35,7 +36,7 @@ pub(crate) fn facts_of(
     if part.skip_damaged {
         params["skipDamaged"] = json!(true);
     }
-    let id = conn.ask("_jackfield/attach", &params)?;
+    let id = conn.ask(Method::ControlAttach.name(), &params)?;
     let address = format!(r#"{{"sessionId":{},"#, Value::from(session));
     let (mut next, mut waited_for) = (None, "the session's log");
     loop {
@@ -61,7 +62,7 @@ pub(crate) fn facts_of(
             waited_for = "what is said next";
             continue;
         }
-        if frame.method().as_deref() != Some("_jackfield/event") {
+        if !frame.is_method(Method::ControlEvent) {
             continue;
         }
         let Some(rest) = frame.params().and_then(|it| it.strip_prefix(&address)) else { continue };

@@ -1,6 +1,8 @@
 //! The log as a client hears it that knows of the hub. What ACP has words for comes as ACP, the rest
 //! as facts; put together they are the facts of the log again, on the connection that also drives.
 
+use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, Seq, SessionId, Time};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Map, Value, json};
 
@@ -12,41 +14,45 @@ pub(crate) struct Hearing {
 }
 
 impl Hearing {
-    /// The fact that a message of the hub tells; nothing if it tells none, or one that was told.
-    pub(crate) fn fact(&mut self, frame: &Frame) -> Option<Value> {
+    /// The event that a message of the hub carries; `None` if it carries none or a known one.
+    pub(crate) fn event(&mut self, frame: &Frame) -> Option<ReceivedEvent> {
         if frame.kind() != Kind::Notification {
             return None;
         }
-        let method = frame.method()?;
-        let params: Value = serde_json::from_str(frame.params()?).ok()?;
-        let fact = match method.as_ref() {
-            "_jackfield/turn" | "_jackfield/ask" | "_jackfield/session" => params,
-            _ => said(&method, params)?,
-        };
-        let seq = fact["seq"].as_u64()?;
-        // Somebody else's prompt is told twice: as a fact, and in ACP's words under the same number.
+        let event = event_of(frame).or_else(|| agent_message(frame))?;
+        let seq = event.seq?.0;
+        // Another client's prompt comes twice: as an event, and as ACP messages with the same number.
         if seq <= self.seq {
             return None;
         }
         self.seq = seq;
-        Some(fact)
+        Some(event)
     }
 }
 
-/// Words of the agent, with what the hub has put into them taken out again.
-fn said(method: &str, mut params: Value) -> Option<Value> {
+/// The event in a `_jackfield/…` notification that stands for one.
+pub(crate) fn event_of(frame: &Frame) -> Option<ReceivedEvent> {
+    let is_event = matches!(
+        frame.known_method()?,
+        Method::ControlTurn | Method::ControlAsk | Method::ControlSession
+    );
+    let params = frame.params().filter(|_| is_event)?;
+    ReceivedEvent::from_value(serde_json::from_str(params).ok()?).ok()
+}
+
+/// A message of the agent, without the members that the hub has added to it.
+fn agent_message(frame: &Frame) -> Option<ReceivedEvent> {
+    let method = frame.method()?;
+    let mut params: Value = serde_json::from_str(frame.params()?).ok()?;
     let members = params.as_object_mut()?;
     let ours = take_ours(members)?;
+    let session = members.get("sessionId").and_then(Value::as_str).map(SessionId::from);
     let number = |name: &str| ours[name].as_u64();
-    let mut fact = json!({
-        "sessionId": members.get("sessionId"), "seq": number("seq")?, "at": number("at")?,
-        "is": "said", "turn": number("turn")?,
-    });
-    if ours["late"] == true {
-        fact["late"] = json!(true);
-    }
-    fact["frame"] = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-    Some(fact)
+    let (seq, at, turn) = (Some(Seq(number("seq")?)), Time(number("at")?), number("turn")?);
+    let late = ours["late"] == true;
+    let frame = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+    let body = EventBody::Said(AgentMessage { turn, late, frame });
+    Some(ReceivedEvent { session, seq, at, body })
 }
 
 fn take_ours(params: &mut Map<String, Value>) -> Option<Value> {
@@ -62,8 +68,8 @@ fn take_ours(params: &mut Map<String, Value>) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn hear(hearing: &mut Hearing, method: &str, params: &Value) -> Option<Value> {
-        hearing.fact(&Frame::notification(method, &params.to_string()))
+    fn hear(hearing: &mut Hearing, method: &str, params: &Value) -> Option<ReceivedEvent> {
+        hearing.event(&Frame::notification(method, &params.to_string()))
     }
 
     fn update(kind: &str, meta: &Value) -> Value {
@@ -71,24 +77,26 @@ mod tests {
     }
 
     #[test]
-    fn words_are_facts_again() {
+    fn messages_of_the_agent_are_the_events_of_the_log() {
         let mut hearing = Hearing::default();
         let meta = json!({ "x": 1, "jackfield": { "seq": 3, "at": 7, "turn": 1 } });
         let heard = hear(&mut hearing, "session/update", &update("plan", &meta)).unwrap();
         let params = update("plan", &json!({ "x": 1 }));
         let frame = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
         let said = json!({ "sessionId": "s-1", "seq": 3, "at": 7, "is": "said", "turn": 1, "frame": frame });
-        assert_eq!(heard, said);
+        assert_eq!(heard, ReceivedEvent::from_value(said).unwrap());
         let meta = json!({ "jackfield": { "seq": 4, "at": 8, "turn": 1, "late": true } });
         let late = hear(&mut hearing, "session/update", &update("plan", &meta)).unwrap();
-        assert_eq!((&late["late"], &late["frame"]["params"].get("_meta")), (&json!(true), &None));
+        let EventBody::Said(message) = late.body else { panic!("{late:?}") };
+        assert!(message.late);
+        assert_eq!(message.frame["params"].get("_meta"), None);
     }
 
     #[test]
-    fn a_prompt_of_somebody_else_is_one_fact() {
+    fn prompt_of_another_client_is_one_event() {
         let mut hearing = Hearing::default();
-        let prompted =
-            json!({ "sessionId": "s-1", "seq": 2, "at": 5, "is": "prompted", "turn": 1 });
+        let prompted = json!({ "sessionId": "s-1", "seq": 2, "at": 5, "is": "prompted", "turn": 1,
+                               "by": "zed", "frame": {} });
         assert!(hear(&mut hearing, "_jackfield/turn", &prompted).is_some());
         let meta = json!({ "jackfield": { "seq": 2, "at": 5, "turn": 1 } });
         let chunk = update("user_message_chunk", &meta);
@@ -97,11 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_no_log_is_no_fact() {
+    fn messages_that_are_not_in_the_log_are_no_events() {
         let mut hearing = Hearing::default();
         assert_eq!(hear(&mut hearing, "$/cancel_request", &json!({ "requestId": 1 })), None);
         let plain = json!({ "sessionId": "s-1", "update": {} });
         assert_eq!(hear(&mut hearing, "session/update", &plain), None);
-        assert_eq!(hearing.fact(&Frame::request("1", "session/request_permission", "{}")), None);
+        assert_eq!(hearing.event(&Frame::request("1", "session/request_permission", "{}")), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Conn, Until, Wait};
 use crate::{env, report::Failure};
+use jackfield_wire::acp::Method;
 use serde_json::{Map, Value, json};
 use std::{
     ffi::OsString,
@@ -70,7 +71,7 @@ impl AgentChoice {
     pub(crate) fn connect(&self, conn: &mut Conn, cwd: &Path) -> Result<bool, Failure> {
         let Some(params) = self.params(cwd) else { return Ok(false) };
         let wait = Wait { what: "the daemon to look up the agent", until: Until::Hub };
-        let told = conn.call("_jackfield/connect", &params, wait)?;
+        let told = conn.call(Method::ControlConnect.name(), &params, wait)?;
         Ok(told["command"] != false)
     }
 
@@ -123,7 +124,7 @@ pub(crate) fn initialize(
             "version": env!("CARGO_PKG_VERSION"),
         },
     });
-    let told = conn.call("initialize", &params, wait)?;
+    let told = conn.call(Method::Initialize.name(), &params, wait)?;
     conn.is_operator = told["_meta"]["jackfield"]["operator"] != false;
     Ok(told)
 }

@@ -2,7 +2,7 @@
 
 use crate::{exit::Exit, report::Failure};
 use jackfield_agents::GuardCommand;
-use jackfield_clients::Socket;
+use jackfield_clients::BlockingSocket;
 use jackfield_daemon::{
     BootError, Isolated, JournalChoice, LogTarget, Options, Paths, Settings,
     config::{self, ConfigError},
@@ -67,7 +67,7 @@ pub(crate) fn not_booted(error: BootError, exit: Exit) -> Failure {
 pub(crate) struct Hosted(Option<Isolated>);
 
 impl Hosted {
-    pub(crate) fn start(paths: &Paths) -> Result<(Hosted, Socket), Failure> {
+    pub(crate) fn start(paths: &Paths) -> Result<(Hosted, BlockingSocket), Failure> {
         let options =
             Options { journal: JournalChoice::Memory, log: LogTarget::Nowhere, ..options(paths)? };
         let isolated =
@@ -76,7 +76,7 @@ impl Hosted {
             .stream
             .try_clone()
             .map_err(|source| Failure::local("cannot connect to the hub", source))?;
-        Ok((Hosted(Some(isolated)), Socket::Unix(socket)))
+        Ok((Hosted(Some(isolated)), BlockingSocket::Unix(socket)))
     }
 }
 

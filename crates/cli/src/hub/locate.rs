@@ -1,9 +1,9 @@
 //! Finding a daemon that runs but does not listen on the socket of this environment: the lock of the state
 //! directory says whether one runs, and where it listens.
 
-use super::{Address, Dial, Socket};
+use super::{BlockingSocket, Dial, EndpointAddress};
 use crate::report::Failure;
-use jackfield_clients::dial_blocking;
+use jackfield_clients::dial_daemon_blocking;
 use jackfield_daemon::{LockHolder, find_holder};
 use std::{
     thread,
@@ -28,7 +28,7 @@ impl Dial {
 
     /// A connection to the daemon that has the lock, where nothing listens on our own socket; `None` if no
     /// daemon has the lock.
-    pub(super) fn connect_to_holder(&self) -> Result<Option<Socket>, Failure> {
+    pub(super) fn connect_to_holder(&self) -> Result<Option<BlockingSocket>, Failure> {
         let ours = self.paths.socket();
         let limit = Duration::from_secs(SOCKET_SECONDS_MAX);
         let began = Instant::now();
@@ -38,7 +38,7 @@ impl Dial {
             // Another environment of the same user can have another runtime directory.
             let elsewhere = holder.socket.clone().filter(|it| *it != ours);
             for path in elsewhere.into_iter().chain([ours.clone()]) {
-                match dial_blocking(&Address::Unix(path), None) {
+                match dial_daemon_blocking(&EndpointAddress::Unix(path), None) {
                     Ok(socket) => return Ok(Some(socket)),
                     Err(error) if error.is_absent() => {}
                     Err(error) => return Err(self.unreachable(error)),

@@ -16,18 +16,19 @@ pub(crate) use conn::{
     Conn, Deadline, Heard, Until, Wait, answer_of, answer_within, is_answer, result_of,
 };
 pub(crate) use facts::{Part, facts, facts_of, warn_if_incomplete};
-pub(crate) use hearing::Hearing;
+pub(crate) use hearing::{Hearing, event_of};
 pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};
-pub(crate) use jackfield_clients::{Address, Socket};
+pub(crate) use jackfield_clients::{BlockingSocket, EndpointAddress};
 pub(crate) use operator::check_mark;
 pub(crate) use rows::{Row, find, sessions, unique_chars};
 pub(crate) use start::ALREADY_RUNS;
 pub(crate) use storage::{lost_records_warning, storage_warning};
 
 use crate::{out::Out, report::Failure};
-use jackfield_clients::{CONNECT_WITHIN, DialError, dial_blocking};
+use jackfield_clients::{CONNECT_TIMEOUT, DialError, dial_daemon_blocking};
 use jackfield_daemon::{LockHolder, Paths, token};
+use jackfield_wire::acp::Method;
 use serde_json::json;
 use std::{
     thread,
@@ -38,13 +39,13 @@ use std::{
 #[derive(Debug, Clone)]
 pub(crate) struct Dial {
     /// The one the caller named; no other is started in its place.
-    named: Option<Address>,
+    named: Option<EndpointAddress>,
     paths: Paths,
     out: Out,
 }
 
 impl Dial {
-    pub(crate) fn new(named: Option<Address>, out: &Out) -> Dial {
+    pub(crate) fn new(named: Option<EndpointAddress>, out: &Out) -> Dial {
         Dial { named, paths: Paths::from_env(), out: out.clone() }
     }
 
@@ -52,8 +53,8 @@ impl Dial {
         &self.paths
     }
 
-    pub(crate) fn address(&self) -> Address {
-        self.named.clone().unwrap_or_else(|| Address::Unix(self.paths.socket()))
+    pub(crate) fn address(&self) -> EndpointAddress {
+        self.named.clone().unwrap_or_else(|| EndpointAddress::Unix(self.paths.socket()))
     }
 
     /// Whether the caller named an address.
@@ -63,7 +64,7 @@ impl Dial {
 
     /// A connection to a running daemon; `None` if none runs. A daemon that has the lock of the state
     /// directory and cannot be reached is an error.
-    pub(crate) fn running(&self) -> Result<Option<Socket>, Failure> {
+    pub(crate) fn running(&self) -> Result<Option<BlockingSocket>, Failure> {
         match self.connect()? {
             None if self.named.is_none() => self.connect_to_holder(),
             connected => Ok(connected),
@@ -71,13 +72,13 @@ impl Dial {
     }
 
     /// A connection to the address, `None` if nothing listens there and the caller did not name it.
-    fn connect(&self) -> Result<Option<Socket>, Failure> {
+    fn connect(&self) -> Result<Option<BlockingSocket>, Failure> {
         let address = self.address();
         let token = match address {
-            Address::Tcp(_) => Some(token::read(&self.paths)).transpose(),
+            EndpointAddress::Tcp(_) => Some(token::read(&self.paths)).transpose(),
             _ => Ok(None),
         };
-        match dial_blocking(&address, token.as_ref().ok().and_then(Option::as_ref)) {
+        match dial_daemon_blocking(&address, token.as_ref().ok().and_then(Option::as_ref)) {
             Ok(socket) => Ok(Some(socket)),
             Err(error @ DialError::NeedsToken { .. }) => {
                 Err(token.map_or_else(Failure::Token, |_| Failure::Unreachable(error)))
@@ -95,7 +96,7 @@ impl Dial {
         let pid = self.find_holder().ok().flatten().and_then(|it| it.pid);
         let pid = pid.and_then(|it| it.try_into().ok());
         let waited_for = "it to accept the connection".to_owned();
-        Failure::Silent { waited_for, seconds: CONNECT_WITHIN.as_secs(), pid }
+        Failure::Silent { waited_for, seconds: CONNECT_TIMEOUT.as_secs(), pid }
     }
 
     /// Whether a daemon runs: it listens, or has the lock of the state directory.
@@ -108,12 +109,12 @@ impl Dial {
     }
 
     /// A connection to the daemon, which is started if there is none and the caller named none.
-    pub(crate) fn open(&self) -> Result<Socket, Failure> {
+    pub(crate) fn open(&self) -> Result<BlockingSocket, Failure> {
         let limit = Instant::now() + Duration::from_secs(STOP_SECONDS_MAX);
         loop {
             let Some(socket) = self.running()? else { return start::start(&self.paths, &self.out) };
             // One that is about to end still accepts connections; one that has a client stays.
-            match answer_of(&socket, "_jackfield/status", &json!({})) {
+            match answer_of(&socket, Method::ControlStatus.name(), &json!({})) {
                 Ok(_) => return Ok(socket),
                 Err(failure) if self.named.is_some() || !is_the_end(&failure) => {
                     return Err(failure);

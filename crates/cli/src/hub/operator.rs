@@ -4,7 +4,8 @@
 use super::{Dial, answer_of};
 use crate::report::Failure;
 use jackfield_agents::MARK_VARIABLE;
-use jackfield_clients::{Address, dial_blocking};
+use jackfield_clients::{EndpointAddress, dial_daemon_blocking};
+use jackfield_wire::acp::Method;
 use serde_json::json;
 
 impl Dial {
@@ -12,10 +13,12 @@ impl Dial {
     /// answers, the mark that agents inherit is the only hint.
     pub(crate) fn require_operator(&self, operation: &str) -> Result<(), Failure> {
         // Not the address that the caller may have named: that one may know other agents.
-        let Ok(socket) = dial_blocking(&Address::Unix(self.paths().socket()), None) else {
+        let Ok(socket) = dial_daemon_blocking(&EndpointAddress::Unix(self.paths().socket()), None)
+        else {
             return check_mark(operation);
         };
-        match answer_of(&socket, "_jackfield/operator", &json!({ "operation": operation })) {
+        match answer_of(&socket, Method::ControlOperator.name(), &json!({ "operation": operation }))
+        {
             Err(failure @ Failure::Answer(_)) if is_refusal(&failure) => Err(failure),
             // It is older than this question, or about to end.
             Err(_) => check_mark(operation),

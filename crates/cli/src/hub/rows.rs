@@ -5,6 +5,7 @@ use crate::{
     out::{one_line, parse_rfc3339},
     report::Failure,
 };
+use jackfield_wire::acp::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -87,7 +88,7 @@ impl Row {
 /// All sessions, the latest first.
 pub(crate) fn sessions(conn: &mut Conn) -> Result<Vec<Row>, Failure> {
     let wait = Wait { what: "the list of sessions", until: Until::Hub };
-    let mut answer = conn.call("_jackfield/sessions", &json!({}), wait)?;
+    let mut answer = conn.call(Method::ControlSessions.name(), &json!({}), wait)?;
     if let Some(warning) = storage_warning(&answer["storage"]) {
         conn.warn(&warning);
     }

@@ -1,7 +1,7 @@
 //! What a command waits for: frames of the hub, typed lines, Ctrl-C. Each source has a thread and
 //! all of them end in one queue, so that a command waits in one place.
 
-use super::Socket;
+use super::BlockingSocket;
 use bytes::{Bytes, BytesMut};
 use jackfield_wire::{FRAME_BYTES_MAX, Frame, LineSplitter, LineTooLong};
 use std::{
@@ -74,7 +74,7 @@ impl Sources {
     }
 
     /// Frames of the hub.
-    pub(crate) fn listen(&self, socket: Arc<Socket>) -> io::Result<()> {
+    pub(crate) fn listen(&self, socket: Arc<BlockingSocket>) -> io::Result<()> {
         let queue = self.queue.clone();
         thread::Builder::new().name("hub reader".into()).spawn(move || {
             read_lines(&*socket, LINE_BYTES_MAX, &mut |line| match line.map(Frame::parse) {

@@ -2,7 +2,7 @@
 
 use super::conn::peer_pid;
 use crate::{env, exit::Exit, out::Out, report::Failure};
-use jackfield_clients::{Address, DialError, Socket, dial_until_up};
+use jackfield_clients::{BlockingSocket, DialError, EndpointAddress, dial_until_ready};
 use jackfield_daemon::{Paths, limit_log};
 use jackfield_private_files as private_files;
 use std::{
@@ -24,14 +24,14 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 const SAID_BYTES_MAX: u64 = 16 * 1024;
 
 /// Starts `jackfield serve` detached from this terminal and connects to it.
-pub(super) fn start(paths: &Paths, out: &Out) -> Result<Socket, Failure> {
+pub(super) fn start(paths: &Paths, out: &Out) -> Result<BlockingSocket, Failure> {
     let log = paths.log();
     let failed = |why: String, said| Failure::NotStarted { why, said, log: log.clone() };
     let (child, from) = spawn(paths).map_err(|error| failed(error.to_string(), Vec::new()))?;
     let now = Instant::now();
     let mut watch = Watch { child, spawned: now, began: now, told: false, paths, out };
-    let address = Address::Unix(paths.socket());
-    let dialled = dial_until_up(&address, None, START_MAX, || watch.check());
+    let address = EndpointAddress::Unix(paths.socket());
+    let dialled = dial_until_ready(&address, None, START_MAX, || watch.check());
     let socket = dialled.map_err(|error| {
         let why = match error {
             DialError::NotStarted { why, .. } => why,
@@ -55,7 +55,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Another daemon was faster than ours: ours must not come up when that one has long gone.
-    fn leave(mut self, socket: &Socket) {
+    fn leave(mut self, socket: &BlockingSocket) {
         let ours = i32::try_from(self.child.id()).ok();
         if peer_pid(socket).is_some_and(|it| Some(it) != ours) {
             // Both fail only if it has ended already.

@@ -212,6 +212,11 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
+/// `event 4`, `events 4 to 6`.
+pub(crate) fn events_between(first: u64, last: u64) -> String {
+    if first == last { format!("event {first}") } else { format!("events {first} to {last}") }
+}
+
 /// The text itself, without colors.
 pub(crate) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()

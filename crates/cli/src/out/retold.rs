@@ -3,9 +3,9 @@
 use super::Out;
 use crate::report::Failure;
 use clap::ValueEnum;
+use jackfield_events::ReceivedEvent;
 use jackfield_views::{AgentEvents, Envelopes};
 use serde::Serialize;
-use serde_json::Value;
 
 /// How to print a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -47,11 +47,11 @@ impl Retold {
         Some(Retold { out: out.clone(), view })
     }
 
-    /// One fact of the log.
-    pub(crate) fn fact(&mut self, fact: &Value) -> Result<(), Failure> {
+    /// One event of the log.
+    pub(crate) fn event(&mut self, event: &ReceivedEvent) -> Result<(), Failure> {
         let lines = match &mut self.view {
-            View::Events(events) => lines(&events.fold(fact)),
-            View::Envelopes(envelopes) => lines(&envelopes.fold(fact)),
+            View::Events(events) => lines(&events.fold(event)),
+            View::Envelopes(envelopes) => lines(&envelopes.fold(event)),
         };
         self.out.exact(&lines)
     }

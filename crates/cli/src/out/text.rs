@@ -3,6 +3,7 @@
 
 use super::{BRIGHT, DIM, Out, WARNING, clean, one_line, paint};
 use crate::report::Failure;
+use jackfield_events::{ReceivedEvent, UserAsked};
 use jackfield_views::text::{Piece, Text, Tool};
 use serde_json::Value;
 
@@ -54,15 +55,15 @@ impl Transcript {
         self.print(told)
     }
 
-    /// One `_jackfield/…` notice: a fact that ACP has no words for.
-    pub(crate) fn notice(&mut self, fact: &Value) -> Result<(), Failure> {
-        let told = self.text.fact(fact);
+    /// One event that ACP has no message for.
+    pub(crate) fn event(&mut self, event: &ReceivedEvent) -> Result<(), Failure> {
+        let told = self.text.event(event);
         self.print(told)
     }
 
-    /// Keeps what can be chosen, for when it is answered; says nothing.
-    pub(crate) fn asked(&mut self, fact: &Value) {
-        self.text.asked(fact);
+    /// Remembers the options for the answer; prints nothing.
+    pub(crate) fn asked(&mut self, asked: &UserAsked<Value>) {
+        self.text.asked(asked);
     }
 
     /// Everything was said: no line stays open.

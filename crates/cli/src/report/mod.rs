@@ -159,7 +159,7 @@ impl Failure {
             | Failure::NotSet { .. }
             | Failure::TooLong
             | Failure::Unreachable(
-                DialError::Address(_) | DialError::Undialled { .. } | DialError::PathTooLong(_),
+                DialError::Address(_) | DialError::Unsupported { .. } | DialError::PathTooLong(_),
             ) => Exit::Usage,
             Failure::TimedOut { .. } | Failure::SlowStart { .. } => Exit::TimedOut,
             Failure::NoSession { .. }
@@ -269,7 +269,7 @@ impl Failure {
                 "leave out `--socket`: then the daemon of this user is used, and started if need be"
                     .into()
             }
-            Failure::Unreachable(DialError::Address(_) | DialError::Undialled { .. } | DialError::PathTooLong(_)) => {
+            Failure::Unreachable(DialError::Address(_) | DialError::Unsupported { .. } | DialError::PathTooLong(_)) => {
                 String::new()
             }
             Failure::Unreachable(_) | Failure::Token(_) | Failure::Silent { .. } => {

@@ -228,7 +228,7 @@ fn a_garbage_settings_file_is_told() {
         (&"fallback".into(), &"models-fallback".into())
     );
     let message = told["diagnostics"][0]["message"].as_str().unwrap();
-    assert!(message.contains("[HOME]/.qwen/settings.json`: it is no JSON"), "{message}");
+    assert!(message.contains("[HOME]/.qwen/settings.json`: it is not valid JSON"), "{message}");
 }
 
 /// Six that never answer would take 18 s one after the other. Between that and the 3.5 s that all may

@@ -171,14 +171,36 @@ pub(crate) fn fact(about: &str, seq: u64, what: &str, mut members: Value) -> Str
     members["seq"] = json!(seq);
     members["at"] = json!(1_794_731_400_123_u64);
     members["is"] = json!(what);
+    add_required_members(&mut members);
     json!({ "jsonrpc": "2.0", "method": format!("_jackfield/{about}"), "params": members })
         .to_string()
+}
+
+/// Adds what a hub always writes into such an event and a test does not name.
+fn add_required_members(event: &mut Value) {
+    let required = match event["is"].as_str() {
+        Some("opened") => {
+            json!({ "argv": [], "cwd": "/project", "params": {}, "agentSession": "a1",
+                                  "setup": null, "agent": "goose" })
+        }
+        Some("prompted") => json!({ "by": "", "frame": {} }),
+        Some("ended") => json!({ "how": "stopped", "answer": {} }),
+        Some("gone") => json!({ "stderr": "" }),
+        _ => json!({}),
+    };
+    for (name, value) in required.as_object().unwrap() {
+        if event.get(name).is_none() {
+            event[name] = value.clone();
+        }
+    }
 }
 
 /// The whole log of a session as whoever attaches for facts hears it; each event begins with its
 /// number, as in the journal.
 pub(crate) fn log_of(session: &str, events: &[&Value]) -> Vec<String> {
     let event = |(seq, members): (usize, &&Value)| {
+        let mut members = (*members).clone();
+        add_required_members(&mut members);
         let (seq, members) = (seq + 1, members.to_string());
         let params = format!(
             r#"{{"sessionId":"{session}","seq":{seq},"at":{},{}"#,

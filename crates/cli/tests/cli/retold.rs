@@ -1,6 +1,7 @@
 //! What `run` tells as it happens is what the log tells afterwards, to the last line.
 
 use crate::home::Home;
+use jackfield_events::ReceivedEvent;
 use jackfield_views::{AgentEvents, Envelopes};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -59,12 +60,15 @@ fn a_run_tells_what_the_log_tells() {
         let facts = facts(&home, listed.lines().next().unwrap());
         assert_eq!(facts.iter().filter(|it| it["is"] == "said").count(), 13);
         // The command leaves with the end of the last turn, and closes the session then.
-        let facts: Vec<&Value> = facts.iter().filter(|it| it["is"] != "closed").collect();
+        let session = facts[0]["sessionId"].as_str().unwrap().to_owned();
+        let facts = facts.into_iter().filter(|it| it["is"] != "closed");
+        let facts: Vec<ReceivedEvent> =
+            facts.map(|it| ReceivedEvent::from_value(it).unwrap()).collect();
         let told = if format == "events" {
             let mut events = AgentEvents::default();
             lines(&facts.iter().flat_map(|it| events.fold(it)).collect::<Vec<_>>())
         } else {
-            let mut envelopes = Envelopes::new(facts[0]["sessionId"].as_str().unwrap());
+            let mut envelopes = Envelopes::new(&session);
             lines(&facts.iter().flat_map(|it| envelopes.fold(it)).collect::<Vec<_>>())
         };
         assert_eq!(did.stdout, told);

@@ -1,4 +1,4 @@
-//! The body of a request that has to come within its time.
+//! The body of a request with a time limit.
 
 use super::limits::BODY_WITHIN;
 use axum::body::Body;
@@ -8,31 +8,31 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::time::Sleep;
 
-/// A body of which a part may be missing for only so long.
+/// A body that must arrive within [`BODY_WITHIN`].
 #[derive(Debug)]
-struct Timed {
+struct TimedBody {
     incoming: Incoming,
     late: Pin<Box<Sleep>>,
 }
 
-/// Why a body ended before its end.
+/// Why a body is incomplete.
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
-    #[error("the body did not come within {} s", BODY_WITHIN.as_secs())]
-    Late,
+    #[error("the body did not arrive within {} s", BODY_WITHIN.as_secs())]
+    TimedOut,
     #[error("the body could not be read")]
     Broken(#[source] hyper::Error),
 }
 
-/// The body, with a clock if there is one to wait for.
-pub(super) fn timed(incoming: Incoming) -> Body {
+/// Adds the time limit, unless the body is empty.
+pub(super) fn with_time_limit(incoming: Incoming) -> Body {
     if incoming.is_end_stream() {
         return Body::empty();
     }
-    Body::new(Timed { incoming, late: Box::pin(tokio::time::sleep(BODY_WITHIN)) })
+    Body::new(TimedBody { incoming, late: Box::pin(tokio::time::sleep(BODY_WITHIN)) })
 }
 
-impl HttpBody for Timed {
+impl HttpBody for TimedBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -42,7 +42,7 @@ impl HttpBody for Timed {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match Pin::new(&mut self.incoming).poll_frame(cx) {
             Poll::Ready(frame) => Poll::Ready(frame.map(|it| it.map_err(BodyError::Broken))),
-            Poll::Pending => self.late.as_mut().poll(cx).map(|()| Some(Err(BodyError::Late))),
+            Poll::Pending => self.late.as_mut().poll(cx).map(|()| Some(Err(BodyError::TimedOut))),
         }
     }
 

@@ -1,94 +1,95 @@
-//! Every bound of the web front, and why it is what it is.
+//! Every limit of the web front with its reason.
 //!
-//! A connection is a *stranger* until one of its requests has shown the token. Strangers are cheap,
-//! few and gone soon; whoever has shown the token may stay.
+//! A connection is *unauthenticated* until one of its requests has presented a valid token.
+//! Unauthenticated connections are limited in number, memory and time.
 
 use jackfield_wire::FRAME_BYTES_MAX;
 use std::time::Duration;
 
-/// One body for `/acp`: a message there is a frame of the hub, which takes as much.
+/// A body for `/acp`: its message becomes a frame for the hub, which has the same limit.
 pub const ACP_BODY_BYTES_MAX: usize = FRAME_BYTES_MAX;
-/// One body for everything else: a prompt with a few images in it.
+/// A body for other routes: a prompt with a few images.
 pub const API_BODY_BYTES_MAX: usize = 4 << 20;
-/// A request line with all its headers: a browser behind a proxy sends 8 KiB, and every stranger may
-/// make us hold as much.
+/// A request line with all its headers: a browser behind a proxy sends 8 KiB, and every
+/// unauthenticated connection may use this much memory.
 pub(super) const HEAD_BYTES_MAX: usize = 32 << 10;
-/// A browser sends some 30 headers, a proxy adds 10.
+/// A browser sends about 30 headers, and a proxy adds 10.
 pub(super) const HEADERS_MAX: usize = 64;
 
-/// A stranger has this long for the TLS handshake, its request and its token: a client knows all of
-/// them before it connects.
-pub(super) const STRANGER_WITHIN: Duration = Duration::from_secs(10);
-/// Of which the handshake may take this: three round trips around the world.
+/// The time limit for the TLS handshake, the first request and its token.
+pub(super) const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(10);
+/// The part of it that the handshake may take: three round trips around the world.
 pub(super) const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
-/// How long HTTP/1.1 waits for the next request of somebody who has shown the token, until its last
-/// byte. Longer than people pause between two clicks, shorter than a laptop sleeps.
+/// How long HTTP/1.1 waits for the complete next request of an authenticated connection. Longer
+/// than the pause between two clicks, shorter than the sleep of a laptop.
 pub(super) const IDLE_WITHIN: Duration = Duration::from_mins(1);
-/// The whole body of a request: the longest one at 280 KB a second.
+/// The time limit for the body of a request: 280 KB/s for the longest one.
 pub(super) const BODY_WITHIN: Duration = Duration::from_mins(1);
-/// What is under way when a connection is to end, or the daemon stops, has this long to end well.
-pub(super) const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
+/// How long requests in progress may take when a connection is closing or the daemon stops.
+pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// Streams of one HTTP/2 connection: a client listens on one for each of its sessions.
+/// Streams of one HTTP/2 connection: a client has one for each of its sessions.
 pub(super) const STREAMS_MAX: u32 = 256;
-/// Streams that a client opened and reset before we had a look at them. One that does so more often
-/// is told to calm down and cut off.
+/// Streams that a client opened and reset before we accepted them. A client that exceeds this gets
+/// `ENHANCE_YOUR_CALM` and is disconnected.
 pub(super) const RESETS_MAX: usize = 20;
-/// Streams that we reset because the client broke the rules; then it is cut off.
+/// Streams that we reset because of protocol errors before the client is disconnected.
 pub(super) const FAULTS_MAX: usize = 64;
-/// What a client may send on one stream, and on all of one connection, before somebody reads it.
+/// The bytes that a client may send on one stream, and on one connection, before they are read.
 pub(super) const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 pub(super) const CONN_WINDOW_BYTES: u32 = 1 << 20;
-/// What waits on one stream for a client that does not read.
+/// The bytes that are buffered on one stream for a client that does not read.
 pub(super) const SEND_BYTES_MAX: usize = 256 << 10;
-/// A peer that says nothing is asked whether it is there, and has this long to answer.
+/// When a silent peer is pinged, and how long it may take to answer.
 pub(super) const PING_AFTER: Duration = Duration::from_secs(30);
 pub(super) const PING_WITHIN: Duration = Duration::from_secs(20);
 
-/// Connections the system keeps for us until we take them: a burst must not make anybody wait for a
-/// second try.
+/// Connections that the system queues until we accept them, so that a burst causes no
+/// retransmission.
 pub(super) const BACKLOG: i32 = 4096;
-/// Whatever the system allows, so many clients are not served by one thread.
-const KNOWN_MAX: usize = 10_240;
-/// Strangers at a time. One that has begun to speak is some 16 KiB of memory, so all of them are
-/// 16 MiB; and each has 100 ms to show its token while 10,000 others arrive in a second.
-const STRANGERS_MAX: usize = 1024;
-/// Of which one address may be so many: one in four.
-const ONE_PEER: usize = 4;
-/// A client is a connection here, and both ends of one to the hub.
-const FILES_A_CLIENT: usize = 3;
+/// The limit of authenticated connections that one thread can serve.
+const AUTHENTICATED_MAX: usize = 10_240;
+/// Unauthenticated connections. Each uses about 16 KiB after its first bytes, so all use 16 MiB;
+/// and each has 100 ms to present its token if 10,000 others arrive per second.
+const UNAUTHENTICATED_MAX: usize = 1024;
+/// One peer address may have this fraction of them: one in four.
+const PEER_FRACTION: usize = 4;
+/// The files of one client: its connection, and both ends of the connection to the hub.
+const FILES_PER_CLIENT: usize = 3;
 
 const _: () = assert!(API_BODY_BYTES_MAX <= ACP_BODY_BYTES_MAX);
-const _: () = assert!(HANDSHAKE_WITHIN.as_secs() < STRANGER_WITHIN.as_secs());
+const _: () = assert!(HANDSHAKE_WITHIN.as_secs() < AUTHENTICATION_TIMEOUT.as_secs());
 const _: () = assert!(STREAM_WINDOW_BYTES <= CONN_WINDOW_BYTES);
 
-/// How many connections there may be.
+/// The limits of concurrent connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Capacity {
-    pub(super) known: usize,
-    pub(super) strangers: usize,
+pub(super) struct ConnectionLimits {
+    pub(super) authenticated: usize,
+    pub(super) unauthenticated: usize,
     /// Of one peer address.
-    pub(super) strangers_of_one: usize,
+    pub(super) unauthenticated_per_peer: usize,
 }
 
-impl Capacity {
-    /// With so many files the process may have open. Half of them are for agents, the journal and
-    /// whoever comes by another door.
-    pub(super) fn of(files: usize) -> Capacity {
-        let ours = files / 2;
-        let strangers = STRANGERS_MAX.min(ours / 4).max(ONE_PEER);
-        let known = ours.saturating_sub(strangers) / FILES_A_CLIENT;
-        Capacity {
-            known: known.clamp(1, KNOWN_MAX),
-            strangers,
-            strangers_of_one: strangers / ONE_PEER,
+impl ConnectionLimits {
+    /// The limits for a process with this limit of open files. Half of the files are reserved for
+    /// agents, the journal and other listeners.
+    pub(super) fn from_file_limit(files: usize) -> ConnectionLimits {
+        let available = files / 2;
+        let unauthenticated = UNAUTHENTICATED_MAX.min(available / 4).max(PEER_FRACTION);
+        let authenticated = available.saturating_sub(unauthenticated) / FILES_PER_CLIENT;
+        ConnectionLimits {
+            authenticated: authenticated.clamp(1, AUTHENTICATED_MAX),
+            unauthenticated,
+            unauthenticated_per_peer: unauthenticated / PEER_FRACTION,
         }
     }
 
-    /// With what this process may have open now.
-    pub(super) fn of_this_process() -> Capacity {
+    /// The limits for this process.
+    pub(super) fn of_this_process() -> ConnectionLimits {
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        Capacity::of(files.and_then(|it| it.try_into().ok()).unwrap_or(usize::MAX))
+        ConnectionLimits::from_file_limit(
+            files.and_then(|it| it.try_into().ok()).unwrap_or(usize::MAX),
+        )
     }
 }
 
@@ -97,15 +98,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_never_need_more_than_half_of_the_files() {
+    fn connections_use_at_most_half_of_the_files() {
         for files in [64, 256, 1024, 4096, 20_000, 65_536, 1 << 20, usize::MAX] {
-            let it = Capacity::of(files);
-            let most = it.known * FILES_A_CLIENT + it.strangers;
+            let it = ConnectionLimits::from_file_limit(files);
+            let most = it.authenticated * FILES_PER_CLIENT + it.unauthenticated;
             assert!(most <= files / 2, "{files}: {it:?}");
-            assert!(0 < it.known && 0 < it.strangers_of_one, "{files}: {it:?}");
-            assert!(it.strangers_of_one < it.strangers, "{files}: {it:?}");
+            assert!(0 < it.authenticated && 0 < it.unauthenticated_per_peer, "{files}: {it:?}");
+            assert!(it.unauthenticated_per_peer < it.unauthenticated, "{files}: {it:?}");
         }
-        let roomy = Capacity::of(1 << 20);
-        assert_eq!((roomy.known, roomy.strangers), (KNOWN_MAX, STRANGERS_MAX));
+        let large = ConnectionLimits::from_file_limit(1 << 20);
+        assert_eq!(
+            (large.authenticated, large.unauthenticated),
+            (AUTHENTICATED_MAX, UNAUTHENTICATED_MAX)
+        );
     }
 }

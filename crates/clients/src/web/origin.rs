@@ -1,107 +1,111 @@
-//! Pages that may talk to us. A browser names the page a request comes from in `Origin`; whoever is
-//! not a browser sends none.
+//! The web pages that may send requests. A browser names the page of a request in `Origin`; other
+//! clients send no `Origin`.
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use std::fmt;
 use std::str::FromStr;
 
-/// `scheme://host[:port]` as a browser writes it: in lower case, without the usual port.
+/// `scheme://host[:port]` as a browser writes it: in lowercase, without the default port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct WebOrigin(String);
 
-/// A text that is no origin.
+/// A text that is not a valid origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no origin: write scheme, host and port as the browser shows them, without a path \
-     or a slash at the end, as in `https://console.example.org`"
+    "invalid origin `{text}`: write scheme, host and port as the browser shows them, without a path \
+     or a trailing slash, as in `https://console.example.org`"
 )]
-pub struct NoOrigin {
+pub struct InvalidOrigin {
     text: String,
 }
 
-impl FromStr for Origin {
-    type Err = NoOrigin;
+impl FromStr for WebOrigin {
+    type Err = InvalidOrigin;
 
-    fn from_str(text: &str) -> Result<Origin, NoOrigin> {
+    fn from_str(text: &str) -> Result<WebOrigin, InvalidOrigin> {
         let lower = text.to_ascii_lowercase();
         let good = |it: u8| it.is_ascii_alphanumeric() || b"-_.:[]".contains(&it);
-        let usual = |port: &'static str| lower.strip_suffix(port).unwrap_or(&lower);
+        let without = |port: &'static str| lower.strip_suffix(port).unwrap_or(&lower);
         let (origin, rest) = match lower.split_once("://") {
-            Some(("http", rest)) => (usual(":80"), rest),
-            Some(("https", rest)) => (usual(":443"), rest),
-            // Of an application that is made like a browser.
+            Some(("http", rest)) => (without(":80"), rest),
+            Some(("https", rest)) => (without(":443"), rest),
+            // A desktop application with an embedded browser.
             Some((scheme, rest)) if !scheme.is_empty() && scheme.bytes().all(good) => {
                 (lower.as_str(), rest)
             }
             _ => ("", ""),
         };
         if rest.is_empty() || !rest.bytes().all(good) {
-            return Err(NoOrigin { text: text.to_owned() });
+            return Err(InvalidOrigin { text: text.to_owned() });
         }
-        Ok(Origin(origin.to_owned()))
+        Ok(WebOrigin(origin.to_owned()))
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for WebOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// The page that a request comes from.
+/// The origin of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Page {
-    /// None: a program asks.
+pub(super) enum RequestOrigin {
+    /// None: the client is not a browser.
     None,
-    /// One that may talk to us, as it was written.
-    Friend(HeaderValue),
+    /// An allowed origin, as it was written.
+    Allowed(HeaderValue),
     Foreign,
 }
 
-/// Where a request comes from. `own` is what we are called ourselves, as `scheme://host[:port]`.
-pub(super) fn page(headers: &HeaderMap, own: &str, friends: &[Origin]) -> Page {
+/// The origin of a request. `own` is our own origin, as `scheme://host[:port]`.
+pub(super) fn request_origin(
+    headers: &HeaderMap,
+    own: &str,
+    allowed: &[WebOrigin],
+) -> RequestOrigin {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let origin = match (origins.next(), origins.next()) {
-        (None, _) => return Page::None,
+        (None, _) => return RequestOrigin::None,
         (Some(origin), None) => origin,
-        (Some(_), Some(_)) => return Page::Foreign,
+        (Some(_), Some(_)) => return RequestOrigin::Foreign,
     };
-    // `null` is what a page in a sandbox is called, whoever made it: it is nobody's friend.
-    let friend = origin.to_str().is_ok_and(|text| {
-        let listed = |it: &Origin| it.0.eq_ignore_ascii_case(text);
-        text.eq_ignore_ascii_case(own) || friends.iter().any(listed)
+    // `null` is the origin of every sandboxed page, so it is never allowed.
+    let is_allowed = origin.to_str().is_ok_and(|text| {
+        let is_listed = |it: &WebOrigin| it.0.eq_ignore_ascii_case(text);
+        text.eq_ignore_ascii_case(own) || allowed.iter().any(is_listed)
     });
-    if friend { Page::Friend(origin.clone()) } else { Page::Foreign }
+    if is_allowed { RequestOrigin::Allowed(origin.clone()) } else { RequestOrigin::Foreign }
 }
 
-/// Whether a browser asks beforehand if it may send the real request.
+/// Whether this is a CORS preflight request of a browser.
 pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     *method == Method::OPTIONS
         && headers.contains_key(header::ORIGIN)
         && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
-const ASKED: HeaderValue = HeaderValue::from_static(
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "accept, authorization, content-type, last-event-id, idempotency-key, acp-connection-id, \
      acp-session-id",
 );
-const TOLD: HeaderValue =
+const EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("acp-connection-id, acp-session-id, idempotency-replayed");
-/// Seconds for which a browser need not ask again.
-const REMEMBER: HeaderValue = HeaderValue::from_static("600");
+/// How many seconds a browser may cache the preflight response.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// What a page of a friend may do.
-pub(super) fn permit(headers: &mut HeaderMap) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ASKED);
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBER);
+/// Adds the headers of a preflight response.
+pub(super) fn add_preflight_headers(headers: &mut HeaderMap) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
 }
 
-/// Lets the page of a friend read an answer: this page by its name, never all of them.
-pub(super) fn reveal(headers: &mut HeaderMap, friend: HeaderValue) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, friend);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, TOLD);
+/// Lets a page of an allowed origin read a response: this origin, never all of them.
+pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 
@@ -109,23 +113,24 @@ pub(super) fn reveal(headers: &mut HeaderMap, friend: HeaderValue) {
 mod tests {
     use super::*;
 
-    fn of(origins: &[&str]) -> Page {
+    fn origin_of(origins: &[&str]) -> RequestOrigin {
         let mut headers = HeaderMap::new();
         for origin in origins {
             headers.append(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        let friends = ["https://console.example.org", "http://a.example:8080"];
-        let friends: Vec<Origin> = friends.iter().map(|it| it.parse().unwrap()).collect();
-        page(&headers, "http://localhost:7456", &friends)
+        let allowed = ["https://console.example.org", "http://a.example:8080"];
+        let allowed: Vec<WebOrigin> = allowed.iter().map(|it| it.parse().unwrap()).collect();
+        request_origin(&headers, "http://localhost:7456", &allowed)
     }
 
     #[test]
-    fn a_friend_is_known_by_scheme_host_and_port() {
-        assert_eq!(of(&[]), Page::None);
+    fn allowed_origin_matches_scheme_host_and_port() {
+        assert_eq!(origin_of(&[]), RequestOrigin::None);
         for good in
             ["https://console.example.org", "http://A.example:8080", "http://localhost:7456"]
         {
-            assert_eq!(of(&[good]), Page::Friend(HeaderValue::from_static(good)), "{good}");
+            let expected = RequestOrigin::Allowed(HeaderValue::from_static(good));
+            assert_eq!(origin_of(&[good]), expected, "{good}");
         }
         for bad in [
             "",
@@ -141,15 +146,15 @@ mod tests {
             "https://localhost:7456",
             "https://console.example.org, https://evil.example",
         ] {
-            assert_eq!(of(&[bad]), Page::Foreign, "{bad}");
+            assert_eq!(origin_of(&[bad]), RequestOrigin::Foreign, "{bad}");
         }
         let twice = ["https://console.example.org"; 2];
-        assert_eq!(of(&twice), Page::Foreign, "who says it twice is no browser");
+        assert_eq!(origin_of(&twice), RequestOrigin::Foreign, "a browser sends it once");
     }
 
     #[test]
-    fn an_origin_of_the_configuration_is_written_as_a_browser_does() {
-        let parse = |text: &str| text.parse::<Origin>().map(|it| it.to_string());
+    fn origin_of_the_configuration_is_normalized_like_a_browser() {
+        let parse = |text: &str| text.parse::<WebOrigin>().map(|it| it.to_string());
         assert_eq!(
             parse("https://Console.example.org:443"),
             Ok("https://console.example.org".into())
@@ -160,7 +165,7 @@ mod tests {
         for bad in
             ["", "*", "null", "a.example", "https://", "https://a/", "https://a/b", "https://*"]
         {
-            assert!(parse(bad).unwrap_err().to_string().contains("is no origin"), "{bad}");
+            assert!(parse(bad).unwrap_err().to_string().contains("invalid origin"), "{bad}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Taking connections: each is a task, and speaks HTTP/1.1 or HTTP/2.
+//! Accepts connections. Each has a task and uses HTTP/1.1 or HTTP/2.
 
-use super::body::timed;
-use super::conn::Conn;
-use super::door::Door;
-use super::limits::{self, Capacity};
+use super::body::with_time_limit;
+use super::connection_limiter::{ConnectionHandle, ConnectionLimiter};
+use super::limited_stream::LimitedStream;
+use super::limits::{self, ConnectionLimits};
 use super::origin;
-use super::porter::{Arrival, Entry, Porter};
-use super::refused::Refused;
-use super::room::{Pass, Room};
-use super::routes::Routes;
+use super::request_guard::{RequestAccess, RequestArrival, RequestGuard};
+use super::request_refusal::RequestRefusal;
+use super::tenant_routes::TenantRoutes;
+use super::web_listener::WebListener;
 use crate::listen::{EXHAUSTED_PAUSE, is_exhausted};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -28,47 +28,47 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// Serves `routes` on all doors to whom the porter lets in, until `stop` is over. What is under way
-/// then has a moment to end.
-pub async fn serve(
-    doors: Vec<Door>,
-    porter: Porter,
-    routes: impl Into<Routes>,
+/// Serves `routes` on all listeners to requests that the guard accepts, until `stop` completes.
+/// Requests in progress then have a short time to finish.
+pub async fn serve_http(
+    listeners: Vec<WebListener>,
+    guard: RequestGuard,
+    routes: impl Into<TenantRoutes>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let (stopping, told) = watch::channel(());
-    let room = Room::new(Capacity::of_this_process());
-    let front = Arc::new(Front {
-        porter,
+    let (stop_sender, stopping) = watch::channel(());
+    let limiter = ConnectionLimiter::new(ConnectionLimits::of_this_process());
+    let server = Arc::new(WebServer {
+        guard,
         routes: routes.into(),
-        room: Arc::clone(&room),
-        http: http(),
-        stopping: told,
+        limiter: Arc::clone(&limiter),
+        http: http_builder(),
+        stopping,
     });
     let mut open = JoinSet::new();
-    for door in doors {
-        let listener = TcpListener::from_std(door.listener)?;
-        open.spawn(Arc::clone(&front).accept(listener, door.tls));
+    for WebListener { listener, tls, .. } in listeners {
+        let listener = TcpListener::from_std(listener)?;
+        open.spawn(Arc::clone(&server).accept(listener, tls));
     }
     stop.await;
     open.shutdown().await;
-    drop((front, stopping));
-    // Whoever is not through by then is cut off with the runtime.
-    let _ = timeout(limits::GOODBYE_WITHIN, room.emptied()).await;
+    drop((server, stop_sender));
+    // Connections that are still open then end with the runtime.
+    let _ = timeout(limits::SHUTDOWN_GRACE, limiter.wait_until_empty()).await;
     Ok(())
 }
 
-/// What all connections share.
-struct Front {
-    porter: Porter,
-    routes: Routes,
-    room: Arc<Room>,
+/// The state that all connections share.
+struct WebServer {
+    guard: RequestGuard,
+    routes: TenantRoutes,
+    limiter: Arc<ConnectionLimiter>,
     http: auto::Builder<TokioExecutor>,
-    /// Closed when all of it ends.
+    /// Closed when the server stops.
     stopping: watch::Receiver<()>,
 }
 
-fn http() -> auto::Builder<TokioExecutor> {
+fn http_builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -91,133 +91,148 @@ fn http() -> auto::Builder<TokioExecutor> {
     builder
 }
 
-impl Front {
+impl WebServer {
     async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => {
-                    let conn = Conn::new(stream, self.room.enter(peer.ip()));
-                    tokio::spawn(Arc::clone(&self).attend(conn, peer, tls.clone()));
+                    let stream = LimitedStream::new(stream, self.limiter.register(peer.ip()));
+                    tokio::spawn(Arc::clone(&self).handle_connection(stream, peer, tls.clone()));
                 }
                 Err(error) if is_exhausted(&error) => {
-                    tracing::warn!(%error, "no connection could be taken");
+                    tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(EXHAUSTED_PAUSE).await;
                 }
-                // It left before we came.
+                // The client disconnected before it was accepted.
                 Err(_) => {}
             }
         }
     }
 
-    /// One connection from its first byte to its last.
-    async fn attend(self: Arc<Self>, conn: Conn, peer: SocketAddr, tls: Option<TlsAcceptor>) {
-        // Nobody is there any more who could be answered.
-        let Ok(local) = conn.local_ip() else { return };
+    /// Handles one connection from its first byte to its last.
+    async fn handle_connection(
+        self: Arc<Self>,
+        stream: LimitedStream,
+        peer: SocketAddr,
+        tls: Option<TlsAcceptor>,
+    ) {
+        // The client has already disconnected.
+        let Ok(local) = stream.local_ip() else { return };
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let visit = Visit { pass: conn.pass(), arrival: Arrival { scheme, local }, peer };
-        let Some(tls) = tls else { return self.speak(conn, visit).await };
-        let shaken = tokio::select! {
-            shaken = timeout(limits::HANDSHAKE_WITHIN, tls.accept(conn)) => shaken,
-            () = visit.pass.evicted() => return,
+        let context = ConnectionContext {
+            handle: stream.handle(),
+            arrival: RequestArrival { scheme, local },
+            peer,
         };
-        // A client that leaves or speaks nonsense is its own concern.
-        if let Ok(Ok(conn)) = shaken {
-            self.speak(conn, visit).await;
+        let Some(tls) = tls else { return self.serve_connection(stream, context).await };
+        let shaken = tokio::select! {
+            shaken = timeout(limits::HANDSHAKE_WITHIN, tls.accept(stream)) => shaken,
+            () = context.handle.evicted() => return,
+        };
+        // A client that disconnects or fails the handshake needs no further handling.
+        if let Ok(Ok(stream)) = shaken {
+            self.serve_connection(stream, context).await;
         }
     }
 
-    async fn speak<I>(self: Arc<Self>, io: I, visit: Visit)
+    async fn serve_connection<I>(self: Arc<Self>, io: I, context: ConnectionContext)
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = service_fn(|it| Arc::clone(&self).answer(visit.clone(), it));
+        let service = service_fn(|it| Arc::clone(&self).handle_request(context.clone(), it));
         let mut http = pin!(self.http.serve_connection_with_upgrades(TokioIo::new(io), service));
         let mut stopping = self.stopping.clone();
-        let pass = &visit.pass;
+        let handle = &context.handle;
         tokio::select! {
-            // A client that leaves or speaks nonsense is its own concern.
+            // A client that disconnects or violates the protocol needs no further handling.
             _ = http.as_mut() => return,
-            () = pass.evicted() => return,
-            () = pass.unwelcome() => {}
+            () = handle.evicted() => return,
+            () = handle.authentication_expired() => {}
             _ = stopping.changed() => {}
         }
         http.as_mut().graceful_shutdown();
         tokio::select! {
             _ = http => {}
-            () = pass.evicted() => {}
-            () = pass.still_unknown_after(limits::GOODBYE_WITHIN) => {}
+            () = handle.evicted() => {}
+            () = handle.unauthenticated_after(limits::SHUTDOWN_GRACE) => {}
         }
     }
 
-    /// One request.
-    async fn answer(
+    /// Handles one request.
+    async fn handle_request(
         self: Arc<Self>,
-        visit: Visit,
+        context: ConnectionContext,
         request: Request<Incoming>,
     ) -> Result<Response, Infallible> {
         let (mut head, body) = request.into_parts();
         let version = head.version;
         let is_chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
-        let verdict = self.porter.check(visit.arrival, &mut head);
-        let entry = match verdict.entry {
-            Ok(Entry::Known | Entry::Guest(_)) if !visit.pass.recognize() => Err(Refused::Full),
-            entry => entry,
+        let decision = self.guard.check_request(context.arrival, &mut head);
+        let access = match decision.access {
+            Ok(RequestAccess::Operator | RequestAccess::Tenant(_))
+                if !context.handle.mark_authenticated() =>
+            {
+                Err(RequestRefusal::Full)
+            }
+            access => access,
         };
-        let mut response = match entry {
-            Ok(Entry::Preflight) => {
+        let mut response = match access {
+            Ok(RequestAccess::Preflight) => {
                 let mut response = StatusCode::NO_CONTENT.into_response();
-                origin::permit(response.headers_mut());
+                origin::add_preflight_headers(response.headers_mut());
                 response
             }
-            Ok(entry) => {
-                if entry != Entry::Open {
-                    head.extensions.insert(TokenShown);
+            Ok(access) => {
+                if access != RequestAccess::Public {
+                    head.extensions.insert(TokenPresented);
                 }
-                let guest = if let Entry::Guest(guest) = &entry { Some(guest) } else { None };
-                let routes = self.routes.of(guest);
-                routes.call(Request::from_parts(head, timed(body))).await?
+                let tenant =
+                    if let RequestAccess::Tenant(tenant) = &access { Some(tenant) } else { None };
+                let routes = self.routes.routes_of(tenant);
+                routes.call(Request::from_parts(head, with_time_limit(body))).await?
             }
             Err(why) => {
-                let (peer, method) = (visit.peer, &head.method);
-                if matches!(why, Refused::NoToken | Refused::WrongToken) {
-                    tracing::warn!(%peer, %method, ?why, "a request without a valid token was refused");
+                let (peer, method) = (context.peer, &head.method);
+                if matches!(why, RequestRefusal::NoToken | RequestRefusal::WrongToken) {
+                    tracing::warn!(%peer, %method, ?why, "refused a request without a valid token");
                 } else {
-                    tracing::debug!(%peer, %method, ?why, "request refused");
+                    tracing::debug!(%peer, %method, ?why, "refused a request");
                 }
-                visit.pass.dismiss();
-                why.answer(version)
+                context.handle.close_if_unauthenticated();
+                why.into_response(version)
             }
         };
         let headers = response.headers_mut();
         if is_chunked {
-            // Others may see its end elsewhere: nothing that follows is taken for a request.
+            // A proxy may determine its end differently, so nothing that follows is a request.
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         forbid_storing(headers);
-        if let Some(page) = verdict.page {
-            origin::reveal(headers, page);
+        if let Some(origin) = decision.origin {
+            origin::add_cors_headers(headers, origin);
         }
         Ok(response)
     }
 }
 
-/// In the extensions of a request that came with a token. Without it, a route is asked by a stranger.
+/// An extension of requests with a valid token. A route that finds none serves an unauthenticated
+/// client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenShown;
+pub struct TokenPresented;
 
-/// No cache on the way may keep an answer, whatever else its route says about caches.
+/// Forbids caches to store the response, in addition to other cache headers of its route.
 fn forbid_storing(headers: &mut HeaderMap) {
-    let says_so = |it: &HeaderValue| it.to_str().is_ok_and(|it| it.contains("no-store"));
-    if !headers.get(header::CACHE_CONTROL).is_some_and(says_so) {
+    let forbids_storing = |it: &HeaderValue| it.to_str().is_ok_and(|it| it.contains("no-store"));
+    if !headers.get(header::CACHE_CONTROL).is_some_and(forbids_storing) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 }
 
-/// One connection, as its requests know it.
+/// The connection of a request.
 #[derive(Clone)]
-struct Visit {
-    pass: Pass,
-    arrival: Arrival,
+struct ConnectionContext {
+    handle: ConnectionHandle,
+    arrival: RequestArrival,
     peer: SocketAddr,
 }

@@ -1,4 +1,4 @@
-//! The certificate of an address that is reached over TLS, and the way it is used.
+//! The TLS certificate of an address.
 
 use rustix::process::geteuid;
 use std::io;
@@ -11,23 +11,23 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// Where the certificate chain and its key are, as PEM.
+/// The PEM files of the certificate chain and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Certificate {
+pub struct TlsCertificate {
     pub chain: PathBuf,
     pub key: PathBuf,
 }
 
-/// Why there is no TLS.
+/// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    #[error("certificate or key `{}` could not be read", path.display())]
+    #[error("failed to read certificate or key `{}`", path.display())]
     Io {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    #[error("`{}` holds no {what}: give a PEM file with `-----BEGIN {tag}-----`", path.display())]
+    #[error("`{}` contains no {what}: use a PEM file with `-----BEGIN {tag}-----`", path.display())]
     Nothing { path: PathBuf, what: &'static str, tag: &'static str },
     #[error("`{}` is damaged", path.display())]
     Damaged {
@@ -35,11 +35,11 @@ pub enum CertificateError {
         #[source]
         source: pem::Error,
     },
-    #[error("key `{}` is open to others (mode {mode:o}): close it with `chmod 600`", path.display())]
+    #[error("key `{}` is accessible to others (mode {mode:o}): run `chmod 600`", path.display())]
     NotPrivate { path: PathBuf, mode: u32 },
     #[error(
-        "the certificate in `{}` and the key in `{}` do not go together: `cert` is the whole chain \
-         with the server's own first, `key` is the key of that one",
+        "the certificate in `{}` and the key in `{}` do not match: `cert` is the whole chain with the \
+         server's certificate first, `key` is the key of that certificate",
         chain.display(), key.display()
     )]
     Unusable {
@@ -50,9 +50,9 @@ pub enum CertificateError {
     },
 }
 
-impl Certificate {
-    /// Reads both, and makes of them what takes TLS connections. Of `protocols` the peer chooses one;
-    /// without any, what is spoken inside is not agreed on.
+impl TlsCertificate {
+    /// Reads both files and creates an acceptor. The peer chooses one of `protocols` by ALPN; if
+    /// the list is empty, ALPN is not used.
     pub(crate) fn load(&self, protocols: &[&[u8]]) -> Result<TlsAcceptor, CertificateError> {
         let (chain, key) = (read_chain(&self.chain)?, read_key(&self.key)?);
         let unusable = |source| {
@@ -72,11 +72,11 @@ impl Certificate {
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let (what, tag) = ("certificate", "CERTIFICATE");
-    let bad = |error| flaw(path, what, tag, error);
+    let bad = |error| certificate_error(path, what, tag, error);
     let chain = CertificateDer::pem_file_iter(path).map_err(bad)?;
     let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(bad)?;
     if chain.is_empty() {
-        return Err(flaw(path, what, tag, pem::Error::NoItemsFound));
+        return Err(certificate_error(path, what, tag, pem::Error::NoItemsFound));
     }
     Ok(chain)
 }
@@ -84,18 +84,23 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateEr
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
     let failed = |source| CertificateError::Io { path: path.to_owned(), source };
     let metadata = path.metadata().map_err(failed)?;
-    // The system's own keys are root's and lent to a group.
-    let lent = metadata.uid() == 0 && geteuid().as_raw() != 0;
-    let closed_to = if lent { 0o027 } else { 0o077 };
-    if metadata.mode() & closed_to != 0 {
+    // The system's keys belong to root and may be readable by a group.
+    let is_system_key = metadata.uid() == 0 && geteuid().as_raw() != 0;
+    let forbidden_bits = if is_system_key { 0o027 } else { 0o077 };
+    if metadata.mode() & forbidden_bits != 0 {
         let mode = metadata.mode() & 0o7777;
         return Err(CertificateError::NotPrivate { path: path.to_owned(), mode });
     }
-    let bad = |error| flaw(path, "private key", "PRIVATE KEY", error);
+    let bad = |error| certificate_error(path, "private key", "PRIVATE KEY", error);
     PrivateKeyDer::from_pem_file(path).map_err(bad)
 }
 
-fn flaw(path: &Path, what: &'static str, tag: &'static str, error: pem::Error) -> CertificateError {
+fn certificate_error(
+    path: &Path,
+    what: &'static str,
+    tag: &'static str,
+    error: pem::Error,
+) -> CertificateError {
     let path = path.to_owned();
     match error {
         pem::Error::Io(source) => CertificateError::Io { path, source },
@@ -110,47 +115,47 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// A folder with `cert.pem` and `key.pem` that go together.
-    fn folder() -> (tempfile::TempDir, Certificate) {
+    /// A folder with a matching `cert.pem` and `key.pem`.
+    fn folder() -> (tempfile::TempDir, TlsCertificate) {
         let dir = tempfile::tempdir().unwrap();
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let certificate =
-            Certificate { chain: dir.path().join("cert.pem"), key: dir.path().join("key.pem") };
+            TlsCertificate { chain: dir.path().join("cert.pem"), key: dir.path().join("key.pem") };
         fs::write(&certificate.chain, made.cert.pem()).unwrap();
         fs::write(&certificate.key, made.signing_key.serialize_pem()).unwrap();
         fs::set_permissions(&certificate.key, Permissions::from_mode(0o600)).unwrap();
         (dir, certificate)
     }
 
-    fn why(certificate: &Certificate) -> String {
+    fn why(certificate: &TlsCertificate) -> String {
         certificate.load(&[]).err().expect("it cannot be used").to_string()
     }
 
     #[test]
-    fn a_chain_and_its_key_are_taken() {
+    fn chain_and_key_are_loaded() {
         let (_dir, certificate) = folder();
         let web = certificate.load(&[b"h2", b"http/1.1"]).unwrap();
         assert_eq!(web.config().alpn_protocols, [&b"h2"[..], b"http/1.1"]);
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_way_out() {
+    fn error_names_the_problem_and_the_fix() {
         let (_dir, certificate) = folder();
         let swapped =
-            Certificate { chain: certificate.key.clone(), key: certificate.chain.clone() };
+            TlsCertificate { chain: certificate.key.clone(), key: certificate.chain.clone() };
         fs::set_permissions(&swapped.key, Permissions::from_mode(0o600)).unwrap();
-        assert!(why(&swapped).contains("holds no certificate"), "{}", why(&swapped));
-        let missing = Certificate { key: "/nowhere/key.pem".into(), ..certificate.clone() };
+        assert!(why(&swapped).contains("contains no certificate"), "{}", why(&swapped));
+        let missing = TlsCertificate { key: "/nowhere/key.pem".into(), ..certificate.clone() };
         assert!(why(&missing).contains("`/nowhere/key.pem`"), "{}", why(&missing));
         let (_other_dir, other) = folder();
-        let mixed = Certificate { key: other.key, ..certificate.clone() };
-        assert!(why(&mixed).contains("do not go together"), "{}", why(&mixed));
+        let mixed = TlsCertificate { key: other.key, ..certificate.clone() };
+        assert!(why(&mixed).contains("do not match"), "{}", why(&mixed));
         fs::write(&certificate.chain, "-----BEGIN CERTIFICATE-----\n?\n").unwrap();
         assert!(why(&certificate).contains("is damaged"), "{}", why(&certificate));
     }
 
     #[test]
-    fn a_key_that_others_may_read_is_refused() {
+    fn key_readable_by_others_is_refused() {
         let (_dir, certificate) = folder();
         fs::set_permissions(&certificate.key, Permissions::from_mode(0o644)).unwrap();
         let why = why(&certificate);

@@ -1,7 +1,7 @@
-//! ACP over streamable HTTP, seen from both of its ends.
+//! ACP over streamable HTTP, tested from the client's and the hub's side.
 
-use crate::front::{Front, Hub};
-use crate::surf::{EVENTS, Headers, JSON, events, post, request};
+use crate::http_client::{EVENTS, Headers, JSON, events, post, request};
+use crate::web_front::{TestFront, TestHub};
 use std::time::Duration;
 
 pub(crate) const HELLO: &str =
@@ -9,11 +9,11 @@ pub(crate) const HELLO: &str =
 const WELCOME: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}"#;
 
 /// Opens a connection: the hub's end of it, and its id.
-pub(crate) async fn open(front: &Front) -> (Hub, String) {
+pub(crate) async fn open(front: &TestFront) -> (TestHub, String) {
     let hub = async {
-        let mut hub = front.dialled().await;
-        hub.hears().await.expect("a hello");
-        hub.says(WELCOME).await;
+        let mut hub = front.accept_dialed().await;
+        hub.next_line().await.expect("a hello");
+        hub.send_line(WELCOME).await;
         hub
     };
     let (hub, answer) = tokio::join!(hub, post(front.at, &[], HELLO));
@@ -37,15 +37,15 @@ fn call(id: u64, method: &str, session: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_hello_opens_a_connection_and_asks_for_seqs_on_its_way() {
-    let front = Front::open().await;
+async fn initialize_opens_a_connection_and_requests_sequence_numbers() {
+    let front = TestFront::open().await;
     let hub = async {
-        let mut hub = front.dialled().await;
-        let hello = hub.hears_json().await;
+        let mut hub = front.accept_dialed().await;
+        let hello = hub.next_json().await;
         let ours = &hello["params"]["clientCapabilities"]["_meta"]["jackfield"];
         assert_eq!(ours, &serde_json::json!({ "notices": false }));
-        hub.says(r#"{"jsonrpc":"2.0","method":"test/early"}"#).await;
-        hub.says(WELCOME).await;
+        hub.send_line(r#"{"jsonrpc":"2.0","method":"test/early"}"#).await;
+        hub.send_line(WELCOME).await;
         hub
     };
     let (_hub, answer) = tokio::join!(hub, post(front.at, &[], HELLO));
@@ -59,18 +59,18 @@ async fn a_hello_opens_a_connection_and_asks_for_seqs_on_its_way() {
 }
 
 #[tokio::test]
-async fn every_message_goes_to_the_stream_it_belongs_to() {
-    let front = Front::open().await;
+async fn every_message_is_routed_to_its_stream() {
+    let front = TestFront::open().await;
     let (mut hub, id) = open(&front).await;
     let conn: Headers<'_> = &[("acp-connection-id", &id)];
     let mut own = events(front.at, conn).await;
     let new = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}"#;
     assert_eq!(post(front.at, conn, new).await.status, 202);
-    assert_eq!(hub.hears().await.unwrap(), new);
-    // What comes before anyone reads it waits.
-    hub.says(&update("s1", 2)).await;
+    assert_eq!(hub.next_line().await.unwrap(), new);
+    // Frames that arrive before a reader are buffered.
+    hub.send_line(&update("s1", 2)).await;
     let opened = r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}"#;
-    hub.says(opened).await;
+    hub.send_line(opened).await;
     assert_eq!(own.shown().await, format!("1 {opened}"));
     let mut s1 = events(front.at, &on(&id, "s1")).await;
     assert_eq!(s1.headers["acp-session-id"], "s1");
@@ -78,46 +78,46 @@ async fn every_message_goes_to_the_stream_it_belongs_to() {
 
     let prompt = call(7, "session/prompt", "s1");
     assert_eq!(post(front.at, &on(&id, "s1"), &prompt).await.status, 202);
-    assert_eq!(hub.hears().await.unwrap(), prompt);
+    assert_eq!(hub.next_line().await.unwrap(), prompt);
     let ask = call(1, "session/request_permission", "s1");
     let withdrawn = r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}"#;
     let done = r#"{"jsonrpc":"2.0","id":7,"result":{"stopReason":"end_turn"}}"#;
-    let elsewhere = r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":9}}"#;
-    for line in [&ask, withdrawn, &update("s1", 5), done, elsewhere] {
-        hub.says(line).await;
+    let run_blocking = r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":9}}"#;
+    for line in [&ask, withdrawn, &update("s1", 5), done, run_blocking] {
+        hub.send_line(line).await;
     }
     assert_eq!(s1.shown().await, format!("2.1 {ask}"));
     assert_eq!(s1.shown().await, format!("2.2 {withdrawn}"));
     assert_eq!(s1.shown().await, format!("5.0 {}", update("s1", 5)));
     assert_eq!(s1.shown().await, format!("5.1 {done}"));
-    assert_eq!(own.shown().await, format!("2 {elsewhere}"));
+    assert_eq!(own.shown().await, format!("2 {run_blocking}"));
 
-    // Nobody reads the stream of a session that nobody knows: its error is heard all the same.
+    // The stream of an unknown session has no reader, but its error is delivered.
     let lost = call(8, "session/prompt", "nowhere");
     assert_eq!(post(front.at, &on(&id, "nowhere"), &lost).await.status, 202);
-    hub.hears().await.unwrap();
+    hub.next_line().await.unwrap();
     let error = r#"{"jsonrpc":"2.0","id":8,"error":{"code":-32002,"message":"no"}}"#;
-    hub.says(error).await;
+    hub.send_line(error).await;
     assert_eq!(own.shown().await, format!("3 {error}"));
 }
 
 #[tokio::test]
-async fn the_header_names_the_session_and_answers_pass() {
-    let front = Front::open().await;
+async fn header_names_the_session_and_responses_are_forwarded() {
+    let front = TestFront::open().await;
     let (mut hub, id) = open(&front).await;
     let prompt = r#"{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":{"prompt":[]}}"#;
     assert_eq!(post(front.at, &on(&id, "s1"), prompt).await.status, 202);
-    assert_eq!(hub.hears_json().await["params"]["sessionId"], "s1");
+    assert_eq!(hub.next_json().await["params"]["sessionId"], "s1");
     for headers in [&on(&id, "s1")[..], &on(&id, "s1")[..1]] {
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(post(front.at, headers, answer).await.status, 202);
-        assert_eq!(hub.hears().await.unwrap(), answer);
+        assert_eq!(hub.next_line().await.unwrap(), answer);
     }
 }
 
 #[tokio::test]
-async fn what_is_wrong_has_the_status_that_the_sdks_expect() {
-    let front = Front::open().await;
+async fn errors_have_the_status_that_the_sdks_expect() {
+    let front = TestFront::open().await;
     let (mut hub, id) = open(&front).await;
     let conn = ("acp-connection-id", &*id);
     let nowhere = ("acp-connection-id", "0123456789abcdef0123456789abcdef");
@@ -154,20 +154,20 @@ async fn what_is_wrong_has_the_status_that_the_sdks_expect() {
             assert_eq!(answer.json().await["error"]["code"], -32600, "{said}");
         }
     }
-    // A parameter of the type, and cookies of whoever stands in between, disturb nobody.
+    // A parameter of the content type and cookies of a proxy are ignored.
     let headers = [("content-type", "Application/JSON; charset=utf-8"), conn, ("cookie", "a=b")];
     assert_eq!(request(front.at, "POST", &headers, prompt).await.status, 202);
-    assert_eq!(hub.hears().await.unwrap(), prompt, "and none of the others came through");
+    assert_eq!(hub.next_line().await.unwrap(), prompt, "and none of the others came through");
 }
 
 #[tokio::test]
-async fn a_connection_ends_when_the_client_says_so_or_the_hub() {
-    let front = Front::open().await;
+async fn connection_closes_when_the_client_or_the_hub_closes_it() {
+    let front = TestFront::open().await;
     let (mut hub, id) = open(&front).await;
     let conn: Headers<'_> = &[("acp-connection-id", &id)];
     let mut own = events(front.at, conn).await;
     assert_eq!(request(front.at, "DELETE", conn, "").await.status, 202);
-    assert_eq!(hub.hears().await, None);
+    assert_eq!(hub.next_line().await, None);
     assert_eq!(own.next().await, None);
     assert_eq!(request(front.at, "DELETE", conn, "").await.status, 404);
 
@@ -175,7 +175,7 @@ async fn a_connection_ends_when_the_client_says_so_or_the_hub() {
     let conn: Headers<'_> = &[("acp-connection-id", &id)];
     let mut own = events(front.at, conn).await;
     let mut s1 = events(front.at, &on(&id, "s1")).await;
-    hub.says(&update("s1", 1)).await;
+    hub.send_line(&update("s1", 1)).await;
     drop(hub);
     assert_eq!(own.next().await, None);
     assert_eq!(s1.shown().await, format!("1.0 {}", update("s1", 1)), "its last words");
@@ -184,33 +184,33 @@ async fn a_connection_ends_when_the_client_says_so_or_the_hub() {
 }
 
 #[tokio::test]
-async fn who_gives_up_on_its_hello_leaves_no_connection() {
-    let front = Front::open().await;
+async fn aborted_initialize_leaves_no_connection() {
+    let front = TestFront::open().await;
     let mut asked = Box::pin(post(front.at, &[], HELLO));
     let mut hub = tokio::select! {
         _ = &mut asked => panic!("the hub has said nothing yet"),
         hub = async {
-            let mut hub = front.dialled().await;
-            hub.hears().await.expect("a hello");
+            let mut hub = front.accept_dialed().await;
+            hub.next_line().await.expect("a hello");
             hub
         } => hub,
     };
     drop(asked);
-    assert_eq!(hub.hears().await, None);
+    assert_eq!(hub.next_line().await, None);
 }
 
 #[tokio::test]
-async fn a_stream_nobody_reads_stops_the_hub_and_nothing_is_lost() {
+async fn unread_stream_pauses_the_hub_and_loses_nothing() {
     const UPDATES: u64 = 20_000;
-    let front = Front::open().await;
+    let front = TestFront::open().await;
     let (mut hub, id) = open(&front).await;
     let mut writing = tokio::spawn(async move {
         for seq in 1..=UPDATES {
-            hub.says(&update("s1", seq)).await;
+            hub.send_line(&update("s1", seq)).await;
         }
         hub
     });
-    // The sockets on the way hold some of it, and nobody holds the rest.
+    // The sockets buffer some of it, and nothing buffers the rest.
     let done = tokio::time::timeout(Duration::from_millis(500), &mut writing).await;
     assert!(done.is_err(), "it went somewhere");
     let mut s1 = events(front.at, &on(&id, "s1")).await;
@@ -218,30 +218,30 @@ async fn a_stream_nobody_reads_stops_the_hub_and_nothing_is_lost() {
         let event = s1.next().await.unwrap();
         assert_eq!((event.id, event.data), (format!("{seq}.0"), update("s1", seq)));
     }
-    drop(crate::desk::within(writing).await.unwrap());
+    drop(crate::harness::within(writing).await.unwrap());
     assert_eq!(s1.next().await, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_nobody_uses_is_ended_and_one_that_is_read_is_not() {
-    let front = Front::open().await;
+async fn unused_connection_is_closed_and_one_with_a_reader_is_not() {
+    let front = TestFront::open().await;
     let begun = tokio::time::Instant::now();
     let (mut read, id) = open(&front).await;
     let mut own = events(front.at, &[("acp-connection-id", &id)]).await;
     let (mut unread, other) = open(&front).await;
-    unread.is_hung_up_on().await;
+    unread.expect_close().await;
     let lived = begun.elapsed().as_secs();
     assert!((300..=330).contains(&lived), "{lived} s");
     tokio::time::resume();
     let gone = request(front.at, "GET", &[EVENTS, ("acp-connection-id", &other)], "").await;
     assert_eq!(gone.status, 404);
-    read.says(WELCOME).await;
+    read.send_line(WELCOME).await;
     assert_eq!(own.shown().await, format!("1 {WELCOME}"), "after many signs of life");
 }
 
 #[tokio::test]
-async fn http_2_will_do_as_well() {
-    let front = Front::open().await;
+async fn http_2_is_supported() {
+    let front = TestFront::open().await;
     let stream = tokio::net::TcpStream::connect(front.at).await.unwrap();
     let (mut client, driver) = h2::client::handshake(stream).await.unwrap();
     tokio::spawn(driver);
@@ -249,17 +249,17 @@ async fn http_2_will_do_as_well() {
     let hello = axum::http::Request::post(&uri).header(JSON.0, JSON.1).body(()).unwrap();
     let (answer, mut body) = client.send_request(hello, false).unwrap();
     body.send_data(HELLO.into(), true).unwrap();
-    let mut hub = front.dialled().await;
-    hub.hears().await.unwrap();
-    hub.says(WELCOME).await;
-    let answer = crate::desk::within(answer).await.unwrap();
+    let mut hub = front.accept_dialed().await;
+    hub.next_line().await.unwrap();
+    hub.send_line(WELCOME).await;
+    let answer = crate::harness::within(answer).await.unwrap();
     let id = &answer.headers()["acp-connection-id"];
     let listen = axum::http::Request::get(&uri).header(EVENTS.0, EVENTS.1);
     let listen = listen.header("acp-connection-id", id).body(()).unwrap();
     let (answer, _) = client.send_request(listen, true).unwrap();
-    let answer = crate::desk::within(answer).await.unwrap();
+    let answer = crate::harness::within(answer).await.unwrap();
     assert_eq!(answer.status(), 200);
-    hub.says(&update("", 1).replace("sessionId", "none")).await;
-    let event = crate::desk::within(answer.into_body().data()).await.unwrap().unwrap();
+    hub.send_line(&update("", 1).replace("sessionId", "none")).await;
+    let event = crate::harness::within(answer.into_body().data()).await.unwrap().unwrap();
     assert!(event.starts_with(b"id: 1\ndata: {"), "{event:?}");
 }

@@ -1,18 +1,18 @@
-//! Real sockets, one binary: each module is one part of the crate seen from outside.
+//! Tests of the public interface with real sockets.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod auth;
-mod conn;
-mod desk;
+mod close;
+mod connection;
 mod dial;
-mod end;
-mod front;
+mod harness;
 mod http;
+mod http_client;
 mod listen;
-mod outbox;
+mod outgoing;
 mod relay;
 mod resume;
-mod secure;
-mod surf;
-mod ws;
+mod tls;
+mod web_front;
+mod websocket;

@@ -2,11 +2,8 @@
 //! it served are interrupted alike, each once, and wake on their own.
 
 use super::{Agent, Phase, Waiting};
-use crate::{
-    AgentId, Exit, Hub, Note, Output, SessionId, limits,
-    log::{Body, Json, Outcome},
-    session::Stage,
-};
+use crate::{AgentId, Exit, Hub, Note, Output, SessionId, limits, session::Stage};
+use jackfield_events::{AgentExited, EventBody, RawJson, TurnOutcome};
 use jackfield_wire::{Fault, Frame};
 
 /// How a process ended for a session that it served.
@@ -87,13 +84,13 @@ impl Hub {
         if end.cause != Cause::Asked || turn.is_some() {
             let status = end.exit.status.as_str().into();
             let stderr = end.exit.stderr.as_str().into();
-            self.append(id, Body::Gone { status, stderr });
+            self.append(id, EventBody::Gone(AgentExited { status, stderr }));
         }
         self.void_asks(id, "the agent that asked is gone");
         self.end_served(id);
         if let Some(turn) = turn {
-            let error = Json::trusted(end.fault.to_json());
-            self.end_turn(id, turn, Outcome::Interrupted(error));
+            let error = RawJson::trusted(end.fault.to_json());
+            self.end_turn(id, turn, TurnOutcome::Interrupted(error));
         } else if waking {
             self.refuse_waiting(id, end.fault);
         } else {

@@ -3,11 +3,15 @@
 use super::{Phase, Waiting};
 use crate::{
     AgentId, ConnId, Hub, Note, Output, SessionId, limits,
-    log::{Body, Effect, Json, Outcome},
+    log::Effect,
     peer::Route,
     session::{Session, Stage},
 };
-use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
+use jackfield_events::{AgentMessage, EventBody, RawJson, SettingChanged, TurnOutcome};
+use jackfield_wire::{
+    Fault, Frame, Kind, Splice,
+    acp::{Durability, Method},
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -62,8 +66,8 @@ impl Hub {
             return; // It never had this session: the climb goes on with the same prompt.
         }
         let outcome = match frame.result() {
-            Some(result) => Outcome::Stopped(Json::trusted(result.to_owned())),
-            None => Outcome::Failed(Json::trusted(error_of(frame))),
+            Some(result) => TurnOutcome::Stopped(RawJson::trusted(result.to_owned())),
+            None => TurnOutcome::Failed(RawJson::trusted(error_of(frame))),
         };
         self.end_turn(id, turn, outcome);
     }
@@ -92,9 +96,9 @@ impl Hub {
             return self.send(conn, answer.bytes().clone());
         };
         if let (Some(setting), Some(result)) = (setting, frame.result()) {
-            let frame = Json::trusted(setting.bytes().clone());
-            let result = Json::trusted(result.to_owned());
-            self.append(&session, Body::Configured { frame, result });
+            let frame = RawJson::trusted(setting.bytes().clone());
+            let answer = RawJson::trusted(result.to_owned());
+            self.append(&session, EventBody::Configured(SettingChanged { frame, answer }));
         }
         self.answer_in(&session, conn, &answer);
     }
@@ -141,13 +145,17 @@ impl Hub {
     }
 
     fn on_agent_notification(&mut self, id: AgentId, frame: Frame) {
-        let method = frame.method();
-        if method.as_deref() == Some("$/cancel_request") {
+        let method = frame.known_method();
+        if method == Some(Method::CancelRequest) {
             return self.on_ask_withdrawn(id, &frame);
+        }
+        if frame.is_control() {
+            // Clients take such messages for the hub's own.
+            return self.note(Note::Unclaimed { agent: id });
         }
         let agent = self.agents.get(&id).expect("the caller found this agent");
         if let Some(session) = self.whose(id, &frame) {
-            let journaled = method.as_deref().is_some_and(is_journaled_method);
+            let journaled = method.is_some_and(is_journaled_method);
             self.on_words(id, &session, frame, journaled);
         } else if agent.seats.is_unused() || frame.session_id().is_none() {
             self.tell_everyone(id, &frame);
@@ -246,8 +254,8 @@ impl Hub {
             let session = self.sessions.get_mut(id).expect("found above");
             let turn = session.state.turns;
             let late = session.turn.is_none() && turn != 0;
-            let words = Json::trusted(frame.bytes().clone());
-            self.append(id, Body::Said { turn, late, frame: words });
+            let words = RawJson::trusted(frame.bytes().clone());
+            self.append(id, EventBody::Said(AgentMessage { turn, late, frame: words }));
             self.look_at(id, &frame);
         } else {
             self.after_log(id, Effect::ToSubscribers { text: frame.bytes().clone() });
@@ -266,6 +274,9 @@ impl Hub {
     }
 
     fn on_agent_request(&mut self, id: AgentId, frame: &Frame) {
+        if frame.is_control() {
+            return self.refuse_ask(id, frame);
+        }
         if let Some(request) = frame.request_id() {
             // About a request of a client's own: only that client understands it.
             let Some((conn, theirs)) = self.asker(id, request) else {
@@ -336,11 +347,11 @@ impl Hub {
 
 /// Whether the log has messages of this kind.
 pub(crate) fn is_journaled(frame: &Frame) -> bool {
-    frame.method().is_some_and(|it| is_journaled_method(&it))
+    frame.known_method().is_some_and(is_journaled_method)
 }
 
-fn is_journaled_method(method: &str) -> bool {
-    acp::method(method).is_some_and(|it| it.durability == acp::Durability::Journaled)
+fn is_journaled_method(method: Method) -> bool {
+    method.row().durability == Durability::Journaled
 }
 
 /// The error object of an answer, or one that says there was none.

@@ -27,6 +27,7 @@ use crate::{
     timer::Timer,
 };
 use jackfield_wire::Frame;
+use jackfield_wire::acp::Method;
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
@@ -188,7 +189,7 @@ impl Hub {
         }
         let our_id = agent.expect(Waiting::Initialize);
         self.agents.insert(id, agent);
-        let frame = Frame::request(&our_id.to_string(), "initialize", &params);
+        let frame = Frame::request(&our_id.to_string(), Method::Initialize.name(), &params);
         self.outputs.push_back(Output::Spawn { agent: id, launch });
         self.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
         self.timers.set(self.now.plus(limits::START_MS_MAX), Timer::AgentStart(id, our_id));

@@ -1,7 +1,8 @@
 //! A message of an agent that is longer than a message may be. It is lost: the log says so, and a request that
 //! waits for it fails instead of waiting for ever.
 
-use crate::{AgentId, Hub, Output, SessionId, log::Body};
+use crate::{AgentId, Hub, Output, SessionId};
+use jackfield_events::{EventBody, MessageDropped};
 use jackfield_wire::{Frame, FrameHead, LineTooLong};
 
 impl Hub {
@@ -14,7 +15,10 @@ impl Hub {
                 _ => "a message".to_owned(),
             };
             let (bytes, limit) = (line.size as u64, line.limit as u64);
-            self.append(&session, Body::LeftOut { what: what.into(), bytes, limit });
+            self.append(
+                &session,
+                EventBody::LeftOut(MessageDropped { what: what.into(), bytes, limit }),
+            );
         }
         let FrameHead { id: Some(id), method, .. } = head else { return };
         let error = Frame::error_for(&id, &line.fault());

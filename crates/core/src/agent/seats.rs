@@ -4,8 +4,9 @@
 
 use super::{Agent, Waiting};
 use crate::{AgentId, ConnId, Hub, Launch, Output, SessionId, session::Session};
+use jackfield_events::AgentName;
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
-use std::sync::Arc;
 
 /// How the processes of an agent are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct AgentPool {
     /// So many seats each has.
     pub sessions_per_process: usize,
     /// The agent that is used when this one cannot be had.
-    pub fallback: Option<Arc<str>>,
+    pub fallback: Option<AgentName>,
 }
 
 impl Default for AgentPool {
@@ -248,10 +249,10 @@ impl Hub {
     pub(crate) fn dismiss_session(&mut self, agent: AgentId, theirs: &str, works: bool) {
         let Some(it) = self.agents.get_mut(&agent).filter(|it| it.is_ready()) else { return };
         let params = serde_json::json!({ "sessionId": theirs }).to_string();
-        let cancel = works.then(|| Frame::notification("session/cancel", &params));
+        let cancel = works.then(|| Frame::notification(Method::SessionCancel.name(), &params));
         let close = it.can.close.then(|| {
             let our_id = it.expect(Waiting::Unwanted).to_string();
-            Frame::request(&our_id, "session/close", &params)
+            Frame::request(&our_id, Method::SessionClose.name(), &params)
         });
         for frame in cancel.into_iter().chain(close) {
             self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });

@@ -2,14 +2,14 @@
 
 use crate::{
     AgentId, ByteLimits, Config, ConnId, Exit, Hub, Input, Launch, Limits, Note, Output, Recovered,
-    SessionId, Time, limits, log::Body,
+    SessionId, Time, limits,
 };
+use jackfield_events::{AgentName, EventBody};
 use jackfield_wire::Frame;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, VecDeque},
     path::PathBuf,
-    sync::Arc,
 };
 
 const CLIENT: ConnId = ConnId(1);
@@ -29,7 +29,7 @@ struct Scene {
     told: Vec<(ConnId, Value)>,
     to_agents: Vec<(AgentId, Value)>,
     others: Vec<Output>,
-    written: Vec<Body>,
+    written: Vec<EventBody>,
     next_id: u64,
 }
 
@@ -39,7 +39,7 @@ impl Scene {
     }
 
     fn with(limits: Limits, recovered: impl IntoIterator<Item = Recovered>) -> Scene {
-        let (name, argv): (Arc<str>, _) = ("fake".into(), vec!["fake".into()]);
+        let (name, argv): (AgentName, _) = ("fake".into(), vec!["fake".into()]);
         let launch = Launch { name: name.clone(), argv, cwd: PathBuf::new(), env: None };
         let agents = BTreeMap::from([(name.clone(), launch)]);
         let config = Config { agents, default_agent: Some(name), limits, ..Config::default() };
@@ -318,9 +318,10 @@ fn what_a_session_or_a_client_is_introduced_with_is_bounded() {
 fn title_that_is_too_long_is_told_and_not_kept() {
     let mut scene = Scene::new(Limits::default());
     let session = scene.open(CLIENT);
-    for (title, kept) in
-        [("short".to_owned(), true), ("x".repeat(limits::TITLE_BYTES_MAX + 1), false)]
-    {
+    for (title, kept) in [
+        ("short".to_owned(), true),
+        ("x".repeat(jackfield_events::limits::TITLE_BYTES_MAX + 1), false),
+    ] {
         let update = json!({ "sessionUpdate": "session_info_update", "title": title });
         let params = json!({ "sessionId": "theirs-1", "update": update });
         scene.agent_says(1, &json!({ "method": "session/update", "params": params }));

@@ -12,6 +12,7 @@ use crate::{
     ConnId, Time,
     budget::{ByteCharge, ByteOwner},
 };
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame, Kind, Splice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,9 +59,9 @@ impl Client {
 }
 
 /// What ends the session it names.
-const CLOSES: [&str; 2] = ["session/close", "session/delete"];
+const CLOSES: [&str; 2] = [Method::SessionClose.name(), Method::SessionDelete.name()];
 /// What withdraws a request by its id: in ACP and in MCP.
-pub(super) const WITHDRAWS: [&str; 2] = ["$/cancel_request", "notifications/cancelled"];
+pub(super) const WITHDRAWS: [&str; 2] = [Method::CancelRequest.name(), "notifications/cancelled"];
 
 impl Bus {
     pub(super) fn on_opened(&mut self, conn: ConnId) {

@@ -7,6 +7,7 @@ use super::{
     worker::Worker,
 };
 use crate::{Exit, budget::ByteOwner, restart::Verdict};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use std::sync::Arc;
 
@@ -100,7 +101,7 @@ impl Bus {
             if client.calls.answered(ours).is_some() {
                 self.pending -= 1;
                 let params = format!(r#"{{"requestId":{ours}}}"#);
-                self.say(conn, &Frame::notification("$/cancel_request", &params));
+                self.say(conn, &Frame::notification(Method::CancelRequest.name(), &params));
             }
         }
         pending

@@ -9,13 +9,14 @@ use super::{
     pool::{PoolId, PoolState},
 };
 use crate::ConnId;
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use std::sync::Arc;
 
 /// What opens a session that has no name yet.
-pub(super) const OPENS: &str = "session/new";
+pub(super) const OPENS: &str = Method::SessionNew.name();
 /// What takes up a session again that its worker may not know any more.
-const TAKES_UP: [&str; 2] = ["session/load", "session/resume"];
+const TAKES_UP: [&str; 2] = [Method::SessionLoad.name(), Method::SessionResume.name()];
 
 impl Bus {
     pub(super) fn route(&mut self, conn: ConnId, frame: &Frame) -> Result<WorkerId, Fault> {

@@ -14,6 +14,7 @@ use crate::{
     limits,
 };
 use bytes::Bytes;
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame, Kind, Splice};
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -21,7 +22,7 @@ use std::{
 };
 
 /// What may name the request it is about.
-const ELICITS: &str = "elicitation/create";
+const ELICITS: &str = Method::ElicitationCreate.name();
 
 #[derive(Debug)]
 pub(super) struct Worker {

@@ -8,9 +8,13 @@ use crate::peer::outcome_frame;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     budget::OverBudget,
-    log::{Body, Effect, Event, Outcome, Released},
+    log::{Effect, Released},
 };
 use bytes::Bytes;
+use jackfield_events::{
+    AgentMessage, EventBody, SessionEvent, TurnEnded, TurnOutcome, TurnStarted, UserAnswered,
+    UserAsked,
+};
 use jackfield_wire::{Fault, Frame};
 use std::ops::Bound;
 
@@ -83,7 +87,7 @@ impl Hub {
         self.on_client_gone(conn);
     }
 
-    fn publish(&mut self, id: &SessionId, event: &Event) {
+    fn publish(&mut self, id: &SessionId, event: &SessionEvent) {
         let rendering = Rendering::new(id, event);
         self.for_live(id, |hub, conn| hub.deliver(conn, &rendering));
     }
@@ -105,7 +109,13 @@ impl Hub {
     }
 
     /// Catches a subscriber up: the journal answered.
-    pub(crate) fn on_read(&mut self, conn: ConnId, id: &SessionId, after: Seq, events: &[Event]) {
+    pub(crate) fn on_read(
+        &mut self,
+        conn: ConnId,
+        id: &SessionId,
+        after: Seq,
+        events: &[SessionEvent],
+    ) {
         let Some(session) = self.sessions.get(id) else { return };
         let Some(subscriber) = session.subscribers.get(&conn) else { return };
         if !subscriber.awaits_read(after) {
@@ -209,8 +219,10 @@ impl Hub {
             self.tell(conn, rendering, observer);
         }
         match &event.body {
-            Body::Ended { turn, outcome } => self.answer_turn(id, conn, *turn, outcome),
-            Body::Answered { ask, .. } => self.withdraw_ask(id, conn, *ask),
+            EventBody::Ended(TurnEnded { turn, outcome }) => {
+                self.answer_turn(id, conn, *turn, outcome);
+            }
+            EventBody::Answered(UserAnswered { ask, .. }) => self.withdraw_ask(id, conn, *ask),
             _ => {}
         }
         if something_waits {
@@ -227,15 +239,15 @@ impl Hub {
             self.send(conn, text);
         }
         match &event.body {
-            Body::Said { frame, .. } => {
+            EventBody::Said(AgentMessage { frame, .. }) => {
                 self.send(conn, rendering.said(frame.bytes(), aware));
             }
-            Body::Prompted { turn, frame, .. } if !self.owes(id, conn, *turn) => {
+            EventBody::Prompted(TurnStarted { turn, frame, .. }) if !self.owes(id, conn, *turn) => {
                 for text in rendering.user_chunks(frame.bytes(), aware) {
                     self.send(conn, text.clone());
                 }
             }
-            Body::Asked { ask, frame, .. } if !observer => {
+            EventBody::Asked(UserAsked { ask, frame, .. }) if !observer => {
                 if let Some(text) = self.issue_ask(id, conn, *ask, frame.bytes()) {
                     self.send(conn, text);
                 }
@@ -257,7 +269,7 @@ impl Hub {
         subscriber.is_some_and(|it| it.owed.contains_key(&turn))
     }
 
-    fn answer_turn(&mut self, id: &SessionId, conn: ConnId, turn: u64, outcome: &Outcome) {
+    fn answer_turn(&mut self, id: &SessionId, conn: ConnId, turn: u64, outcome: &TurnOutcome) {
         let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
         let requests = subscriber.and_then(|it| it.owed.remove(&turn));
         for request in requests.into_iter().flatten() {

@@ -2,12 +2,13 @@
 //! `_meta.jackfield` also hear the facts ACP has no words for, and of each its seq, its time and its
 //! turn.
 
-use crate::{
-    Seq, SessionId,
-    log::{Body, Event, RequestKey},
-};
+use crate::{Seq, SessionId};
 use bytes::Bytes;
+use jackfield_events::{
+    AgentMessage, EventBody, MissingEvent, RequestKey, SessionEvent, TurnStarted,
+};
 use jackfield_wire::Frame;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json, value::RawValue};
 use std::{cell::OnceCell, collections::BTreeMap};
 
@@ -15,7 +16,7 @@ use std::{cell::OnceCell, collections::BTreeMap};
 /// shared with the others.
 pub(crate) struct Rendering<'a> {
     pub(crate) session: &'a SessionId,
-    pub(crate) event: &'a Event,
+    pub(crate) event: &'a SessionEvent,
     said: OnceCell<Bytes>,
     plain_chunks: OnceCell<Vec<Bytes>>,
     aware_chunks: OnceCell<Vec<Bytes>>,
@@ -24,7 +25,7 @@ pub(crate) struct Rendering<'a> {
 }
 
 impl<'a> Rendering<'a> {
-    pub(crate) fn new(session: &'a SessionId, event: &'a Event) -> Rendering<'a> {
+    pub(crate) fn new(session: &'a SessionId, event: &'a SessionEvent) -> Rendering<'a> {
         Rendering {
             session,
             event,
@@ -61,17 +62,19 @@ impl<'a> Rendering<'a> {
 
     /// Any event, as it stands in the log.
     pub(crate) fn fact(&self) -> Bytes {
-        self.fact.get_or_init(|| addressed("_jackfield/event", self.session, self.event)).clone()
+        self.fact
+            .get_or_init(|| addressed(Method::ControlEvent.name(), self.session, self.event))
+            .clone()
     }
 }
 
 /// The seq, the time and the turn, and whether the words came after its end: with these, what is
 /// heard is the fact of the log again. A prompt's key tells whoever said it that it is theirs.
-fn with_seq(frame: &Frame, event: &Event, key: Option<&str>) -> Bytes {
+fn with_seq(frame: &Frame, event: &SessionEvent, key: Option<&str>) -> Bytes {
     let (seq, at) = (event.seq.0, event.at.0);
     let (turn, late) = match event.body {
-        Body::Said { turn, late, .. } => (turn, late),
-        Body::Prompted { turn, .. } => (turn, false),
+        EventBody::Said(AgentMessage { turn, late, .. }) => (turn, late),
+        EventBody::Prompted(TurnStarted { turn, .. }) => (turn, false),
         _ => unreachable!("only words are heard as ACP"),
     };
     let late = if late { r#","late":true"# } else { "" };
@@ -80,53 +83,36 @@ fn with_seq(frame: &Frame, event: &Event, key: Option<&str>) -> Bytes {
     frame.with_meta(&meta).bytes().clone()
 }
 
-fn user_chunks(session: &SessionId, event: &Event, prompt: &Bytes, aware: bool) -> Vec<Bytes> {
+fn user_chunks(
+    session: &SessionId,
+    event: &SessionEvent,
+    prompt: &Bytes,
+    aware: bool,
+) -> Vec<Bytes> {
     let Ok(frame) = Frame::parse(prompt.clone()) else { return Vec::new() };
     let params: BTreeMap<String, &RawValue> =
         serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
     // Blocks are carried, not rebuilt: a client may know more of them than we do.
     let blocks: Option<Vec<&RawValue>> =
         params.get("prompt").and_then(|it| serde_json::from_str(it.get()).ok());
-    let key = RequestKey::of_frame(&frame).ok().flatten().map(|it| it.key);
+    let key = RequestKey::from_frame(&frame).ok().flatten().map(|it| it.key);
     let chunk = |content: &RawValue| {
         let params = format!(
             r#"{{"sessionId":{},"update":{{"sessionUpdate":"user_message_chunk","content":{content}}}}}"#,
             Value::from(&**session),
         );
-        let frame = Frame::notification("session/update", &params);
+        let frame = Frame::notification(Method::SessionUpdate.name(), &params);
         if aware { with_seq(&frame, event, key.as_deref()) } else { frame.bytes().clone() }
     };
     blocks.into_iter().flatten().map(chunk).collect()
 }
 
-fn notice(session: &SessionId, event: &Event) -> Option<Bytes> {
-    let method = match &event.body {
-        Body::Said { .. } => return None,
-        Body::Queued { .. }
-        | Body::Withdrawn { .. }
-        | Body::Prompted { .. }
-        | Body::Cancelled { .. }
-        | Body::Ended { .. } => "_jackfield/turn",
-        Body::Asked { .. } | Body::Answered { .. } | Body::Learned { .. } => "_jackfield/ask",
-        Body::Opened { .. }
-        | Body::Forked { .. }
-        | Body::Imported { .. }
-        | Body::Moved { .. }
-        | Body::Bound { .. }
-        | Body::Refused { .. }
-        | Body::LeftOut { .. }
-        | Body::Unasked { .. }
-        | Body::Served { .. }
-        | Body::Configured { .. }
-        | Body::Gone { .. }
-        | Body::Quiet { .. }
-        | Body::Slept { .. }
-        | Body::Closed => "_jackfield/session",
-    };
-    Some(addressed(method, session, event))
+fn notice(session: &SessionId, event: &SessionEvent) -> Option<Bytes> {
+    let method = event.body.kind().notification_method()?;
+    Some(addressed(method.name(), session, event))
 }
 
-fn addressed(method: &str, session: &SessionId, event: &Event) -> Bytes {
+fn addressed(method: &str, session: &SessionId, event: &SessionEvent) -> Bytes {
     let mut line = Vec::new();
     event.encode(&mut line);
     let fact = std::str::from_utf8(&line).expect("an event encodes as JSON text");
@@ -140,21 +126,19 @@ fn addressed(method: &str, session: &SessionId, event: &Event) -> Bytes {
 /// Tells a client that the request it was sent needs no answer any more.
 pub(crate) fn cancel_notice(request: u64) -> Bytes {
     let params = format!(r#"{{"requestId":{request}}}"#);
-    Frame::notification("$/cancel_request", &params).bytes().clone()
+    Frame::notification(Method::CancelRequest.name(), &params).bytes().clone()
 }
 
 /// Tells a leg that a session is not here any more.
 pub(crate) fn moved_notice(session: &SessionId) -> Bytes {
     let params = json!({ "sessionId": &**session }).to_string();
-    Frame::notification("_jackfield/moved", &params).bytes().clone()
+    Frame::notification(Method::ControlMoved.name(), &params).bytes().clone()
 }
 
 /// Stands for an event that the journal cannot give back.
 pub(crate) fn missing_notice(session: &SessionId, seq: Seq, why: &str) -> Bytes {
-    // In the order of every fact: its address, its number, then the rest.
-    let (session, why) = (Value::from(&**session), Value::from(why));
-    let params = format!(r#"{{"sessionId":{session},"seq":{},"is":"missing","why":{why}}}"#, seq.0);
-    Frame::notification("_jackfield/event", &params).into_bytes()
+    let params = MissingEvent { seq, why: why.to_owned() }.to_params(session);
+    Frame::notification(Method::ControlEvent.name(), &params).into_bytes()
 }
 
 /// The answer to an attach: how far the log reaches, and how many events behind it could not be written yet.
@@ -169,14 +153,19 @@ pub(crate) fn attach_notice(session: &SessionId, head: u64, unwritten: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Time, log::Json};
+    use crate::Time;
+    use jackfield_events::RawJson;
 
     #[test]
     fn all_who_hear_an_event_share_one_rendering_of_it() {
         let frame = r#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#;
         let frame = Bytes::from_static(frame.as_bytes());
-        let body = Body::Said { turn: 1, late: false, frame: Json::trusted(frame.clone()) };
-        let (session, event) = ("s-1".into(), Event { seq: Seq(2), at: Time(3), body });
+        let body = EventBody::Said(AgentMessage {
+            turn: 1,
+            late: false,
+            frame: RawJson::trusted(frame.clone()),
+        });
+        let (session, event) = ("s-1".into(), SessionEvent { seq: Seq(2), at: Time(3), body });
         let rendering = Rendering::new(&session, &event);
         let same = |one: Bytes, other: Bytes| assert_eq!(one.as_ptr(), other.as_ptr());
         same(rendering.fact(), rendering.fact());
@@ -190,9 +179,10 @@ mod tests {
         // The frame is at the limit; the notice nests it two levels deeper.
         let deep = format!(r#"{{"method":"x","params":{}1{}}}"#, "[".repeat(127), "]".repeat(127));
         let frame = Frame::parse_str(&deep).unwrap();
-        let frame = Json::trusted(frame.bytes().clone());
-        let body = Body::Prompted { turn: 1, by: "zed".into(), prompt: None, frame };
-        let event = Event { seq: Seq(2), at: Time(3), body };
+        let frame = RawJson::trusted(frame.bytes().clone());
+        let body =
+            EventBody::Prompted(TurnStarted { turn: 1, by: "zed".into(), prompt: None, frame });
+        let event = SessionEvent { seq: Seq(2), at: Time(3), body };
         let told = notice(&"s-1".into(), &event).unwrap();
         let head = r#"{"jsonrpc":"2.0","method":"_jackfield/turn","params":{"sessionId":"s-1","seq":2,"at":3,"#;
         assert!(told.starts_with(head.as_bytes()));

@@ -6,11 +6,9 @@ use super::{
     opening::Opening,
     session::{Manner, Wait, manner},
 };
-use crate::{
-    ConnId, Seq, SessionId,
-    fanout::Rendering,
-    log::{Body, Event},
-};
+use crate::{ConnId, Seq, SessionId, fanout::Rendering, peer::wants_notices};
+use jackfield_events::{AgentMessage, EventBody, SessionEvent, TurnStarted};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 
@@ -19,7 +17,7 @@ use serde_json::{Value, json};
 const AWAY_MS: u64 = 5_000;
 
 /// Requests that manage a session. What drives one waits as long as for a host that was lost.
-const MANAGES: [&str; 3] = ["session/delete", "session/close", "session/fork"];
+const MANAGES: [Method; 3] = [Method::SessionDelete, Method::SessionClose, Method::SessionFork];
 
 /// An observer hears a log from the journal.
 #[derive(Debug)]
@@ -99,7 +97,7 @@ impl Gateway {
     }
 
     /// The next events of a log that an observer reads; none if there are no more.
-    pub(super) fn on_log_read(&mut self, token: u64, events: Result<Vec<Event>, Fault>) {
+    pub(super) fn on_log_read(&mut self, token: u64, events: Result<Vec<SessionEvent>, Fault>) {
         let Some(reading) = self.readings.get(&token) else { return };
         let (conn, session) = (reading.conn, reading.session.clone());
         let is_wanted = |it: &super::client::Client| it.requests.contains_key(&reading.request);
@@ -123,7 +121,7 @@ impl Gateway {
     }
 
     /// One event, as a host would say it to an observer by way of a gateway.
-    fn tell_event(&mut self, conn: ConnId, session: &SessionId, event: &Event, token: u64) {
+    fn tell_event(&mut self, conn: ConnId, session: &SessionId, event: &SessionEvent, token: u64) {
         let Some(reading) = self.readings.get_mut(&token) else { return };
         let Seq(seq) = event.seq;
         reading.upto = seq;
@@ -137,10 +135,10 @@ impl Gateway {
             self.tell_client(conn, text, None);
         }
         match &event.body {
-            Body::Said { frame, .. } => {
+            EventBody::Said(AgentMessage { frame, .. }) => {
                 self.tell_client(conn, rendering.said(frame.bytes(), true), None);
             }
-            Body::Prompted { frame, .. } => {
+            EventBody::Prompted(TurnStarted { frame, .. }) => {
                 for text in rendering.user_chunks(frame.bytes(), true) {
                     self.tell_client(conn, text.clone(), None);
                 }
@@ -154,9 +152,7 @@ impl Gateway {
         let hello =
             self.clients.get(&conn).and_then(|it| it.opening.frames[Opening::HELLO].as_ref());
         let params = hello.and_then(|it| it.params()).and_then(|it| serde_json::from_str(it).ok());
-        let params: Value = params.unwrap_or_default();
-        let ours = params.pointer("/clientCapabilities/_meta/jackfield");
-        ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)))
+        wants_notices(&params.unwrap_or_default())
     }
 
     /// Asks for the next events, unless the client has to read first.
@@ -198,12 +194,12 @@ impl Gateway {
 
 /// Whether a request only reads a log.
 fn is_observing(frame: &Frame) -> bool {
-    frame.method().as_deref() == Some("_jackfield/attach") && {
+    frame.is_method(Method::ControlAttach) && {
         let Manner { observe, facts } = manner(frame);
         observe || facts
     }
 }
 
 fn is_managing(frame: &Frame) -> bool {
-    frame.method().is_some_and(|it| MANAGES.contains(&&*it))
+    frame.known_method().is_some_and(|it| MANAGES.contains(&it))
 }

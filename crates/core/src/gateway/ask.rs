@@ -4,7 +4,7 @@ use super::{Gateway, LegId, leg::Call};
 use crate::{ConnId, SessionId, fanout::cancel_notice};
 use jackfield_wire::{
     Fault, Frame, Splice,
-    acp::{self, Audience},
+    acp::{Audience, Method},
 };
 
 #[derive(Debug)]
@@ -32,7 +32,8 @@ impl Gateway {
             return;
         }
         let method = frame.method().expect("a request has a method");
-        let everyone = acp::method(&method).is_some_and(|it| it.audience == Audience::Everyone);
+        let everyone =
+            Method::from_name(&method).is_some_and(|it| it.row().audience == Audience::Everyone);
         let id = frame.id().expect("a request has an id");
         if client.finished || client.closing {
             if everyone {

@@ -1,11 +1,14 @@
 //! Clients: what they say, and what is left to do when they go.
 
 use super::{
-    Gateway, GatewayNote, GatewayOutput, HostName, LegId, ask::Asked, config::KEPT_BYTES_MIN,
-    merge::What, opening::Opening, session::Use,
+    Gateway, GatewayNote, GatewayOutput, HostId, LegId, ask::Asked, config::KEPT_BYTES_MIN,
+    merge::MergedRequest, opening::Opening, session::Use,
 };
-use crate::{ConnId, SessionId, Tenant, Time, tenant::BINDING};
-use jackfield_wire::{Fault, Frame, Kind};
+use crate::{ConnId, SessionId, Tenant, Time};
+use jackfield_wire::{
+    Fault, Frame, Kind,
+    acp::{GatewayRoute, Method},
+};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -19,7 +22,7 @@ pub(super) struct Client {
     pub(super) requests: BTreeMap<Box<str>, Open>,
     pub(super) sessions: BTreeMap<SessionId, Use>,
     /// One for each host.
-    pub(super) legs: BTreeMap<HostName, LegId>,
+    pub(super) legs: BTreeMap<HostId, LegId>,
     /// Where goes what is about no session.
     pub(super) home: Option<LegId>,
     pub(super) opening: Opening,
@@ -114,28 +117,37 @@ impl Gateway {
             self.say(conn, &Frame::error_for(id, &fault));
             return self.unrouted(conn, frame, &fault);
         }
-        let method = frame.method().expect("a request has a method");
         let session = frame.session_id().map(|it| SessionId::from(&*it));
-        match (&*method, session) {
-            ("initialize", _) if self.begins(conn) => self.on_opening(conn, frame, Opening::HELLO),
-            ("_jackfield/connect", _) => self.on_opening(conn, frame, Opening::CONNECT),
-            ("session/list", _) => self.ask_all(conn, frame, What::List),
-            ("_jackfield/sessions", _) => self.ask_all(conn, frame, What::Sessions),
-            ("_jackfield/asks", _) => self.ask_all(conn, frame, What::Asks),
-            ("_jackfield/find_key", _) => self.ask_all(conn, frame, What::Key),
-            ("_jackfield/status", _) => self.ask_all(conn, frame, What::Status),
+        let method = frame.known_method();
+        let route = method.map_or(GatewayRoute::Owner, |it| it.row().route);
+        match (route, method, session) {
+            (GatewayRoute::Opening, Some(Method::ControlConnect), _) => {
+                self.on_opening(conn, frame, Opening::CONNECT);
+            }
+            (GatewayRoute::Opening, _, _) if self.begins(conn) => {
+                self.on_opening(conn, frame, Opening::HELLO);
+            }
+            (GatewayRoute::AllHosts, Some(method), _) => {
+                let request = MergedRequest::from_method(method);
+                self.ask_all(conn, frame, request.expect("a method for all hosts is merged"));
+            }
             // A client of the fleet has no host to stop, and is no gateway.
-            ("_jackfield/stop" | "_jackfield/leg", _) => {
-                let fault = Fault::NotServed { method: method.to_string() };
+            (GatewayRoute::Refused, _, _) => {
+                let method = frame.method().unwrap_or_default().into_owned();
+                let fault = Fault::NotServed { method };
                 self.say(conn, &Frame::error_for(id, &fault));
                 self.unrouted(conn, frame, &fault);
             }
-            ("session/new", _) | ("_jackfield/import", None) => {
+            // An import that names a session continues on its host.
+            (GatewayRoute::Placed, Some(Method::ControlImport), Some(session)) => {
+                self.ask_in(conn, &session, frame);
+            }
+            (GatewayRoute::Placed, _, _) => {
                 self.begin(conn, frame.clone(), To::New);
                 self.place(conn, id);
             }
-            (_, Some(session)) => self.ask_in(conn, &session, frame),
-            (_, None) => {
+            (_, _, Some(session)) => self.ask_in(conn, &session, frame),
+            (_, _, None) => {
                 self.begin(conn, frame.clone(), To::Home);
                 self.place(conn, id);
             }
@@ -207,18 +219,17 @@ impl Gateway {
     }
 
     fn on_notice(&mut self, conn: ConnId, frame: &Frame) {
-        let method = frame.method().expect("a notification has a method");
         if let Err(fault) = self.may_name(conn, frame) {
             return self.unrouted(conn, frame, &fault);
         }
-        match (&*method, frame.session_id()) {
-            (BINDING, _) => self.on_bind(conn, frame),
-            ("$/cancel_request", _) => self.on_withdrawn(conn, frame),
-            ("_jackfield/connect", _) => self.on_opening(conn, frame, Opening::CONNECT),
-            ("_jackfield/leg", _) => {}
-            (_, Some(session)) => {
+        match (frame.known_method(), frame.session_id()) {
+            (Some(Method::ControlTenant), _) => self.on_bind(conn, frame),
+            (Some(Method::CancelRequest), _) => self.on_withdrawn(conn, frame),
+            (Some(Method::ControlConnect), _) => self.on_opening(conn, frame, Opening::CONNECT),
+            (Some(Method::ControlLeg), _) => {}
+            (method, Some(session)) => {
                 let session = SessionId::from(&*session);
-                if &*method == "session/cancel" {
+                if method == Some(Method::SessionCancel) {
                     self.cancel_prompts(conn, &session);
                 }
                 self.notify_in(conn, &session, frame);

@@ -1,27 +1,26 @@
 //! What a gateway is told: its hosts, its bounds, and what its keys are made of.
 
+use jackfield_events::{AgentName, TenantName};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
 };
 
-/// What a host is called in the fleet.
-pub type HostName = Arc<str>;
-
+pub use jackfield_events::HostId;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
     /// Drawn once for each gateway that is made: no two give the same keys to prompts.
     pub seed: u64,
     /// The agent of sessions that name none.
-    pub agent: Option<Arc<str>>,
+    pub agent: Option<AgentName>,
     pub limits: Limits,
 }
 
 /// A daemon that runs agents, as the fleet knows it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    pub name: HostName,
+    pub name: HostId,
     /// Another number is another life of it: whoever was connected to the one before is not any more.
     pub incarnation: u64,
     /// Each `key=value`. The gateway itself adds `host=NAME`.
@@ -29,15 +28,17 @@ pub struct Host {
     /// Directories that are the same on every host that names them.
     pub shared: Vec<PathBuf>,
     /// The agents it can start, and how many more of each.
-    pub agents: BTreeMap<Arc<str>, usize>,
+    pub agents: BTreeMap<AgentName, usize>,
     /// Processes that it may still start, of whatever agent; without a number there is no bound.
     pub free: Option<usize>,
-    /// What it has to do: new sessions go where it is least.
+    /// Its sessions and live agents: new sessions go where there are fewest.
     pub load: usize,
+    /// Its sessions alone.
+    pub sessions: usize,
     /// Gets nothing new.
     pub draining: bool,
     /// Sessions that are awake there, by tenant.
-    pub tenants: BTreeMap<Arc<str>, usize>,
+    pub tenants: BTreeMap<TenantName, usize>,
 }
 
 /// Every bound. What is over one is told, never dropped in silence.

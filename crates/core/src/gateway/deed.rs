@@ -2,7 +2,7 @@
 
 use super::{Gateway, GatewayOutput, client::Client, leg::fault_name, opening::Opening};
 use crate::{ConnId, SessionId};
-use jackfield_wire::Frame;
+use jackfield_wire::{Frame, acp::AuditRule};
 use serde_json::Value;
 
 /// Something that a client did, or was refused. What was said is in the log of the session, not here.
@@ -21,23 +21,11 @@ pub struct Deed {
     pub refused: Option<String>,
 }
 
-/// What is no deed: to say hello, and to look at lists.
-const LOOKING: [&str; 8] = [
-    "initialize",
-    "_jackfield/connect",
-    "session/list",
-    "session/status",
-    "_jackfield/sessions",
-    "_jackfield/asks",
-    "_jackfield/find_key",
-    "_jackfield/status",
-];
-
 impl Gateway {
     /// A request is answered.
     pub(super) fn on_done(&mut self, conn: ConnId, request: &Frame, answer: &Frame) {
         let method = request.method().expect("a request has a method");
-        if LOOKING.contains(&&*method) {
+        if request.known_method().is_some_and(|it| it.row().audit == AuditRule::Skipped) {
             return;
         }
         // What was opened has its name in the answer.

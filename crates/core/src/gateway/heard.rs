@@ -4,6 +4,7 @@
 //! counts is the last seq and how many frames of it were passed on.
 
 use jackfield_wire::Frame;
+use jackfield_wire::acp::Method;
 use serde::Deserialize;
 
 /// Behind every event there will be: whoever asks for what comes after it hears what is new.
@@ -89,16 +90,19 @@ impl Heard {
 }
 
 /// The seq of the event that a frame of a hub is about.
-pub(super) fn seq_of(frame: &Frame, method: &str) -> Option<u64> {
+pub(super) fn seq_of(frame: &Frame) -> Option<u64> {
     #[derive(Deserialize)]
     struct Counted {
         seq: u64,
     }
     let counted = |json: &str| serde_json::from_str::<Counted>(json).ok().map(|it| it.seq);
-    match method {
-        "_jackfield/turn" | "_jackfield/ask" | "_jackfield/session" | "_jackfield/event" => {
-            counted(frame.params()?)
-        }
+    match frame.known_method() {
+        Some(
+            Method::ControlTurn
+            | Method::ControlAsk
+            | Method::ControlSession
+            | Method::ControlEvent,
+        ) => counted(frame.params()?),
         _ => counted(&super::key::ours_in(frame)?),
     }
 }

@@ -2,8 +2,9 @@
 //! with its directories. A directory of the same name is not the same directory. It is where the session was
 //! before, and where hosts say that they share it.
 
-use super::{Host, HostName};
-use crate::log::State;
+use super::{Host, HostId};
+use jackfield_events::SessionSummary;
+
 use std::path::{Component, Path, PathBuf};
 
 /// What a session needs of its host.
@@ -13,14 +14,14 @@ pub struct Needs {
     /// None, if nobody knows.
     pub dirs: Option<Vec<PathBuf>>,
     /// Who had it last.
-    pub was_on: Option<HostName>,
+    pub was_on: Option<HostId>,
 }
 
 impl Needs {
     /// Of a session in this state, which this host had last.
-    pub fn of(state: Option<&State>, was_on: Option<HostName>) -> Needs {
-        let labels = state.map(State::labels).unwrap_or_default();
-        Needs { labels, dirs: state.map(State::dirs), was_on }
+    pub fn of(state: Option<&SessionSummary>, was_on: Option<HostId>) -> Needs {
+        let labels = state.map(SessionSummary::labels).unwrap_or_default();
+        Needs { labels, dirs: state.map(SessionSummary::dirs), was_on }
     }
 }
 
@@ -70,7 +71,8 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::Json;
+    use jackfield_events::RawJson;
+
     use serde_json::json;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,6 +85,7 @@ mod tests {
             agents: BTreeMap::new(),
             free: None,
             load: 0,
+            sessions: 0,
             draining: false,
             tenants: BTreeMap::new(),
         }
@@ -90,8 +93,8 @@ mod tests {
 
     /// Of a session that was on `x`.
     fn needs(cwd: &str, params: &serde_json::Value) -> Needs {
-        let params = Json::trusted(params.to_string());
-        let state = State { cwd: cwd.to_owned(), params, ..State::default() };
+        let params = RawJson::trusted(params.to_string());
+        let state = SessionSummary { cwd: cwd.to_owned(), params, ..SessionSummary::default() };
         Needs::of(Some(&state), Some("x".into()))
     }
 

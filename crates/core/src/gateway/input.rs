@@ -1,9 +1,10 @@
 //! Everything that can happen to the gateway. A closed list.
 
-use super::{Host, HostName, LegId};
-use crate::{ConnId, SessionId, Time, log::Event};
+use super::{Host, HostId, LegId};
+use crate::{ConnId, SessionId, Time};
+use jackfield_events::AgentName;
+use jackfield_events::SessionEvent;
 use jackfield_wire::{Fault, Frame};
-use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 pub enum GatewayInput {
@@ -55,7 +56,7 @@ pub enum GatewayInput {
     /// [`Fault::SessionNotFound`] is final, any other fault is tried again.
     Located {
         session: SessionId,
-        owner: Result<HostName, Fault>,
+        owner: Result<HostId, Fault>,
     },
     /// A page of all sessions; asked for by [`super::GatewayOutput::List`].
     Listed {
@@ -65,7 +66,7 @@ pub enum GatewayInput {
     /// The next events of a log; asked for by [`super::GatewayOutput::ReadLog`]. None if there are no more.
     LogRead {
         token: u64,
-        events: Result<Vec<Event>, Fault>,
+        events: Result<Vec<SessionEvent>, Fault>,
     },
     /// The time asked for by [`super::Gateway::poll_timeout`] has come.
     Tick,
@@ -85,12 +86,12 @@ pub struct Page {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     pub session: SessionId,
-    pub agent: Arc<str>,
+    pub agent: AgentName,
     pub cwd: String,
     pub title: Option<String>,
     /// `running`, `idle`, `asleep`, … as a hub shows it.
     pub state: String,
     pub updated_at: Time,
     /// The owner, if it has one.
-    pub host: Option<HostName>,
+    pub host: Option<HostId>,
 }

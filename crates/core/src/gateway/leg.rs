@@ -1,20 +1,21 @@
 //! Legs: what hosts say by them, and what is to be done when one ends.
 
 use super::{
-    Gateway, GatewayNote, GatewayOutput, HostName, LegId,
+    Gateway, GatewayNote, GatewayOutput, HostId, LegId,
     client::To,
     heard::{head_of, seq_of},
     opening::Introduced,
 };
 use crate::{ConnId, SessionId, fanout::cancel_notice};
 use bytes::Bytes;
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame, Kind};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub(super) struct Leg {
     pub(super) conn: ConnId,
-    pub(super) host: HostName,
+    pub(super) host: HostId,
     /// Of the host, as it was known when the leg was opened.
     pub(super) incarnation: Option<u64>,
     pub(super) introduced: Introduced,
@@ -44,7 +45,7 @@ pub(super) enum Call {
 /// A leg that is gone.
 struct Lost<'a> {
     leg: LegId,
-    host: &'a HostName,
+    host: &'a HostId,
     why: &'a str,
     spoke: bool,
 }
@@ -54,7 +55,7 @@ const BOUNCES_MAX: u32 = 100;
 
 impl Gateway {
     /// The client's leg to this host; it is opened if there is none.
-    pub(super) fn leg_to(&mut self, conn: ConnId, host: &HostName) -> LegId {
+    pub(super) fn leg_to(&mut self, conn: ConnId, host: &HostId) -> LegId {
         let client = self.clients.get_mut(&conn).expect("the caller found it");
         if let Some(leg) = client.legs.get(host) {
             return *leg;
@@ -74,7 +75,7 @@ impl Gateway {
         };
         self.legs.insert(leg, it);
         self.outputs.push_back(GatewayOutput::OpenLeg { leg, host: host.clone() });
-        self.tell_leg(leg, Frame::notification("_jackfield/leg", "{}").into_bytes());
+        self.tell_leg(leg, Frame::notification(Method::ControlLeg.name(), "{}").into_bytes());
         if let Some((_, binding)) = &self.clients[&conn].tenant {
             let binding = binding.bytes().clone();
             self.tell_leg(leg, binding);
@@ -174,19 +175,18 @@ impl Gateway {
     /// What a host says by itself.
     fn on_news(&mut self, leg: LegId, frame: &Frame) {
         let (conn, host) = (self.legs[&leg].conn, self.legs[&leg].host.clone());
-        let method = frame.method().expect("a notification has a method");
         let session = frame.session_id().map(|it| SessionId::from(&*it));
-        match (&*method, session) {
-            ("$/cancel_request", _) => self.on_ask_withdrawn(leg, frame),
-            ("_jackfield/moved", Some(session)) => {
+        match (frame.known_method(), session) {
+            (Some(Method::CancelRequest), _) => self.on_ask_withdrawn(leg, frame),
+            (Some(Method::ControlMoved), Some(session)) => {
                 if self.is_by(conn, &session, leg) {
                     let note = GatewayNote::Moved { session: session.clone(), host: host.clone() };
                     self.note(note);
                     self.lose(conn, &session, Some(host), false);
                 }
             }
-            (method, Some(session)) => {
-                if self.hears(conn, &session, leg, seq_of(frame, method)) {
+            (_, Some(session)) => {
+                if self.hears(conn, &session, leg, seq_of(frame)) {
                     self.tell_client(conn, frame.bytes().clone(), Some(leg));
                 } else {
                     self.counters.repeated += 1;

@@ -1,8 +1,8 @@
 //! What every host is asked, and the list of all sessions: one answer made of many.
 
-use super::{Gateway, GatewayOutput, HostName, LegId, Listed, Page, Timer, client::To, leg::Call};
+use super::{Gateway, GatewayOutput, HostId, LegId, Listed, Page, Timer, client::To, leg::Call};
 use crate::{ConnId, SessionId, session::rfc3339};
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{Fault, Frame, acp::Method};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Merge {
     pub(super) conn: ConnId,
     id: Box<str>,
-    what: What,
+    what: MergedRequest,
     /// Hosts that have not answered.
     waits: BTreeSet<LegId>,
-    told: BTreeMap<HostName, Value>,
+    told: BTreeMap<HostId, Value>,
     /// Hosts that will not answer.
-    missing: BTreeSet<HostName>,
+    missing: BTreeSet<HostId>,
     /// What the fleet knows of all sessions, if that is wanted.
     page: Option<Result<Page, Fault>>,
 }
 
+/// A request that all hosts answer together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum MergedRequest {
     /// `session/list`: no host is asked.
     List,
     Sessions,
@@ -31,21 +32,32 @@ pub(super) enum What {
     Status,
 }
 
-impl What {
+impl MergedRequest {
+    pub(super) fn from_method(method: Method) -> Option<MergedRequest> {
+        match method {
+            Method::SessionList => Some(MergedRequest::List),
+            Method::ControlSessions => Some(MergedRequest::Sessions),
+            Method::ControlAsks => Some(MergedRequest::Asks),
+            Method::ControlFindKey => Some(MergedRequest::Key),
+            Method::ControlStatus => Some(MergedRequest::Status),
+            _ => None,
+        }
+    }
+
     fn wants_page(self) -> bool {
-        matches!(self, What::List | What::Sessions)
+        matches!(self, MergedRequest::List | MergedRequest::Sessions)
     }
 }
 
 impl Gateway {
-    pub(super) fn ask_all(&mut self, conn: ConnId, frame: &Frame, what: What) {
+    pub(super) fn ask_all(&mut self, conn: ConnId, frame: &Frame, what: MergedRequest) {
         self.begin(conn, frame.clone(), To::All);
         let id = frame.id().expect("a request has an id").into();
         let token = self.next_id();
         let (waits, told, missing) = <_>::default();
         self.merges.insert(token, Merge { conn, id, what, waits, told, missing, page: None });
-        if what != What::List {
-            let hosts: Vec<HostName> = self.hosts.keys().cloned().collect();
+        if what != MergedRequest::List {
+            let hosts: Vec<HostId> = self.hosts.keys().cloned().collect();
             for host in hosts {
                 let leg = self.leg_to(conn, &host);
                 let text = self.call(leg, Call::Merge(token), frame);
@@ -56,7 +68,7 @@ impl Gateway {
         if what.wants_page() {
             let params = frame.params().and_then(|it| serde_json::from_str::<Value>(it).ok());
             let member = |name: &str| {
-                let value = params.as_ref().filter(|_| what == What::List)?.get(name)?;
+                let value = params.as_ref().filter(|_| what == MergedRequest::List)?.get(name)?;
                 value.as_str().map(str::to_owned)
             };
             let (cursor, cwd) = (member("cursor"), member("cwd"));
@@ -79,7 +91,7 @@ impl Gateway {
     }
 
     /// The leg by which a host was asked is lost.
-    pub(super) fn miss(&mut self, token: u64, leg: LegId, host: &HostName) {
+    pub(super) fn miss(&mut self, token: u64, leg: LegId, host: &HostId) {
         let Some(merge) = self.merges.get_mut(&token) else { return };
         merge.waits.remove(&leg);
         merge.missing.insert(host.clone());
@@ -116,17 +128,17 @@ impl Gateway {
         let merge = self.merges.remove(&token).expect("found above");
         let (conn, id) = (merge.conn, merge.id.clone());
         let result = match merge.what {
-            What::List => match merge.page.expect("it came") {
+            MergedRequest::List => match merge.page.expect("it came") {
                 Ok(page) => list(&page),
                 Err(fault) => return self.fail(conn, &id, &fault),
             },
-            What::Sessions => sessions(merge),
-            What::Asks => asks(merge),
-            What::Key => match key(merge) {
+            MergedRequest::Sessions => sessions(merge),
+            MergedRequest::Asks => asks(merge),
+            MergedRequest::Key => match key(merge) {
                 Ok(found) => found,
                 Err(fault) => return self.fail(conn, &id, &fault),
             },
-            What::Status => status(merge, self.fellows(conn)),
+            MergedRequest::Status => status(merge, self.fellows(conn)),
         };
         self.finish(conn, &Frame::result_for(&id, &result.to_string()), None);
     }
@@ -224,9 +236,9 @@ fn status(merge: Merge, clients: usize) -> Value {
 }
 
 fn rows_of(
-    told: BTreeMap<HostName, Value>,
+    told: BTreeMap<HostId, Value>,
     name: &str,
-    missing: &mut BTreeSet<HostName>,
+    missing: &mut BTreeSet<HostId>,
 ) -> Vec<Value> {
     let mut rows = Vec::new();
     for (host, mut result) in told {
@@ -240,13 +252,27 @@ fn rows_of(
     rows
 }
 
-fn with_host(mut row: Value, host: &HostName) -> Value {
+fn with_host(mut row: Value, host: &HostId) -> Value {
     if let Some(row) = row.as_object_mut() {
         row.insert("host".to_owned(), json!(&**host));
     }
     row
 }
 
-fn shown(hosts: &BTreeSet<HostName>) -> Vec<&str> {
+fn shown(hosts: &BTreeSet<HostId>) -> Vec<&str> {
     hosts.iter().map(|it| &**it).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jackfield_wire::acp::GatewayRoute;
+
+    #[test]
+    fn answers_to_every_method_for_all_hosts_can_be_merged() {
+        for method in Method::ALL {
+            let is_merged = MergedRequest::from_method(*method).is_some();
+            assert_eq!(is_merged, method.row().route == GatewayRoute::AllHosts, "{method:?}");
+        }
+    }
 }

@@ -39,7 +39,7 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Host, HostName, Limits};
+pub use config::{Config, Host, HostId, Limits};
 pub use deed::Deed;
 pub use gauges::{Counters, Gauges};
 pub use home::Needs;
@@ -74,10 +74,10 @@ pub struct Gateway {
     now: Time,
     clients: BTreeMap<ConnId, Client>,
     legs: BTreeMap<LegId, Leg>,
-    hosts: BTreeMap<HostName, Host>,
+    hosts: BTreeMap<HostId, Host>,
     placed: PlacedSessions,
     /// Hosts that a leg was lost to, and that have said nothing since.
-    doubted: BTreeSet<HostName>,
+    doubted: BTreeSet<HostId>,
     /// Sessions whose owner is looked for.
     searches: BTreeMap<SessionId, Search>,
     /// What every host was asked.

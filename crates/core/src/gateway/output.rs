@@ -1,9 +1,10 @@
 //! Everything the gateway can ask for, and what it has to tell people.
 
-use super::{Deed, HostName, LegId};
+use super::{Deed, HostId, LegId};
 use crate::{ConnId, SessionId};
 use bytes::Bytes;
-use std::{fmt, sync::Arc};
+use jackfield_events::TenantName;
+use std::fmt;
 
 #[derive(Debug, Clone)]
 pub enum GatewayOutput {
@@ -19,7 +20,7 @@ pub enum GatewayOutput {
     /// said on it may follow at once.
     OpenLeg {
         leg: LegId,
-        host: HostName,
+        host: HostId,
     },
     ToLeg {
         leg: LegId,
@@ -48,7 +49,7 @@ pub enum GatewayOutput {
     /// go: if it still is the owner and alive, it is the answer all the same.
     Locate {
         session: SessionId,
-        avoid: Option<HostName>,
+        avoid: Option<HostId>,
     },
     /// Look up a page of all sessions; answer with [`super::GatewayInput::Listed`].
     List {
@@ -56,7 +57,7 @@ pub enum GatewayOutput {
         cursor: Option<String>,
         cwd: Option<String>,
         /// Of this tenant only.
-        tenant: Option<Arc<str>>,
+        tenant: Option<TenantName>,
     },
     /// Read the next events of a log from the journal; answer with [`super::GatewayInput::LogRead`].
     ReadLog {
@@ -77,12 +78,12 @@ pub enum GatewayOutput {
 pub enum GatewayNote {
     LegOpened {
         leg: LegId,
-        host: HostName,
+        host: HostId,
         conn: ConnId,
     },
     LegLost {
         leg: LegId,
-        host: HostName,
+        host: HostId,
         conn: ConnId,
         why: String,
         sessions: usize,
@@ -90,7 +91,7 @@ pub enum GatewayNote {
     /// A hub has let a session go.
     Moved {
         session: SessionId,
-        host: HostName,
+        host: HostId,
     },
     /// What waited for a session, or for any host, has waited too long.
     GaveUp {

@@ -1,15 +1,17 @@
 //! Which host gets what no host has yet: by agent, labels, free places and load.
 
 use super::{
-    Gateway, GatewayNote, Host, HostName, LegId, Timer,
+    Gateway, GatewayNote, Host, HostId, LegId, Timer,
     client::{Client, To},
     key::ours_in,
     opening::Opening,
 };
 use crate::{ConnId, SessionId};
+use jackfield_events::TenantName;
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 /// What a request wants of its host.
 #[derive(Debug, Default)]
@@ -17,7 +19,7 @@ struct Wish {
     agent: Option<String>,
     labels: Vec<String>,
     /// Where a process may stand ready for it.
-    near: Option<HostName>,
+    near: Option<HostId>,
 }
 
 /// Why there is no host for it.
@@ -29,11 +31,11 @@ enum Nowhere {
 
 impl Gateway {
     pub(super) fn on_hosts(&mut self, hosts: Vec<Host>) {
-        let hosts: BTreeMap<HostName, Host> =
+        let hosts: BTreeMap<HostId, Host> =
             hosts.into_iter().map(|it| (it.name.clone(), it)).collect();
         self.placed.update(&self.hosts, &hosts);
         self.hosts = hosts;
-        let alive = |it: &HostName| self.hosts.get(it).map(|it| it.incarnation);
+        let alive = |it: &HostId| self.hosts.get(it).map(|it| it.incarnation);
         let lost = self.legs.iter().filter_map(|(id, leg)| {
             // One that was opened to a host before it was listed may be to an earlier life of it.
             let now = alive(&leg.host);
@@ -125,13 +127,13 @@ impl Gateway {
             home
         } else {
             let wish = self.wish(client, &open.frame).map_err(Nowhere::Ever)?;
-            let opens = open.frame.method().as_deref() == Some("session/new");
+            let opens = open.frame.is_method(Method::SessionNew);
             if opens {
                 self.may_have_more(conn).map_err(Nowhere::Ever)?;
             }
             let host = self.choose(&wish)?;
             if to == To::New {
-                let tenant = self.tenant_name(conn).filter(|_| opens).map(Arc::from);
+                let tenant = self.tenant_name(conn).filter(|_| opens).map(TenantName::from);
                 self.placed.add(host.clone(), tenant, (conn, id));
             }
             self.leg_to(conn, &host)
@@ -149,13 +151,16 @@ impl Gateway {
     pub(super) fn count_placed(&mut self, conn: ConnId, request: &Frame, answer: &Frame) {
         let id = request.id().expect("a request has an id");
         let session = |frame: &Frame| frame.session_id().map(|it| SessionId::from(&*it));
-        let method = request.method();
-        match (method.as_deref(), answer.result().and(session(answer))) {
-            (Some("session/new" | "_jackfield/import"), Some(opened)) => {
+        match (request.known_method(), answer.result().and(session(answer))) {
+            (Some(Method::SessionNew | Method::ControlImport), Some(opened)) => {
                 self.placed.set_opened((conn, id), opened, self.now);
             }
-            (Some("session/new" | "_jackfield/import"), None) => self.placed.remove(conn, id),
-            (Some("session/close" | "session/delete"), _) if answer.result().is_some() => {
+            (Some(Method::SessionNew | Method::ControlImport), None) => {
+                self.placed.remove(conn, id);
+            }
+            (Some(Method::SessionClose | Method::SessionDelete), _)
+                if answer.result().is_some() =>
+            {
                 session(request).inspect(|it| self.placed.remove_session(it));
             }
             _ => {}
@@ -199,7 +204,7 @@ impl Gateway {
         }
     }
 
-    fn choose(&self, wish: &Wish) -> Result<HostName, Nowhere> {
+    fn choose(&self, wish: &Wish) -> Result<HostId, Nowhere> {
         let mut open = self.hosts.values().filter(|it| !it.draining).peekable();
         if open.peek().is_none() {
             return Err(Nowhere::Yet(if self.hosts.is_empty() {

@@ -5,9 +5,10 @@
 //! gateway. If the number never grows, because another session ended meanwhile, the session is dropped from this
 //! list [`REPORTED_AFTER_MS`] after its answer.
 
-use super::{Host, HostName};
+use super::{Host, HostId};
 use crate::{ConnId, SessionId, Time};
-use std::{collections::BTreeMap, sync::Arc};
+use jackfield_events::TenantName;
+use std::collections::BTreeMap;
 
 /// Hosts report changes within a second: this is several reports later.
 const REPORTED_AFTER_MS: u64 = 5_000;
@@ -20,9 +21,9 @@ pub(super) struct PlacedSessions {
 
 #[derive(Debug)]
 struct PlacedSession {
-    host: HostName,
+    host: HostId,
     /// Only sessions that count for the quota of a tenant have one.
-    tenant: Option<Arc<str>>,
+    tenant: Option<TenantName>,
     conn: ConnId,
     /// The id of the request that opens the session.
     request: Box<str>,
@@ -40,8 +41,8 @@ impl PlacedSession {
 impl PlacedSessions {
     pub(super) fn add(
         &mut self,
-        host: HostName,
-        tenant: Option<Arc<str>>,
+        host: HostId,
+        tenant: Option<TenantName>,
         (conn, request): (ConnId, &str),
     ) {
         let (request, session, answered) = (request.into(), None, None);
@@ -72,7 +73,7 @@ impl PlacedSessions {
         self.sessions.retain(|it| it.session.as_ref() != Some(session));
     }
 
-    pub(super) fn count_on(&self, host: &HostName) -> usize {
+    pub(super) fn count_on(&self, host: &HostId) -> usize {
         self.sessions.iter().filter(|it| it.host == *host).count()
     }
 
@@ -83,17 +84,18 @@ impl PlacedSessions {
     /// Removes the sessions that new reports count, and those of hosts that are gone or were started again.
     pub(super) fn update(
         &mut self,
-        before: &BTreeMap<HostName, Host>,
-        after: &BTreeMap<HostName, Host>,
+        before: &BTreeMap<HostId, Host>,
+        after: &BTreeMap<HostId, Host>,
     ) {
-        let is_same = |name: &HostName| {
+        let is_same = |name: &HostId| {
             let (before, after) = (before.get(name), after.get(name));
             after.is_some_and(|it| before.is_none_or(|old| old.incarnation == it.incarnation))
         };
         self.sessions.retain(|it| is_same(&it.host));
         for (name, host) in after {
             let Some(old) = before.get(name) else { continue };
-            let mut others = host.load.saturating_sub(old.load);
+            // Not of the load, which a session and its agent both raise.
+            let mut others = host.sessions.saturating_sub(old.sessions);
             for (tenant, count) in &host.tenants {
                 let grown = count.saturating_sub(old.tenants.get(tenant).copied().unwrap_or(0));
                 self.remove_oldest(name, Some(tenant), grown);
@@ -103,7 +105,7 @@ impl PlacedSessions {
         }
     }
 
-    fn remove_oldest(&mut self, host: &HostName, tenant: Option<&Arc<str>>, mut count: usize) {
+    fn remove_oldest(&mut self, host: &HostId, tenant: Option<&TenantName>, mut count: usize) {
         self.sessions.retain(|it| {
             let is_counted = 0 < count && it.host == *host && it.tenant.as_ref() == tenant;
             count -= usize::from(is_counted);

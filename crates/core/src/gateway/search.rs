@@ -1,6 +1,6 @@
 //! Whose a session is: one question at a time for each, however many clients wait for the answer.
 
-use super::{Gateway, GatewayOutput, HostName, Timer};
+use super::{Gateway, GatewayOutput, HostId, Timer};
 use crate::{ConnId, SessionId};
 use jackfield_wire::Fault;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub(super) struct Search {
     seekers: BTreeSet<ConnId>,
     /// A leg to it was lost, or it has let the session go.
-    avoid: Option<HostName>,
+    avoid: Option<HostId>,
     stage: Stage,
     /// Why the last try failed.
     why: Option<Fault>,
@@ -29,7 +29,7 @@ impl Gateway {
         &mut self,
         session: &SessionId,
         conn: ConnId,
-        avoid: Option<HostName>,
+        avoid: Option<HostId>,
         pause: bool,
     ) {
         let search = self.searches.entry(session.clone()).or_default();
@@ -74,7 +74,7 @@ impl Gateway {
         }
     }
 
-    pub(super) fn on_located(&mut self, session: &SessionId, owner: Result<HostName, Fault>) {
+    pub(super) fn on_located(&mut self, session: &SessionId, owner: Result<HostId, Fault>) {
         let Some(search) = self.searches.get_mut(session) else { return };
         if search.stage != Stage::Asked {
             return;

@@ -1,12 +1,13 @@
 //! What a client has to do with a session: which leg, what waits for it, and what was heard.
 
 use super::{
-    Gateway, GatewayNote, HostName, LegId, Timer,
+    Gateway, GatewayNote, HostId, LegId, Timer,
     client::To,
     heard::{Heard, head_of},
     leg::Call,
 };
 use crate::{ConnId, SessionId, Time};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -40,7 +41,7 @@ pub(super) struct Manner {
 }
 
 /// What makes a session heard that exists.
-const ATTACHES: [&str; 3] = ["session/load", "session/resume", "_jackfield/attach"];
+const ATTACHES: [Method; 3] = [Method::SessionLoad, Method::SessionResume, Method::ControlAttach];
 
 impl Gateway {
     /// A request about a session.
@@ -50,7 +51,7 @@ impl Gateway {
             self.say(conn, &Frame::error_for(id, &fault));
             return self.unrouted(conn, frame, &fault);
         }
-        let is_prompt = frame.method().as_deref() == Some("session/prompt");
+        let is_prompt = frame.is_method(Method::SessionPrompt);
         let kept = if is_prompt { self.with_key(frame) } else { frame.clone() };
         self.begin(conn, kept, To::Session(session.clone()));
         let it = self.used(conn, session);
@@ -114,7 +115,7 @@ impl Gateway {
     }
 
     /// The owner is known: what was heard is heard on, and what waited is said.
-    pub(super) fn bind(&mut self, conn: ConnId, session: &SessionId, host: &HostName) {
+    pub(super) fn bind(&mut self, conn: ConnId, session: &SessionId, host: &HostId) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         if client.sessions.get(session).is_none_or(|it| it.leg.is_some()) {
             return;
@@ -139,7 +140,7 @@ impl Gateway {
             let params = json!({
                 "sessionId": &**session, "after": after, "observe": observe, "facts": facts,
             });
-            let frame = Frame::request("0", "_jackfield/attach", &params.to_string());
+            let frame = Frame::request("0", Method::ControlAttach.name(), &params.to_string());
             let text = self.call(leg, Call::Attach(session.clone()), &frame);
             self.tell_leg(leg, text);
         }
@@ -161,7 +162,7 @@ impl Gateway {
         &mut self,
         conn: ConnId,
         session: &SessionId,
-        avoid: Option<HostName>,
+        avoid: Option<HostId>,
         pause: bool,
     ) {
         let (now, patience) = (self.now, self.config.limits.lost_ms);
@@ -211,7 +212,7 @@ impl Gateway {
             let leg = self.legs.get_mut(&leg);
             // An answer that still comes is to be nobody's. One that has come said that it was not done.
             let undone = leg.is_some_and(|leg| leg.calls.remove(&ours).is_none());
-            if !undone && open.frame.method().as_deref() == Some("session/fork") {
+            if !undone && open.frame.is_method(Method::SessionFork) {
                 unknown.push(id.clone());
             } else {
                 again.push((open.order, id.clone()));
@@ -283,12 +284,12 @@ impl Gateway {
 
     /// What an answer says about sessions: what was opened or found is heard by this leg.
     pub(super) fn learn(&mut self, conn: ConnId, leg: LegId, request: &Frame, answer: &Frame) {
-        let method = request.method().expect("a request has a method").into_owned();
+        let method = request.known_method();
         let session = request.session_id().map(|it| SessionId::from(&*it));
         let client = self.clients.get_mut(&conn).expect("its leg spoke");
         if let Some(it) = session.as_ref().and_then(|it| client.sessions.get_mut(it)) {
             it.lost = None;
-            if ATTACHES.contains(&method.as_str()) {
+            if method.is_some_and(|it| ATTACHES.contains(&it)) {
                 it.heard.told_upto(head_of(answer));
             }
         }
@@ -296,27 +297,28 @@ impl Gateway {
         if answer.result().is_none() {
             return;
         }
-        match (method.as_str(), session) {
-            ("session/new" | "session/fork" | "_jackfield/import", _) => {
+        match (method, session) {
+            (Some(Method::SessionNew | Method::SessionFork | Method::ControlImport), _) => {
                 let Some(named) = answer.session_id().map(|it| SessionId::from(&*it)) else {
                     return;
                 };
                 let it = self.used(conn, &named);
-                if method == "_jackfield/import" {
+                if method == Some(Method::ControlImport) {
                     (it.leg, it.pinned) = (Some(leg), true);
                 } else if it.attached.is_none() {
-                    let from = head_of(answer).or((method == "session/new").then_some(0));
+                    let from =
+                        head_of(answer).or((method == Some(Method::SessionNew)).then_some(0));
                     it.heard = from.map_or_else(Heard::default, Heard::upto);
                     (it.leg, it.attached) = (Some(leg), Some(Manner::default()));
                 }
             }
-            ("session/delete", Some(session)) => {
+            (Some(Method::SessionDelete), Some(session)) => {
                 let client = self.clients.get_mut(&conn).expect("its leg spoke");
                 if let Some(it) = client.sessions.get_mut(&session) {
                     (it.attached, it.pinned) = (None, false);
                 }
             }
-            (method, Some(session)) if ATTACHES.contains(&method) => {
+            (Some(method), Some(session)) if ATTACHES.contains(&method) => {
                 self.used(conn, &session).attached = Some(manner(request));
             }
             _ => {}
@@ -370,15 +372,14 @@ impl Gateway {
         for open in client.requests.values_mut() {
             let of_it = matches!(&open.to, To::Session(of) if of == session);
             let sent = open.sent.is_some();
-            open.cancelled |=
-                of_it && sent && open.frame.method().as_deref() == Some("session/prompt");
+            open.cancelled |= of_it && sent && open.frame.is_method(Method::SessionPrompt);
         }
     }
 }
 
 /// Whether it makes a session heard from an earlier place.
 fn rewinds(request: &Frame) -> bool {
-    matches!(request.method().as_deref(), Some("session/load" | "_jackfield/attach"))
+    matches!(request.known_method(), Some(Method::SessionLoad | Method::ControlAttach))
 }
 
 pub(super) fn manner(attach: &Frame) -> Manner {

@@ -1,8 +1,8 @@
 //! Append first, publish after: holds what was appended until the journal says it is safe.
 
-use super::Event;
-use crate::{AgentId, ConnId, Seq};
+use crate::{AgentId, ConnId};
 use bytes::Bytes;
+use jackfield_events::{Seq, SessionEvent};
 use jackfield_wire::{Frame, Kind};
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ pub struct Gate {
     /// The last one known durable. Invariant: `durable <= head`.
     durable: Seq,
     /// Exactly the events in `durable+1..=head`, in order.
-    held: VecDeque<Event>,
+    held: VecDeque<SessionEvent>,
     /// Of the events and the effects.
     held_bytes: usize,
     /// What may be done once an event is durable, in order. Invariant: each waits for a held event.
@@ -43,7 +43,7 @@ impl Effect {
 /// What comes out of the gate, in the order in which it went in.
 #[derive(Debug)]
 pub enum Released {
-    Event(Event),
+    Event(SessionEvent),
     Effect(Seq, Effect),
 }
 
@@ -61,7 +61,7 @@ impl Gate {
         self.durable
     }
 
-    pub fn held(&self) -> impl Iterator<Item = &Event> {
+    pub fn held(&self) -> impl Iterator<Item = &SessionEvent> {
         self.held.iter()
     }
 
@@ -87,10 +87,10 @@ impl Gate {
         self.durable == self.head
     }
 
-    pub fn hold(&mut self, event: Event) {
+    pub fn hold(&mut self, event: SessionEvent) {
         assert_eq!(event.seq, self.head.next());
         self.head = event.seq;
-        self.held_bytes += event.body.weight();
+        self.held_bytes += event.body.size_bytes();
         self.held.push_back(event);
         self.check();
     }
@@ -127,7 +127,7 @@ impl Gate {
         assert!(upto <= self.head, "the journal knows more than was appended");
         let mut released = Vec::new();
         while let Some(event) = self.held.pop_front_if(|event| event.seq <= upto) {
-            self.held_bytes -= event.body.weight();
+            self.held_bytes -= event.body.size_bytes();
             let seq = event.seq;
             released.push(Released::Event(event));
             while let Some((at, effect)) = self.effects.pop_front_if(|(at, _)| *at <= seq) {
@@ -150,10 +150,10 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Time, log::Body};
+    use jackfield_events::{EventBody, Time};
 
-    fn event(seq: u64) -> Event {
-        Event { seq: Seq(seq), at: Time(0), body: Body::Closed }
+    fn event(seq: u64) -> SessionEvent {
+        SessionEvent { seq: Seq(seq), at: Time(0), body: EventBody::Closed }
     }
 
     #[test]

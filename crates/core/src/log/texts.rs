@@ -1,8 +1,8 @@
 //! Texts that many sessions have in common, kept once. What an agent offers with a session is a few
 //! kilobytes, and the same for all of its sessions.
 
-use super::{Json, State};
 use bytes::Bytes;
+use jackfield_events::{RawJson, SessionSummary};
 use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ const SWEEP_MIN: usize = 256;
 
 impl Texts {
     /// The large texts of a session that will be kept for long.
-    pub fn share_all(&mut self, state: &mut State) {
+    pub fn share_all(&mut self, state: &mut SessionSummary) {
         self.share(&mut state.params);
         self.share(&mut state.setup);
         for option in state.config.values_mut() {
@@ -29,17 +29,17 @@ impl Texts {
         state.argv.shrink_to_fit();
     }
 
-    fn share(&mut self, json: &mut Json) {
+    fn share(&mut self, json: &mut RawJson) {
         if json.bytes().len() < SHARED_BYTES_MIN {
             return;
         }
         if let Some(known) = self.shared.get(json.bytes()) {
-            *json = Json::trusted(known.clone());
+            *json = RawJson::trusted(known.clone());
             return;
         }
         // A copy: the text may be a small part of a large line that would stay with it.
         let text = Bytes::copy_from_slice(json.bytes());
-        *json = Json::trusted(text.clone());
+        *json = RawJson::trusted(text.clone());
         self.shared.insert(text);
         if self.sweep_at.max(SWEEP_MIN) < self.shared.len() {
             self.shared.retain(|it| !it.is_unique());
@@ -52,8 +52,8 @@ impl Texts {
 mod tests {
     use super::*;
 
-    fn state(setup: &str) -> State {
-        State { setup: Json::trusted(setup.to_owned()), ..State::default() }
+    fn state(setup: &str) -> SessionSummary {
+        SessionSummary { setup: RawJson::trusted(setup.to_owned()), ..SessionSummary::default() }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use super::{Issued, Route};
 use crate::{
     AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, budget::ByteOwner,
-    fanout::moved_notice, limits, log::Effect, tenant::BINDING,
+    fanout::moved_notice, limits, log::Effect, session::Attach,
 };
-use jackfield_wire::{Fault, Frame, Kind, Splice, acp};
+use jackfield_wire::{Fault, Frame, Kind, Splice, acp::Method};
 
 impl Hub {
     pub(crate) fn on_client(&mut self, conn: ConnId, frame: &Frame) {
@@ -56,34 +56,106 @@ impl Hub {
     /// Whether a session that is not here may be elsewhere, and a gateway will look. What is being
     /// imported on this connection is nowhere else.
     fn seeks(&self, conn: ConnId, frame: &Frame) -> bool {
-        self.is_leg(conn) && frame.method().as_deref() != Some("_jackfield/import")
+        self.is_leg(conn) && !frame.is_method(Method::ControlImport)
     }
 
     /// Starts serving a request. An error is the answer; otherwise the answer comes when it comes.
+    #[expect(clippy::too_many_lines, reason = "one arm per method")]
     fn serve(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        let method = frame.method().expect("a request has a method").into_owned();
-        match method.as_str() {
-            "initialize" => self.on_initialize(conn, id, frame),
-            "session/new" => self.on_new(conn, id, frame),
-            "session/load" => self.on_attach(conn, id, frame, crate::session::Attach::Load),
-            "session/resume" => self.on_attach(conn, id, frame, crate::session::Attach::Resume),
-            "session/list" => self.on_list(conn, id, frame),
-            "session/close" => self.on_close(conn, id, frame),
-            "session/delete" => self.on_delete(conn, id, frame),
-            "session/prompt" => self.on_prompt(conn, id, frame),
-            "session/fork" => self.on_fork(conn, id, frame),
-            control if control.starts_with("_jackfield/") => {
-                self.on_control(conn, id, control, frame)
+        let name = || frame.method().expect("a request has a method").into_owned();
+        let method = match frame.known_method() {
+            Some(method) => method,
+            None if frame.is_control() => return Err(Fault::MethodNotFound { method: name() }),
+            None => return self.forward_request(conn, frame),
+        };
+        match method {
+            Method::Initialize => self.on_initialize(conn, id, frame),
+            Method::SessionNew => self.on_new(conn, id, frame),
+            Method::SessionLoad => self.on_attach(conn, id, frame, Attach::Load),
+            Method::SessionResume => self.on_attach(conn, id, frame, Attach::Resume),
+            Method::SessionList => self.on_list(conn, id, frame),
+            Method::SessionClose => self.on_close(conn, id, frame),
+            Method::SessionDelete => self.on_delete(conn, id, frame),
+            Method::SessionPrompt => self.on_prompt(conn, id, frame),
+            Method::SessionFork => self.on_fork(conn, id, frame),
+            Method::ControlConnect => self.on_connect_request(conn, id, frame),
+            Method::ControlAttach => self.on_control_attach(conn, id, frame),
+            Method::ControlSessions => {
+                self.on_sessions(conn, id);
+                Ok(())
             }
-            _ if is_ours(&method) => Err(Fault::NotServed { method }),
-            _ => match frame.session_id() {
-                Some(_) => {
-                    let session = self.session_of(frame)?;
-                    self.forward_in(&session, conn, frame.clone())
-                }
-                None => self.forward_out(conn, frame, &method),
-            },
+            Method::ControlImport => self.on_import(conn, id, frame),
+            Method::ControlAsks => {
+                self.on_asks(conn, id);
+                Ok(())
+            }
+            Method::ControlAnswer => self.on_control_answer(conn, id, frame),
+            Method::ControlOperator => self.on_operator(conn, id, frame),
+            Method::ControlFindKey => self.on_find_key(conn, id, frame),
+            Method::ControlQueue => self.on_queue(conn, id, frame),
+            Method::ControlWithdraw => self.on_withdraw(conn, id, frame),
+            Method::ControlRelease => self.on_release(conn, id, frame),
+            Method::ControlStatus => {
+                self.on_status(conn, id);
+                Ok(())
+            }
+            Method::ControlStop => {
+                self.on_stop_request(conn, id);
+                Ok(())
+            }
+            // These are notifications, or belong to the transport.
+            Method::ControlAsk
+            | Method::ControlAuth
+            | Method::ControlChallenge
+            | Method::ControlEvent
+            | Method::ControlGap
+            | Method::ControlLeg
+            | Method::ControlMoved
+            | Method::ControlSession
+            | Method::ControlStorage
+            | Method::ControlTenant
+            | Method::ControlTurn => Err(Fault::MethodNotFound { method: name() }),
+            // Only the hub could serve these for every agent alike, and it does not.
+            Method::CancelRequest | Method::ProxyInitialize | Method::ProxySuccessor => {
+                Err(Fault::NotServed { method: name() })
+            }
+            Method::AuthStatus
+            | Method::AuthStatusUpdate
+            | Method::Authenticate
+            | Method::ElicitationComplete
+            | Method::ElicitationCreate
+            | Method::FsReadTextFile
+            | Method::FsWriteTextFile
+            | Method::Logout
+            | Method::McpMessage
+            | Method::ProvidersDisable
+            | Method::ProvidersList
+            | Method::ProvidersSet
+            | Method::SessionArchive
+            | Method::SessionCancel
+            | Method::SessionRequestPermission
+            | Method::SessionSetConfigOption
+            | Method::SessionSetMode
+            | Method::SessionSetModel
+            | Method::SessionSetTitle
+            | Method::SessionStatus
+            | Method::SessionUnarchive
+            | Method::SessionUpdate
+            | Method::TerminalCreate
+            | Method::TerminalKill
+            | Method::TerminalOutput
+            | Method::TerminalRelease
+            | Method::TerminalWaitForExit => self.forward_request(conn, frame),
         }
+    }
+
+    /// Passes a request on to the agent of the session that it names, or to the client's agent.
+    fn forward_request(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        if frame.session_id().is_some() {
+            let session = self.session_of(frame)?;
+            return self.forward_in(&session, conn, frame.clone());
+        }
+        self.forward_out(conn, frame)
     }
 
     /// The session a frame names, or the answer that there is none.
@@ -100,9 +172,10 @@ impl Hub {
 
     /// A request for the agent process rather than for a session: to the one kept for this client,
     /// or to one that serves a session of it.
-    fn forward_out(&mut self, conn: ConnId, frame: &Frame, method: &str) -> Result<(), Fault> {
+    fn forward_out(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
         let Some(agent) = self.agent_for(conn) else {
-            return Err(Fault::MethodNotFound { method: method.to_owned() });
+            let method = frame.method().unwrap_or_default().into_owned();
+            return Err(Fault::MethodNotFound { method });
         };
         self.forward(agent, None, conn, frame);
         Ok(())
@@ -161,15 +234,15 @@ impl Hub {
         if self.may_ask(conn, frame).is_err() || self.require_operator(conn, frame).is_err() {
             return; // Nobody waits for an answer.
         }
-        match frame.method().as_deref() {
-            Some(BINDING) => return self.on_bind(conn, frame),
-            Some("$/cancel_request") => return self.on_cancel_request(conn, frame),
-            Some("_jackfield/connect") => return drop(self.on_connect(conn, frame)),
-            Some("_jackfield/leg") => return self.on_leg(conn),
+        match frame.known_method() {
+            Some(Method::ControlTenant) => return self.on_bind(conn, frame),
+            Some(Method::CancelRequest) => return self.on_cancel_request(conn, frame),
+            Some(Method::ControlConnect) => return drop(self.on_connect(conn, frame)),
+            Some(Method::ControlLeg) => return self.on_leg(conn),
             _ => {}
         }
         if let Ok(session) = self.session_of(frame) {
-            if frame.method().as_deref() == Some("session/cancel") {
+            if frame.is_method(Method::SessionCancel) {
                 return self.cancel_turn(&session);
             }
             let Some(bound) = self.sessions.get(&session).filter(|it| it.is_bound()) else {
@@ -275,9 +348,4 @@ impl Hub {
         self.abandon_openings(id);
         self.abandon_imports(id);
     }
-}
-
-/// A method that only the hub could serve for every agent alike, and does not.
-fn is_ours(method: &str) -> bool {
-    acp::method(method).is_some_and(|row| row.audience == acp::Audience::Hub)
 }

@@ -4,9 +4,9 @@ use super::PeerProcess;
 use crate::{
     AgentId, ConnId, Hub, Launch, SessionId, Tenant,
     budget::{ByteCharge, ByteOwner},
-    log::Outcome,
     session::Fallen,
 };
+use jackfield_events::TurnOutcome;
 use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -138,10 +138,12 @@ pub(crate) fn error_frame(id: &str, error: &str) -> Frame {
 }
 
 /// The answer to a prompt: how its turn ended.
-pub(crate) fn outcome_frame(id: &str, outcome: &Outcome) -> Frame {
+pub(crate) fn outcome_frame(id: &str, outcome: &TurnOutcome) -> Frame {
     match outcome {
-        Outcome::Stopped(result) => Frame::result_for(id, result.as_str()),
-        Outcome::Failed(error) | Outcome::Interrupted(error) => error_frame(id, error.as_str()),
+        TurnOutcome::Stopped(result) => Frame::result_for(id, result.as_str()),
+        TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error) => {
+            error_frame(id, error.as_str())
+        }
     }
 }
 

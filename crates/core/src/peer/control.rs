@@ -10,54 +10,43 @@ use serde_json::{Value, json};
 use std::{path::PathBuf, sync::Arc};
 
 impl Hub {
-    pub(crate) fn on_control(
+    pub(super) fn on_connect_request(
         &mut self,
         conn: ConnId,
         id: &str,
-        method: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        match method {
-            "_jackfield/connect" => {
-                self.on_connect(conn, frame)?;
-                let launch = self.conns.get(&conn).and_then(|it| it.launch.as_ref());
-                // Whoever knows a command for it may rather say that.
-                let by_name = launch.is_some_and(|it| it.argv.is_empty());
-                let result = if by_name { r#"{"command":false}"# } else { "{}" };
-                self.answer(conn, id, Ok(result));
-            }
-            "_jackfield/attach" => self.on_control_attach(conn, id, frame)?,
-            "_jackfield/sessions" => {
-                let rows: Vec<Value> = self.sessions_of(conn).map(|it| self.row(it)).collect();
-                let mut answer = json!({ "sessions": rows });
-                let storage = self.storage_json(conn);
-                if storage != json!({ "ok": true }) {
-                    answer["storage"] = storage;
-                }
-                self.answer(conn, id, Ok(&answer.to_string()));
-            }
-            "_jackfield/import" => self.on_import(conn, id, frame)?,
-            "_jackfield/asks" => {
-                let rows = self.open_asks(conn);
-                self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
-            }
-            "_jackfield/answer" => self.on_control_answer(conn, id, frame)?,
-            "_jackfield/operator" => self.on_operator(conn, id, frame)?,
-            "_jackfield/find_key" => self.on_find_key(conn, id, frame)?,
-            "_jackfield/queue" => self.on_queue(conn, id, frame)?,
-            "_jackfield/withdraw" => self.on_withdraw(conn, id, frame)?,
-            "_jackfield/release" => self.on_release(conn, id, frame)?,
-            "_jackfield/status" => {
-                let status = self.status(conn).to_string();
-                self.answer(conn, id, Ok(&status));
-            }
-            "_jackfield/stop" => {
-                self.answer(conn, id, Ok("{}"));
-                self.outputs.push_back(Output::StopAsked);
-            }
-            _ => return Err(Fault::MethodNotFound { method: method.to_owned() }),
-        }
+        self.on_connect(conn, frame)?;
+        let launch = self.conns.get(&conn).and_then(|it| it.launch.as_ref());
+        // A client that knows a command for the agent may prefer to send that.
+        let by_name = launch.is_some_and(|it| it.argv.is_empty());
+        let result = if by_name { r#"{"command":false}"# } else { "{}" };
+        self.answer(conn, id, Ok(result));
         Ok(())
+    }
+
+    pub(super) fn on_sessions(&mut self, conn: ConnId, id: &str) {
+        let rows: Vec<Value> = self.sessions_of(conn).map(|it| self.row(it)).collect();
+        let mut answer = json!({ "sessions": rows });
+        if let Some(storage) = self.storage_trouble(conn) {
+            answer["storage"] = storage;
+        }
+        self.answer(conn, id, Ok(&answer.to_string()));
+    }
+
+    pub(super) fn on_asks(&mut self, conn: ConnId, id: &str) {
+        let rows = self.open_asks(conn);
+        self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
+    }
+
+    pub(super) fn on_status(&mut self, conn: ConnId, id: &str) {
+        let status = self.status(conn).to_string();
+        self.answer(conn, id, Ok(&status));
+    }
+
+    pub(super) fn on_stop_request(&mut self, conn: ConnId, id: &str) {
+        self.answer(conn, id, Ok("{}"));
+        self.outputs.push_back(Output::StopAsked);
     }
 
     /// Before `initialize`: a gateway speaks for this client. It counts events, whether the client

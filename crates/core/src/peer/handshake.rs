@@ -13,6 +13,12 @@ use serde_json::{Map, Value, json};
 /// The protocol version the hub speaks on both sides.
 const VERSION: u64 = 1;
 
+/// Whether a client wants to hear what ACP has no words for, by the params of its `initialize`.
+pub(crate) fn wants_notices(initialize: &Value) -> bool {
+    let ours = initialize.pointer("/clientCapabilities/_meta/jackfield");
+    ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)))
+}
+
 impl Hub {
     pub(crate) fn on_initialize(
         &mut self,
@@ -32,7 +38,7 @@ impl Hub {
             it.name = params.pointer("/clientInfo/name").and_then(Value::as_str).map(Into::into);
             let ours = params.pointer("/clientCapabilities/_meta/jackfield");
             it.aware = ours.is_some() || it.leg;
-            it.notices = ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)));
+            it.notices = wants_notices(&params);
             it.can = abilities(&params);
             it.launch.as_ref()
         };

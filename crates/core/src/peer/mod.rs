@@ -10,5 +10,5 @@ mod process;
 mod tests;
 
 pub(crate) use conn::{Conn, Issued, Route, error_frame, outcome_frame};
-pub(crate) use handshake::{agent_hello, check_setup, with_seq};
+pub(crate) use handshake::{agent_hello, check_setup, wants_notices, with_seq};
 pub use process::{PeerPlace, PeerProcess};

@@ -6,16 +6,12 @@
 //! end. A client without a [`PeerProcess`] came over TCP or HTTP and has shown the token.
 
 use super::{PeerPlace, PeerProcess};
-use crate::{ConnId, Hub, Note, SessionId, log::Body, log::Json, unique_json};
-use jackfield_wire::{Fault, Frame};
+use crate::{ConnId, Hub, Note, SessionId, unique_json};
+use jackfield_events::{EventBody, OperationRefused, RawJson};
+use jackfield_wire::{Fault, Frame, acp::OperatorRule};
 use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Refused as a whole.
-const OPERATIONS: [&str; 4] =
-    ["_jackfield/answer", "_jackfield/connect", "_jackfield/import", "_jackfield/stop"];
-/// Refused if they bring the command lines of MCP servers.
-const OPENINGS: [&str; 4] = ["session/new", "session/load", "session/resume", "session/fork"];
 const OPERATION_CHARS_MAX: usize = 64;
 
 impl Hub {
@@ -25,8 +21,11 @@ impl Hub {
             return Ok(());
         }
         let method = frame.method().unwrap_or_default();
-        let refused = OPERATIONS.contains(&&*method)
-            || (OPENINGS.contains(&&*method) && has_server_command(frame));
+        let refused = match frame.known_method().map(|it| it.row().operator) {
+            Some(OperatorRule::Refused) => true,
+            Some(OperatorRule::ServerCommands) => has_server_command(frame),
+            Some(OperatorRule::Allowed) | None => false,
+        };
         if !refused {
             return Ok(());
         }
@@ -64,10 +63,9 @@ impl Hub {
         Ok(())
     }
 
-    /// What is written down about the process of a client; `null` if nothing is known.
-    pub(crate) fn peer_json(&self, conn: ConnId) -> Json {
-        let peer = self.conns.get(&conn).and_then(|it| it.peer.as_ref());
-        peer.map_or_else(Json::null, PeerProcess::to_json)
+    /// The process of a client, as events name it, if it is known.
+    pub(crate) fn peer_json(&self, conn: ConnId) -> Option<RawJson> {
+        self.conns.get(&conn)?.peer.as_ref().map(PeerProcess::to_json)
     }
 
     pub(super) fn is_operator(&self, conn: ConnId) -> bool {
@@ -92,8 +90,11 @@ impl Hub {
         let why: Arc<str> = reason(&peer, operation).into();
         for session in self.concerned(&peer, target) {
             let operation = operation.into();
-            let (by, peer, why) = (Arc::clone(&by), peer.to_json(), Arc::clone(&why));
-            self.append(&session, Body::Refused { operation, by, why, peer });
+            let (by, peer, why) = (Arc::clone(&by), Some(peer.to_json()), Arc::clone(&why));
+            self.append(
+                &session,
+                EventBody::Refused(OperationRefused { operation, by, why, peer }),
+            );
         }
         self.note(Note::OperationRefused { conn, operation: operation.to_owned(), by, peer });
         Err(Fault::NotAllowed { why: why.to_string() })

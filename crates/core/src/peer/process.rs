@@ -1,6 +1,7 @@
 //! The process at the other end of a connection, as the driver found it when the client connected.
 
-use crate::{AgentId, log::Json};
+use crate::AgentId;
+use jackfield_events::RawJson;
 use serde_json::json;
 use std::{fmt, sync::Arc};
 
@@ -27,7 +28,7 @@ pub enum PeerPlace {
 
 impl PeerProcess {
     /// As it is written down beside what the client did.
-    pub(crate) fn to_json(&self) -> Json {
+    pub(crate) fn to_json(&self) -> RawJson {
         let mut peer = json!({ "uid": self.uid });
         if let Some(pid) = self.pid {
             peer["pid"] = pid.into();
@@ -35,7 +36,7 @@ impl PeerProcess {
         if let Some(exe) = &self.exe {
             peer["exe"] = (&**exe).into();
         }
-        Json::trusted(peer.to_string())
+        RawJson::trusted(peer.to_string())
     }
 }
 

@@ -1,15 +1,13 @@
 //! What a client below an agent may do, and what is written down when it tries more.
 
 use super::{PeerPlace, PeerProcess};
-use crate::{
-    AgentId, Config, ConnId, Hub, Input, Launch, Note, Output, SessionId, Time, log::Body,
-};
+use crate::{AgentId, Config, ConnId, Hub, Input, Launch, Note, Output, SessionId, Time};
+use jackfield_events::{AgentName, EventBody, OperationRefused, UserAnswered};
 use jackfield_wire::Frame;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, VecDeque},
     path::PathBuf,
-    sync::Arc,
 };
 
 const USER: ConnId = ConnId(1);
@@ -22,7 +20,7 @@ struct Scene {
     hub: Hub,
     session: SessionId,
     told: Vec<(ConnId, Value)>,
-    written: Vec<Body>,
+    written: Vec<EventBody>,
     notes: Vec<Note>,
     stop_asked: bool,
     next_id: u64,
@@ -34,7 +32,7 @@ fn peer(pid: u32, place: PeerPlace) -> PeerProcess {
 
 impl Scene {
     fn new() -> Scene {
-        let (name, argv): (Arc<str>, _) = ("echo".into(), vec!["echo".into()]);
+        let (name, argv): (AgentName, _) = ("echo".into(), vec!["echo".into()]);
         let launch = Launch { name: name.clone(), argv, cwd: PathBuf::new(), env: None };
         let agents = BTreeMap::from([(name.clone(), launch)]);
         let config = Config { agents, default_agent: Some(name), ..Config::default() };
@@ -117,11 +115,11 @@ impl Scene {
     }
 
     fn refused(&self) -> Vec<&str> {
-        let operation = |it: &'_ Body| matches!(it, Body::Refused { .. });
+        let operation = |it: &'_ EventBody| matches!(it, EventBody::Refused(_));
         let refused = self.written.iter().filter(|it| operation(it));
         refused
             .map(|it| match it {
-                Body::Refused { operation, .. } => &**operation,
+                EventBody::Refused(OperationRefused { operation, .. }) => &**operation,
                 _ => unreachable!("filtered above"),
             })
             .collect()
@@ -129,7 +127,9 @@ impl Scene {
 
     fn peer_of_answer(&self) -> Option<Value> {
         self.written.iter().find_map(|it| match it {
-            Body::Answered { peer, .. } => serde_json::from_str(peer.as_str()).ok(),
+            EventBody::Answered(UserAnswered { peer, .. }) => {
+                peer.as_ref().map_or(Some(Value::Null), jackfield_events::RawJson::parse)
+            }
             _ => None,
         })
     }
@@ -244,7 +244,7 @@ fn client_below_an_agent_can_still_open_and_prompt_sessions_of_the_default_agent
     assert!(opened["result"]["sessionId"].is_string(), "{opened}");
     let params = json!({ "sessionId": opened["result"]["sessionId"], "prompt": [] });
     scene.ask(BELOW, "session/prompt", &params);
-    assert!(scene.written.iter().any(|it| matches!(it, Body::Prompted { .. })));
+    assert!(scene.written.iter().any(|it| matches!(it, EventBody::Prompted(_))));
     assert!(scene.refused().is_empty());
 }
 

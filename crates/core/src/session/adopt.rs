@@ -2,14 +2,16 @@
 //! as if it had been here from the start; what was running where it was is over.
 
 use super::Session;
-use crate::{
-    Hub, Note, Output, SessionId,
-    log::{Body, State},
-};
-use std::sync::Arc;
+use crate::{Hub, Note, Output, SessionId};
+use jackfield_events::{EventBody, HostId, SessionMoved, SessionSummary};
 
 impl Hub {
-    pub(crate) fn on_adopted(&mut self, id: &SessionId, mut state: State, from: Option<Arc<str>>) {
+    pub(crate) fn on_adopted(
+        &mut self,
+        id: &SessionId,
+        mut state: SessionSummary,
+        from: Option<HostId>,
+    ) {
         if self.stopping || self.sessions.contains_key(id) || self.forks.contains_key(id) {
             return;
         }
@@ -28,7 +30,10 @@ impl Hub {
                 let lost = format!("host `{from}` was lost");
                 let why = if torn { lost.clone() } else { format!("host `{from}` has left it") };
                 let to = self.config.host.clone();
-                self.append(id, Body::Moved { from: from.clone(), to, why: why.into() });
+                self.append(
+                    id,
+                    EventBody::Moved(SessionMoved { from: from.clone(), to, why: why.into() }),
+                );
                 self.settle(id, &lost, &format!("{lost} during the turn"));
             }
             None => self.settle_here(id),

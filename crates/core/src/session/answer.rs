@@ -3,6 +3,7 @@
 
 use super::{Session, ask::Ask, list::rfc3339};
 use crate::{ConnId, Hub, SessionId};
+use jackfield_events::RawJson;
 use jackfield_wire::{Fault, Frame, redact};
 use serde_json::{Map, Value, json, value::RawValue};
 use std::{collections::BTreeMap, sync::Arc};
@@ -89,7 +90,7 @@ fn row(id: &SessionId, session: &Session, number: u64, ask: &Ask) -> Value {
         row["what"] = member("title");
         row["kind"] = member("kind");
         row["toolCallId"] = member("toolCallId");
-        row["call"] = serde_json::from_str(ask.facts.as_str()).unwrap_or_default();
+        row["call"] = ask.facts.as_ref().and_then(RawJson::parse).unwrap_or_default();
         row["options"] = params.remove("options").unwrap_or_else(|| json!([]));
     } else {
         row["what"] = params.remove("message").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What a permission request is about, as the policy reads it: the facts that a person needs for an answer. The
 //! title is the agent's words; these are not.
 
-use jackfield_policy::{Call, Decision, Effect, learned_text};
+use jackfield_policy::{PolicyDecision, RuleEffect, ToolCallFacts, describe_learned_rule};
 use jackfield_wire::visible;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const TITLE_BYTES_MAX: usize = 2 << 10;
 const FACTS_MAX: usize = 64;
 
 /// As it is in `_jackfield/asks`, in `_meta.jackfield.call` of an ask, and in notifications.
-pub(super) fn approval_facts(call: &Call, decision: &Decision) -> Value {
+pub(super) fn approval_facts(call: &ToolCallFacts, decision: &PolicyDecision) -> Value {
     let commands: Vec<String> = call.commands.iter().map(|it| it.text().to_owned()).collect();
     let mut facts = json!({
         "kind": call.kind(),
@@ -40,7 +40,7 @@ pub(super) fn approval_facts(call: &Call, decision: &Decision) -> Value {
     if call.is_cut {
         facts["isCut"] = json!(true);
     }
-    facts["always"] = json!(cut(&learned_text(call, Effect::Allow)));
+    facts["always"] = json!(cut(&describe_learned_rule(call, RuleEffect::Allow)));
     facts
 }
 
@@ -91,8 +91,8 @@ mod tests {
 
     fn facts(input: &Value) -> Value {
         let params = json!({ "toolCall": { "title": "List files", "rawInput": input } });
-        let call = Call::of("claude", "/x", None, &params, None);
-        approval_facts(&call, &jackfield_policy::decide(&[], &call))
+        let call = ToolCallFacts::from_request("claude", "/x", None, &params, None);
+        approval_facts(&call, &jackfield_policy::evaluate_rules(&[], &call))
     }
 
     #[test]

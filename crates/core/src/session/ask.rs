@@ -9,11 +9,12 @@ use crate::{
     AgentId, ConnId, Hub, Note, Seq, SessionId, TERMINAL_PREFIX, Time,
     budget::ByteCharge,
     fanout::cancel_notice,
-    log::{Body, Effect, Json},
+    log::Effect,
     peer::{Conn, Issued},
 };
 use bytes::Bytes;
-use jackfield_wire::{Fault, Frame, acp};
+use jackfield_events::{EventBody, RawJson, UserAnswered, UserAsked};
+use jackfield_wire::{Fault, Frame, acp::Method};
 
 /// An ask that waits for an answer.
 #[derive(Debug)]
@@ -27,9 +28,9 @@ pub(crate) struct Ask {
     pub(crate) frame: Frame,
     pub(super) origin: AskOrigin,
     /// What a rule says to it, if one does: that a person must be asked.
-    decision: Json,
+    decision: Option<RawJson>,
     /// What it is about, as the policy reads it; nothing for a form.
-    pub(super) facts: Json,
+    pub(super) facts: Option<RawJson>,
     /// The bytes of the ask and of what is kept with it.
     _charge: ByteCharge,
 }
@@ -45,7 +46,7 @@ pub(super) enum AskOrigin {
 
 impl Ask {
     pub(super) fn is_permission(&self) -> bool {
-        self.frame.method().as_deref() == Some("session/request_permission")
+        self.frame.is_method(Method::SessionRequestPermission)
     }
 
     /// What is asked, in the agent's words.
@@ -60,8 +61,7 @@ impl Ask {
 impl Hub {
     pub(crate) fn on_ask(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
         let ours = self.as_ours(id, frame.clone());
-        let row = frame.method().and_then(|it| acp::method(&it));
-        if row.is_some_and(|it| it.durability == acp::Durability::Journaled) {
+        if crate::agent::is_journaled(frame) {
             return self.open_ask(agent, id, ours, AskOrigin::Agent);
         }
         match self.server_for(id, frame).filter(|_| !is_of_our_terminal(frame)) {
@@ -79,7 +79,7 @@ impl Hub {
         origin: AskOrigin,
     ) {
         let Some(session) = self.sessions.get(id) else { return };
-        let elicits = ours.method().as_deref() == Some("elicitation/create");
+        let elicits = ours.is_method(Method::ElicitationCreate);
         let frame = match &origin {
             AskOrigin::Agent => &ours,
             AskOrigin::Served(request) => request,
@@ -104,18 +104,18 @@ impl Hub {
         let number = session.state.asks + 1;
         let theirs: Box<str> = frame.id().expect("a request has an id").into();
         let decision = (!elicits).then(|| self.judge(id, &params_of(&ours)));
-        let said = decision.as_ref().map_or_else(Json::null, |it| self.spoken(it));
+        let said = decision.as_ref().and_then(|it| self.spoken(it));
         let ruled = decision.as_ref().and_then(|it| answer_of(it, &ours));
         let facts = decision.filter(|_| ruled.is_none()).map(|it| self.facts(id, &ours, &it));
-        let facts = facts.unwrap_or_else(Json::null);
-        let asked = Json::trusted(ours.bytes().clone());
+        let asked = RawJson::trusted(ours.bytes().clone());
         let (decision, call) = (said.clone(), facts.clone());
-        let seq = self.append(id, Body::Asked { ask: number, decision, call, frame: asked });
+        let seq = self
+            .append(id, EventBody::Asked(UserAsked { ask: number, decision, call, frame: asked }));
         self.remember_asked(id, &ours);
         if let Some(result) = ruled {
             return self.answer_by_rule(agent, id, number, &theirs, &result);
         }
-        charge.resize(bytes + facts.bytes().len());
+        charge.resize(bytes + facts.as_ref().map_or(0, |it| it.bytes().len()));
         let ask = Ask {
             seq,
             at: self.now,
@@ -144,8 +144,8 @@ impl Hub {
     ) {
         let by: std::sync::Arc<str> = "policy".into();
         self.remember_settled(id, number, "answered by a rule".into());
-        let answer = Json::trusted(format!(r#"{{"result":{result}}}"#));
-        self.append(id, Body::Answered { ask: number, by, answer, peer: Json::null() });
+        let answer = RawJson::trusted(format!(r#"{{"result":{result}}}"#));
+        self.append(id, EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }));
         let text = Frame::result_for(theirs, result).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
     }
@@ -181,7 +181,7 @@ impl Hub {
         let session = self.sessions.get(id)?;
         let frame = Frame::parse(frame.clone()).ok()?;
         let it = self.conns.get_mut(&conn)?;
-        let elicits = frame.method().as_deref() == Some("elicitation/create");
+        let elicits = frame.is_method(Method::ElicitationCreate);
         let sent = it.asked.values().any(|it| is_ask(it, id, number));
         let ask = session.asks.get(&number).filter(|_| !sent)?;
         if elicits && !it.can.elicitation {
@@ -189,18 +189,14 @@ impl Hub {
         }
         let our_id = it.issue(Issued::Ask(id.clone(), number)).to_string();
         let frame = frame.with_id(&our_id);
-        if ask.facts == Json::null() {
-            return Some(frame.bytes().clone());
-        }
+        let Some(facts) = &ask.facts else { return Some(frame.bytes().clone()) };
         if !it.aware {
-            return Some(with_honest_title(&frame, &our_id, &ask.facts).bytes().clone());
+            return Some(with_honest_title(&frame, &our_id, facts).bytes().clone());
         }
         // A client that answers by rules of its own should know that this one is for a person.
-        let policy = match &ask.decision {
-            it if *it == Json::null() => String::new(),
-            it => format!(r#","policy":{}"#, it.as_str()),
-        };
-        let meta = format!(r#"{{"call":{}{policy}}}"#, ask.facts.as_str());
+        let policy = ask.decision.as_ref().map(|it| format!(r#","policy":{}"#, it.as_str()));
+        let policy = policy.unwrap_or_default();
+        let meta = format!(r#"{{"call":{}{policy}}}"#, facts.as_str());
         Some(frame.with_meta(&meta).bytes().clone())
     }
 
@@ -250,8 +246,8 @@ impl Hub {
             (None, error) => format!(r#"{{"error":{}}}"#, error.unwrap_or("null")),
         };
         self.remember_settled(id, number, format!("answered by {by}").into());
-        let (answer, peer) = (Json::trusted(answer), self.peer_json(conn));
-        self.append(id, Body::Answered { ask: number, by, answer, peer });
+        let (answer, peer) = (RawJson::trusted(answer), self.peer_json(conn));
+        self.append(id, EventBody::Answered(UserAnswered { ask: number, by, answer, peer }));
         if permission {
             self.remember_approved(id, &ask.frame, frame);
         }
@@ -339,7 +335,7 @@ impl Hub {
 
 /// The request for a client that does not know `_meta.jackfield`: its title shows what will be done. Everything
 /// else stays as the agent wrote it.
-fn with_honest_title(frame: &Frame, id: &str, facts: &Json) -> Frame {
+fn with_honest_title(frame: &Frame, id: &str, facts: &RawJson) -> Frame {
     let mut params = params_of(frame);
     let facts = serde_json::from_str(facts.as_str()).unwrap_or_default();
     let Some(title) = title_with_facts(&facts, params["toolCall"]["title"].as_str()) else {
@@ -353,10 +349,10 @@ fn with_honest_title(frame: &Frame, id: &str, facts: &Json) -> Frame {
 }
 
 /// The fact that nobody's answer counts any more.
-pub(crate) fn voided(ask: u64, why: &str) -> Body {
+pub(crate) fn voided(ask: u64, why: &str) -> EventBody {
     let answer = serde_json::json!({ "void": why }).to_string();
-    let (by, answer) = ("jackfield".into(), Json::trusted(answer));
-    Body::Answered { ask, by, answer, peer: Json::null() }
+    let (by, answer) = ("jackfield".into(), RawJson::trusted(answer));
+    EventBody::Answered(UserAnswered { ask, by, answer, peer: None })
 }
 
 fn is_ask(issued: &Issued, id: &SessionId, number: u64) -> bool {
@@ -384,8 +380,8 @@ fn is_of_our_terminal(frame: &Frame) -> bool {
 /// Whether a client announced that it serves this method; methods nobody announces are tried.
 fn serves(conn: &Conn, method: &str) -> bool {
     match method {
-        "fs/read_text_file" => conn.can.read_files,
-        "fs/write_text_file" => conn.can.write_files,
+        _ if method == Method::FsReadTextFile.name() => conn.can.read_files,
+        _ if method == Method::FsWriteTextFile.name() => conn.can.write_files,
         _ if method.starts_with("terminal/") => conn.can.terminal,
         _ => true,
     }

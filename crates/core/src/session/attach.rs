@@ -4,10 +4,10 @@ use super::Fork;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{Phase, Subscriber, attach_notice},
-    log::Body,
     peer::with_seq,
 };
 use bytes::Bytes;
+use jackfield_events::EventBody;
 use jackfield_wire::{Fault, Frame, Kind};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -147,7 +147,7 @@ impl Hub {
     fn close(&mut self, id: &SessionId) {
         self.abandon(id, &Fault::Interrupted { why: "the session was closed".into() });
         if !self.sessions[id].state.closed {
-            self.append(id, Body::Closed);
+            self.append(id, EventBody::Closed);
         }
     }
 

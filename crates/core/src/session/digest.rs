@@ -1,9 +1,9 @@
 //! What a session was about, in few words: for an agent that has lost it. Plain text of a bounded
 //! size, made from events alone.
 
-use crate::{
-    limits,
-    log::{Body, Event, Outcome},
+use crate::limits;
+use jackfield_events::{
+    AgentMessage, EventBody, SessionEvent, TurnEnded, TurnOutcome, TurnStarted,
 };
 use jackfield_wire::Frame;
 use serde_json::Value;
@@ -34,9 +34,9 @@ enum Line {
 
 impl Digest {
     /// Takes in the next event; those of the turn `running` and after it are not the past.
-    pub(crate) fn take(&mut self, event: &Event, running: u64) {
+    pub(crate) fn take(&mut self, event: &SessionEvent, running: u64) {
         match &event.body {
-            Body::Prompted { turn, frame, .. } if *turn < running => {
+            EventBody::Prompted(TurnStarted { turn, frame, .. }) if *turn < running => {
                 let words = user_words(frame.bytes());
                 if self.first.is_none() && *turn == 1 {
                     self.first = Some(words.clone());
@@ -44,8 +44,10 @@ impl Digest {
                 self.turns.push_back(Told { user: Some(words), ..Told::default() });
                 self.shrink();
             }
-            Body::Said { turn, frame, .. } if *turn < running => self.take_said(frame.bytes()),
-            Body::Ended { turn, outcome } if *turn < running => {
+            EventBody::Said(AgentMessage { turn, frame, .. }) if *turn < running => {
+                self.take_said(frame.bytes());
+            }
+            EventBody::Ended(TurnEnded { turn, outcome }) if *turn < running => {
                 let end = how_it_ended(outcome);
                 self.latest().end = Some(end);
             }
@@ -221,11 +223,11 @@ fn user_words(frame: &[u8]) -> String {
     cut(&words.join("\n")).to_owned()
 }
 
-fn how_it_ended(outcome: &Outcome) -> String {
+fn how_it_ended(outcome: &TurnOutcome) -> String {
     let json: Value = serde_json::from_str(outcome.json().as_str()).unwrap_or_default();
     let (member, else_) = match outcome {
-        Outcome::Stopped(_) => ("stopReason", "stopped"),
-        Outcome::Failed(_) | Outcome::Interrupted(_) => ("message", outcome.name()),
+        TurnOutcome::Stopped(_) => ("stopReason", "stopped"),
+        TurnOutcome::Failed(_) | TurnOutcome::Interrupted(_) => ("message", outcome.name()),
     };
     let text = json[member].as_str().unwrap_or(else_);
     if member == "message" {
@@ -264,37 +266,42 @@ fn keep_end(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Seq, Time, log::Json};
+    use crate::{Seq, Time};
+    use jackfield_events::RawJson;
     use serde_json::json;
 
-    fn event(body: Body) -> Event {
-        Event { seq: Seq(1), at: Time(1), body }
+    fn event(body: EventBody) -> SessionEvent {
+        SessionEvent { seq: Seq(1), at: Time(1), body }
     }
 
-    fn prompted(turn: u64, text: &str) -> Event {
+    fn prompted(turn: u64, text: &str) -> SessionEvent {
         let prompt = json!([{ "type": "text", "text": text }, { "type": "image", "data": "" }]);
         let frame = json!({ "method": "session/prompt", "params": { "prompt": prompt } });
-        let frame = Json::trusted(frame.to_string());
-        event(Body::Prompted { turn, by: "zed".into(), prompt: None, frame })
+        let frame = RawJson::trusted(frame.to_string());
+        event(EventBody::Prompted(TurnStarted { turn, by: "zed".into(), prompt: None, frame }))
     }
 
-    fn said(turn: u64, update: &Value) -> Event {
+    fn said(turn: u64, update: &Value) -> SessionEvent {
         let params = json!({ "sessionId": "s", "update": update });
         let frame = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
-        event(Body::Said { turn, late: false, frame: Json::trusted(frame.to_string()) })
+        event(EventBody::Said(AgentMessage {
+            turn,
+            late: false,
+            frame: RawJson::trusted(frame.to_string()),
+        }))
     }
 
-    fn chunk(turn: u64, text: &str) -> Event {
+    fn chunk(turn: u64, text: &str) -> SessionEvent {
         let content = json!({ "type": "text", "text": text });
         said(turn, &json!({ "sessionUpdate": "agent_message_chunk", "content": content }))
     }
 
-    fn ended(turn: u64, outcome: Outcome) -> Event {
-        event(Body::Ended { turn, outcome })
+    fn ended(turn: u64, outcome: TurnOutcome) -> SessionEvent {
+        event(EventBody::Ended(TurnEnded { turn, outcome }))
     }
 
-    fn stopped() -> Outcome {
-        Outcome::Stopped(Json::trusted(r#"{"stopReason":"end_turn"}"#))
+    fn stopped() -> TurnOutcome {
+        TurnOutcome::Stopped(RawJson::trusted(r#"{"stopReason":"end_turn"}"#))
     }
 
     #[test]
@@ -306,7 +313,7 @@ mod tests {
         });
         let done =
             json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed" });
-        let error = Json::trusted(r#"{"code":1,"message":"too long"}"#);
+        let error = RawJson::trusted(r#"{"code":1,"message":"too long"}"#);
         let events = [
             prompted(1, "fix it"),
             chunk(1, "I will "),
@@ -315,7 +322,7 @@ mod tests {
             said(1, &done),
             ended(1, stopped()),
             prompted(2, "and now?"),
-            ended(2, Outcome::Failed(error)),
+            ended(2, TurnOutcome::Failed(error)),
             prompted(3, "this one runs"),
         ];
         for event in &events {

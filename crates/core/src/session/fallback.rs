@@ -2,25 +2,27 @@
 //! silent: the answer, the log and the list of sessions say which agent it is, and why.
 
 use super::{Stage, open::Opening};
-use crate::{ConnId, Hub, Launch, Note, SessionId, log::Json};
+use crate::{ConnId, Hub, Launch, Note, SessionId};
+use jackfield_events::AgentName;
+use jackfield_events::RawJson;
 use jackfield_wire::{Fault, Frame, redact};
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 
 /// An agent that was to be used and could not be.
 #[derive(Debug, Clone)]
 pub(crate) struct Fallen {
-    agent: Arc<str>,
+    agent: AgentName,
     why: String,
 }
 
 /// As the log has it, and `_meta.jackfield.fallback`.
-pub(crate) fn to_json(fallen: &[Fallen]) -> Json {
+pub(crate) fn to_json(fallen: &[Fallen]) -> Option<RawJson> {
+    (!fallen.is_empty()).then(|| RawJson::trusted(rows(fallen).to_string()))
+}
+
+fn rows(fallen: &[Fallen]) -> Value {
     let row = |it: &Fallen| json!({ "agent": &*it.agent, "why": redact::text(&it.why) });
-    match fallen {
-        [] => Json::null(),
-        some => Json::trusted(some.iter().map(row).collect::<Value>().to_string()),
-    }
+    fallen.iter().map(row).collect()
 }
 
 /// A result that says which agent it is of, if that is not the one that was asked for.
@@ -32,8 +34,7 @@ pub(crate) fn tell(result: &str, agent: &str, fallen: &[Fallen]) -> Option<Strin
 fn facts(agent: &str, fallen: &[Fallen], unheard: Option<&str>) -> Map<String, Value> {
     let mut facts = Map::new();
     if !fallen.is_empty() {
-        let fallen = serde_json::from_str(to_json(fallen).as_str()).unwrap_or_default();
-        facts.extend([("agent".to_owned(), json!(agent)), ("fallback".to_owned(), fallen)]);
+        facts.extend([("agent".to_owned(), json!(agent)), ("fallback".to_owned(), rows(fallen))]);
     }
     facts.extend(unheard.map(|it| ("unheard".to_owned(), json!(it))));
     facts

@@ -5,10 +5,10 @@ use super::{Session, Stage};
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{Phase, Subscriber},
-    log::{Body, Event, Json, State},
     peer::check_setup,
     tenant::tenant_of,
 };
+use jackfield_events::{EventBody, RawJson, SessionEvent, SessionForked, SessionSummary};
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Map, Value, json};
 
@@ -31,8 +31,9 @@ impl Hub {
         let seq = branches_at(&params, session.gate.durable())?;
         let (cwd, params) = opened_with(&session.state, &params);
         let to = self.new_name(tenant_of(&from));
-        let body = Body::Forked { from: from.clone(), seq, cwd, params };
-        let last = Event { seq: seq.next(), at: self.now, body };
+        let body =
+            EventBody::Forked(SessionForked { from: from.clone(), seq_there: seq, cwd, params });
+        let last = SessionEvent { seq: seq.next(), at: self.now, body };
         let fork = Fork { conn, request: id.into(), from: from.clone() };
         self.forks.insert(to.clone(), fork);
         self.outputs.push_back(Output::Copy { from, upto: seq, to, last });
@@ -40,7 +41,7 @@ impl Hub {
     }
 
     /// The copy is in the journal, up to the event that says what it is.
-    pub(crate) fn on_copied(&mut self, id: &SessionId, state: State) {
+    pub(crate) fn on_copied(&mut self, id: &SessionId, state: SessionSummary) {
         let fork = self.forks.remove(id).filter(|it| self.conns.contains_key(&it.conn));
         let Some(Fork { conn, request, from }) = fork else {
             // Whoever asked for it has left, and nobody else knows of it.
@@ -84,7 +85,7 @@ fn branches_at(params: &Map<String, Value>, durable: Seq) -> Result<Seq, Fault> 
 }
 
 /// What the copy is opened with: what the session was, save for what the client says anew.
-fn opened_with(state: &State, said: &Map<String, Value>) -> (String, Json) {
+fn opened_with(state: &SessionSummary, said: &Map<String, Value>) -> (String, RawJson) {
     let mut params: Map<String, Value> =
         serde_json::from_str(state.params.as_str()).unwrap_or_default();
     for name in ["cwd", "mcpServers", "additionalDirectories"] {
@@ -93,5 +94,5 @@ fn opened_with(state: &State, said: &Map<String, Value>) -> (String, Json) {
         }
     }
     let cwd = said.get("cwd").and_then(Value::as_str).unwrap_or(&state.cwd).to_owned();
-    (cwd, Json::trusted(Value::from(params).to_string()))
+    (cwd, RawJson::trusted(Value::from(params).to_string()))
 }

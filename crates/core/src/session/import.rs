@@ -5,10 +5,14 @@
 use super::{Session, Stage};
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
-    log::{Body, Event, Json, State},
     tenant::{is_tenant_name, named_for, tenant_of},
 };
 use bytes::Bytes;
+use jackfield_events::{
+    AgentMessage, EventBody, PromptQueued, RawJson, SessionEvent, SessionImported, SessionSummary,
+    SettingChanged, TurnStarted, UserAsked,
+};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame, Kind};
 use serde_json::{Value, json};
 
@@ -66,7 +70,7 @@ impl Hub {
         let theirs = tenant_of(&named).is_none_or(is_tenant_name);
         let free = theirs && is_name(plain) && !self.sessions.contains_key(&named);
         let session = if free { named } else { self.new_name(tenant.as_deref()) };
-        let empty = State { importing: true, ..State::default() };
+        let empty = SessionSummary { importing: true, ..SessionSummary::default() };
         let importing = Importing { conn, from: from.into() };
         self.sessions.insert(session.clone(), Session::new(empty, Stage::Importing(importing)));
         session
@@ -92,8 +96,8 @@ impl Hub {
             let seq = gate.head().next();
             let event = event_of(seq, line)
                 .map_err(|why| Fault::InvalidParams { why: format!("event {}: {why}", seq.0) })?;
-            let event = event.moved_to(id);
-            if let Body::Queued { frame, .. } = &event.body {
+            let event = event.with_session_id(id);
+            if let EventBody::Queued(PromptQueued { frame, .. }) = &event.body {
                 let room = self.kept.check(&self.sessions[id].kept, frame.bytes().len());
                 room.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
             }
@@ -114,14 +118,14 @@ impl Hub {
         if let Some(title) = title {
             let update = json!({ "sessionUpdate": "session_info_update", "title": title });
             let params = json!({ "sessionId": &**id, "update": update }).to_string();
-            let frame = Frame::notification("session/update", &params);
-            let frame = Json::trusted(frame.bytes().clone());
+            let frame = Frame::notification(Method::SessionUpdate.name(), &params);
+            let frame = RawJson::trusted(frame.bytes().clone());
             let turn = self.sessions[id].state.turns;
-            self.append(id, Body::Said { turn, late: 0 < turn, frame });
+            self.append(id, EventBody::Said(AgentMessage { turn, late: 0 < turn, frame }));
         }
         // The summary that comes with this event says that the session is whole.
         self.sessions.get_mut(id).expect("named by import_of").state.importing = false;
-        let seq = self.append(id, Body::Imported { from: importing.from });
+        let seq = self.append(id, EventBody::Imported(SessionImported { from: importing.from }));
         self.is_unattended(id);
         self.note(Note::SessionImported { session: id.clone(), events: seq.0 });
     }
@@ -150,29 +154,29 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A line of a file that anyone may have written, as the event that may stand at `seq`.
-fn event_of(seq: Seq, line: &Value) -> Result<Event, String> {
+fn event_of(seq: Seq, line: &Value) -> Result<SessionEvent, String> {
     let Some(line) = line.as_str().filter(|it| !it.contains('\n')) else {
         return Err("it is no line of text".into());
     };
     let line = Bytes::copy_from_slice(line.as_bytes());
-    let event = Event::decode(seq, &line).map_err(|bad| bad.why)?;
+    let event = SessionEvent::decode(seq, &line).map_err(|bad| bad.why)?;
     check(&event)?;
     Ok(event)
 }
 
 /// Frames are said again to clients, as they are: none may be what it does not say it is.
-fn check(event: &Event) -> Result<(), String> {
+fn check(event: &SessionEvent) -> Result<(), String> {
     let (frame, kind) = match &event.body {
-        Body::Opened { .. } if event.seq != Seq(1) => {
+        EventBody::Opened(_) if event.seq != Seq(1) => {
             return Err("a session is opened once, by its first event".into());
         }
-        Body::Opened { .. } => return Ok(()),
+        EventBody::Opened(_) => return Ok(()),
         _ if event.seq == Seq(1) => return Err("the first event is not `opened`".into()),
-        Body::Said { frame, .. } => (frame, Kind::Notification),
-        Body::Queued { frame, .. }
-        | Body::Prompted { frame, .. }
-        | Body::Asked { frame, .. }
-        | Body::Configured { frame, .. } => (frame, Kind::Request),
+        EventBody::Said(AgentMessage { frame, .. }) => (frame, Kind::Notification),
+        EventBody::Queued(PromptQueued { frame, .. })
+        | EventBody::Prompted(TurnStarted { frame, .. })
+        | EventBody::Asked(UserAsked { frame, .. })
+        | EventBody::Configured(SettingChanged { frame, .. }) => (frame, Kind::Request),
         _ => return Ok(()),
     };
     let parsed = Frame::parse(frame.bytes().clone()).map_err(|error| error.to_string())?;

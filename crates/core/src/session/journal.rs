@@ -80,11 +80,13 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Input, Recovered, Seq, Time, log::State};
+    use crate::{Config, Input, Recovered, Seq, Time};
+    use jackfield_events::SessionSummary;
 
     /// A hub that finds a turn which the last daemon did not end, and ends it.
     fn hub() -> Hub {
-        let state = State { seq: 5, turns: 1, open_turn: Some(1), ..State::default() };
+        let state =
+            SessionSummary { seq: 5, turns: 1, open_turn: Some(1), ..SessionSummary::default() };
         let mut hub =
             Hub::new(Config::default(), Time(0), [Recovered { session: "s-1".into(), state }]);
         let ended = shown(&mut hub);
@@ -103,7 +105,7 @@ mod tests {
                 Some(format!("append {} without summary", event.seq.0))
             }
             Output::Summarize { upto, summary, .. } => {
-                let state = State::from_summary(&summary).expect("it is a summary");
+                let state = SessionSummary::from_summary(&summary).expect("it is a summary");
                 assert_eq!((state.upto(), state.open_turn), (upto, None));
                 Some(format!("summarize up to {}", upto.0))
             }

@@ -3,7 +3,9 @@
 //! The keys themselves are in the logs of the sessions. An entry here only says where to look, so one that is left
 //! over from a deleted session does no harm.
 
-use crate::{SessionId, Time, limits, log::is_key_expired};
+use crate::{SessionId, Time, limits};
+use jackfield_events::TenantName;
+use jackfield_events::is_key_expired;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -12,7 +14,7 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct KeyIndex {
     /// By tenant; the operator's sessions have none.
-    tenants: BTreeMap<Option<Arc<str>>, TenantKeys>,
+    tenants: BTreeMap<Option<TenantName>, TenantKeys>,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +74,12 @@ mod tests {
         }
         assert!(index.find(None, "0").is_none() && index.find(None, "1").is_some());
         assert!(index.find(Some("other"), "0").is_some(), "it is another tenant's");
-        index.insert(None, &"last".into(), &session, Time(limits::KEY_LIFETIME_MS + 3));
+        index.insert(
+            None,
+            &"last".into(),
+            &session,
+            Time(jackfield_events::limits::KEY_LIFETIME_MS + 3),
+        );
         assert!(index.find(None, "2").is_none() && index.find(None, "3").is_some());
     }
 }

@@ -7,10 +7,10 @@ use super::{Attach, Session, Stage, queue::Prompt};
 use crate::{
     ConnId, Hub, SessionId, Time,
     fanout::{Phase, Subscriber},
-    log::{Keyed, RequestKey, is_key_expired},
     peer::{Route, outcome_frame},
     tenant::tenant_of,
 };
+use jackfield_events::{KeyedPrompt, RequestKey, is_key_expired};
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Hub {
             return Err(Fault::KeyInUse { key: request.key.to_string() });
         }
         let Some((session, known)) = self.find_key(tenant, &request.key) else { return Ok(false) };
-        if !known.opened_session || !request.fits(&known.request) {
+        if !known.opened_session || !request.matches(&known.request) {
             return Err(key_reused(request, &session));
         }
         self.attach(conn, id, &session, Attach::Known)?;
@@ -120,7 +120,7 @@ impl Hub {
             return Ok(());
         }
         match self.find_key(tenant_of(id), &request.key) {
-            Some((session, known)) if session != *id || !request.fits(&known.request) => {
+            Some((session, known)) if session != *id || !request.matches(&known.request) => {
                 Err(key_reused(request, &session))
             }
             _ => Ok(()),
@@ -128,7 +128,7 @@ impl Hub {
     }
 
     /// The prompt of a session that had this key, unless the key is free again.
-    pub(super) fn known_prompt(&self, id: &SessionId, request: &RequestKey) -> Option<Keyed> {
+    pub(super) fn known_prompt(&self, id: &SessionId, request: &RequestKey) -> Option<KeyedPrompt> {
         let known = self.sessions[id].state.keys.find(&request.key)?;
         (!known.is_expired(self.now)).then(|| known.clone())
     }
@@ -166,7 +166,7 @@ impl Hub {
         id: &SessionId,
         conn: ConnId,
         request: &str,
-        known: &Keyed,
+        known: &KeyedPrompt,
     ) {
         if let Some(outcome) = &known.outcome {
             return self.answer_in(id, conn, &outcome_frame(request, outcome));

@@ -15,12 +15,11 @@ use crate::{
     AgentId, Hub, Note, SessionId, Time,
     agent::{Agent, Waiting, is_journaled},
     limits,
-    log::{Body, Json, Outcome, Rung},
     timer::Timer,
 };
+use jackfield_events::{AgentBound, AgentSessionId, EventBody, RawJson, Rung, TurnOutcome};
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Updates that say what a session is now, and never what was said in it. A title or a mode is not
 /// among them: in a replay it is an old one, and the journal has the last.
@@ -75,13 +74,13 @@ pub(super) struct Found {
     rung: Rung,
     setup: String,
     /// The agent's name for the session, where it is a new one.
-    theirs: Option<Arc<str>>,
+    theirs: Option<AgentSessionId>,
     pub(super) digest: Option<String>,
 }
 
 impl Waking {
     /// The agent's name for the session, as far as it has told one.
-    pub(crate) fn theirs(&self) -> Option<&Arc<str>> {
+    pub(crate) fn theirs(&self) -> Option<&AgentSessionId> {
         self.found.as_ref()?.theirs.as_ref()
     }
 
@@ -168,7 +167,7 @@ impl Hub {
         let Some(waking) = self.waking(id) else { return };
         (waking.way, waking.step) = (Some(way), Step::Asked);
         (waking.retells, waking.tells) = (false, false);
-        self.ask_agent(agent, way.method(), &params, Waiting::Reopen(id.clone(), way));
+        self.ask_agent(agent, way.method().name(), &params, Waiting::Reopen(id.clone(), way));
     }
 
     /// The agent answered what it was asked for.
@@ -181,7 +180,7 @@ impl Hub {
             return self.on_refused(agent, id, way, frame);
         };
         let named = frame.session_id().filter(|it| self.is_free_name(agent, id, it));
-        let named = named.map(|it| Arc::from(it.as_ref()));
+        let named = named.map(|it| AgentSessionId::from(it.as_ref()));
         match (way, named) {
             (Way::Resume, _) => self.found(agent, id, Rung::Resumed, result, None),
             (Way::Load, _) => self.listen(agent, id, result),
@@ -270,13 +269,13 @@ impl Hub {
         id: &SessionId,
         rung: Rung,
         setup: &str,
-        theirs: Option<Arc<str>>,
+        theirs: Option<AgentSessionId>,
     ) {
         let now = self.now;
         let Some(waking) = self.waking(id) else { return };
         let setup = without_session_id(setup);
         waking.found = Some(Found { rung, setup, theirs: theirs.clone(), digest: None });
-        let early = theirs.map(|it| self.take_early(agent, &it));
+        let early = theirs.map(|it| self.take_early(agent, it.as_str()));
         for early in early.into_iter().flatten() {
             let retells = rung == Rung::Forked && is_journaled(&early);
             if !retells || !self.waking(id).is_some_and(|it| it.is_past(&early, now)) {
@@ -308,9 +307,12 @@ impl Hub {
             tried: waking.tried.clone(),
             prompt: None,
         });
-        let tried = as_json(waking.tried);
-        let setup = Json::trusted(found.setup);
-        self.append(id, Body::Bound { rung, setup, agent_session: found.theirs, tried });
+        let tried = tried_json(waking.tried);
+        let setup = RawJson::trusted(found.setup);
+        self.append(
+            id,
+            EventBody::Bound(AgentBound { rung, setup, agent_session: found.theirs, tried }),
+        );
         self.note(Note::SessionWoke { session: id.clone(), agent, rung: rung.as_str() });
         if let Some((turn, prompt)) = waking.again {
             self.prompt_again(agent, id, turn, &prompt);
@@ -335,21 +337,24 @@ impl Hub {
             reasons.join(", ")
         );
         let fault = Fault::CannotResume { session: id.to_string(), why };
-        let (setup, tried) = (Json::null(), as_json(tried));
-        self.append(id, Body::Bound { rung: Rung::Failed, setup, agent_session: None, tried });
+        let (setup, tried) = (RawJson::null(), tried_json(tried));
+        self.append(
+            id,
+            EventBody::Bound(AgentBound { rung: Rung::Failed, setup, agent_session: None, tried }),
+        );
         if let Some(session) = self.sessions.get_mut(id) {
             session.restarts.ended(now);
         }
         self.release_agent(id);
         self.refuse_waiting(id, &fault);
         if let Some((turn, _)) = again {
-            self.end_turn(id, turn, Outcome::Failed(Json::trusted(fault.to_json())));
+            self.end_turn(id, turn, TurnOutcome::Failed(RawJson::trusted(fault.to_json())));
         }
     }
 }
 
-fn as_json(tried: Vec<Value>) -> Json {
-    if tried.is_empty() { Json::null() } else { Json::trusted(Value::from(tried).to_string()) }
+fn tried_json(tried: Vec<Value>) -> Option<RawJson> {
+    (!tried.is_empty()).then(|| RawJson::trusted(Value::from(tried).to_string()))
 }
 
 #[cfg(test)]

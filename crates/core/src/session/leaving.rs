@@ -5,9 +5,9 @@
 //! session is then. Everybody else is told that the session is served elsewhere.
 
 use super::Stage;
-use crate::{
-    ConnId, Hub, Note, Output, SessionId, fanout::moved_notice, limits, log::Body, timer::Timer,
-};
+use crate::{ConnId, Hub, Note, Output, SessionId, fanout::moved_notice, limits, timer::Timer};
+use jackfield_events::{AgentSuspended, EventBody};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ impl Hub {
             let served = session.is_bound();
             self.void_asks(id, WHY);
             if served {
-                self.append(id, Body::Slept { why: WHY.into() });
+                self.append(id, EventBody::Slept(AgentSuspended { why: WHY.into() }));
             }
             self.release_agent(id);
         }
@@ -104,7 +104,7 @@ impl Hub {
     pub(crate) fn too_late_for(&self, frame: &Frame) -> Option<SessionId> {
         let (id, session) = self.sessions.get_key_value(&*frame.session_id()?)?;
         let begins =
-            matches!(frame.method().as_deref(), Some("session/prompt" | "_jackfield/release"));
+            matches!(frame.known_method(), Some(Method::SessionPrompt | Method::ControlRelease));
         let late = session.leaving.is_some() && (begins || session.turn.is_none());
         late.then(|| id.clone())
     }

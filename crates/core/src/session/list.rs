@@ -16,9 +16,11 @@ impl Hub {
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         let cwd = params.get("cwd").and_then(Value::as_str);
         let cursor = match params.get("cursor").and_then(Value::as_str) {
-            Some(cursor) => Some(Cursor::parse(cursor).ok_or_else(|| Fault::InvalidParams {
-                why: "`cursor` is none of ours: leave it out to start over".into(),
-            })?),
+            Some(cursor) => {
+                Some(ListCursor::parse(cursor).ok_or_else(|| Fault::InvalidParams {
+                    why: "`cursor` is none of ours: leave it out to start over".into(),
+                })?)
+            }
             None => None,
         };
         let mut rows: Vec<_> = self.sessions_of(conn).collect();
@@ -26,7 +28,7 @@ impl Hub {
         let latest = || rows.iter().map(|(_, it)| it.state.updated_at).max().unwrap_or_default();
         let listed_at = cursor.as_ref().map_or_else(latest, |it| it.listed_at);
         let mut rows: Vec<_> =
-            rows.into_iter().map(|row| (Place::of(row, listed_at), row)).collect();
+            rows.into_iter().map(|row| (ListPlace::of(row, listed_at), row)).collect();
         rows.retain(|(place, _)| cursor.as_ref().is_none_or(|it| it.after < *place));
         rows.sort_by(|(one, _), (other, _)| one.cmp(other));
         let page = self.config.limits.list_page;
@@ -35,7 +37,7 @@ impl Hub {
         let sessions: Vec<Value> = rows.iter().map(|(_, row)| self.info(*row)).collect();
         let mut result = json!({ "sessions": sessions });
         if more && let Some((last, _)) = rows.pop() {
-            result["nextCursor"] = json!(Cursor { listed_at, after: last }.to_string());
+            result["nextCursor"] = json!(ListCursor { listed_at, after: last }.to_string());
         }
         self.answer(conn, id, Ok(&result.to_string()));
         Ok(())
@@ -59,51 +61,51 @@ impl Hub {
 
 /// How far a client has read the list.
 #[derive(Debug, PartialEq, Eq)]
-struct Cursor {
+struct ListCursor {
     /// The latest change of any session when the first page was made.
     listed_at: u64,
     /// The last session of the page before.
-    after: Place,
+    after: ListPlace,
 }
 
 /// A session's place in the list.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum ListPlace {
     /// The latest first, then by name.
     Unchanged(Reverse<u64>, String),
     /// Used since the first page: by name, which stays the same when the session is used once more.
     Changed(String),
 }
 
-impl Place {
-    fn of((id, session): (&SessionId, &Session), listed_at: u64) -> Place {
+impl ListPlace {
+    fn of((id, session): (&SessionId, &Session), listed_at: u64) -> ListPlace {
         let updated_at = session.state.updated_at;
         if listed_at < updated_at {
-            Place::Changed(id.to_string())
+            ListPlace::Changed(id.to_string())
         } else {
-            Place::Unchanged(Reverse(updated_at), id.to_string())
+            ListPlace::Unchanged(Reverse(updated_at), id.to_string())
         }
     }
 }
 
-impl Cursor {
-    fn parse(text: &str) -> Option<Cursor> {
+impl ListCursor {
+    fn parse(text: &str) -> Option<ListCursor> {
         let number = |text| u64::from_str_radix(text, 16).ok();
         let (listed_at, place) = text.split_once('.')?;
         let after = match place.split_once('.')? {
-            ("", id) => Place::Changed(id.to_owned()),
-            (at, id) => Place::Unchanged(Reverse(number(at)?), id.to_owned()),
+            ("", id) => ListPlace::Changed(id.to_owned()),
+            (at, id) => ListPlace::Unchanged(Reverse(number(at)?), id.to_owned()),
         };
-        Some(Cursor { listed_at: number(listed_at)?, after })
+        Some(ListCursor { listed_at: number(listed_at)?, after })
     }
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for ListCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:x}.", self.listed_at)?;
         match &self.after {
-            Place::Unchanged(at, id) => write!(f, "{:x}.{id}", at.0),
-            Place::Changed(id) => write!(f, ".{id}"),
+            ListPlace::Unchanged(at, id) => write!(f, "{:x}.{id}", at.0),
+            ListPlace::Changed(id) => write!(f, ".{id}"),
         }
     }
 }
@@ -111,21 +113,21 @@ impl fmt::Display for Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Config, Input, Limits, Output, Recovered, Time,
-        log::{Body, State},
-    };
+    use crate::{Config, Input, Limits, Output, Recovered, Time};
+    use jackfield_events::{AgentSuspended, EventBody, SessionSummary};
 
     #[test]
     fn a_cursor_survives_the_trip() {
-        let places =
-            [Place::Unchanged(Reverse(17), "acme.s-1".into()), Place::Changed("s-1".into())];
+        let places = [
+            ListPlace::Unchanged(Reverse(17), "acme.s-1".into()),
+            ListPlace::Changed("s-1".into()),
+        ];
         for after in places {
-            let cursor = Cursor { listed_at: 18, after };
-            assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
+            let cursor = ListCursor { listed_at: 18, after };
+            assert_eq!(ListCursor::parse(&cursor.to_string()), Some(cursor));
         }
         for text in ["nonsense", "1.s-1", "x.1.s-1", "1.x.s-1"] {
-            assert_eq!(Cursor::parse(text), None, "{text}");
+            assert_eq!(ListCursor::parse(text), None, "{text}");
         }
     }
 
@@ -134,7 +136,7 @@ mod tests {
         let limits = Limits { list_page: 2, ..Limits::default() };
         let recovered = (1..=5).map(|number| Recovered {
             session: format!("s-{number}").into(),
-            state: State { seq: 1, updated_at: number, ..State::default() },
+            state: SessionSummary { seq: 1, updated_at: number, ..SessionSummary::default() },
         });
         let mut hub = Hub::new(Config { limits, ..Config::default() }, Time(5), recovered);
         hub.handle(Time(5), Input::ClientOpened { conn: ConnId(1), peer: None });
@@ -158,7 +160,7 @@ mod tests {
     }
 
     fn prompt(hub: &mut Hub, session: &str, at: u64) {
-        let body = Body::Slept { why: "it was used".into() };
+        let body = EventBody::Slept(AgentSuspended { why: "it was used".into() });
         hub.append_at(&session.into(), Time(at), body);
     }
 

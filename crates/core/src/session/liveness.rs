@@ -6,8 +6,8 @@ use crate::{
     Hub, SessionId, Time,
     agent::{Agent, Phase as Stand, Start},
     limits,
-    log::Body,
 };
+use jackfield_events::{AgentQuiet, EventBody};
 use serde_json::{Value, json};
 
 /// What a session with an agent waits for.
@@ -146,7 +146,7 @@ impl Hub {
         let turn = session.turn.as_ref().map_or(0, |it| it.number);
         let waits = self.sentence(&self.sessions[id], phase).into();
         let phase = phase.as_str().into();
-        self.append(id, Body::Quiet { turn, phase, since, waits });
+        self.append(id, EventBody::Quiet(AgentQuiet { turn, phase, since, waits }));
     }
 
     /// The silence was longer than the configuration allows: the turn is cancelled, and says why.

@@ -52,12 +52,14 @@ use crate::{
     agent::Pulse,
     budget::{ByteBudget, ByteCharge, ByteOwner},
     fanout::Subscriber,
-    log::{Gate, State},
+    log::Gate,
     restart::Restarts,
 };
 use ask::Ask;
 use calls::Calls;
 use import::Importing;
+use jackfield_events::AgentSessionId;
+use jackfield_events::SessionSummary;
 use jackfield_wire::{Frame, redact};
 use queue::Prompt;
 use served::ServedRequest;
@@ -70,7 +72,7 @@ use turn::Turn;
 #[derive(Debug)]
 pub(crate) struct Session {
     /// What the log says, up to the last event appended.
-    pub(crate) state: State,
+    pub(crate) state: SessionSummary,
     pub(crate) gate: Gate,
     /// Appends that failed in a row.
     pub(crate) append_failures: u32,
@@ -127,7 +129,7 @@ pub(crate) enum Stage {
 }
 
 impl Session {
-    fn new(known: State, stage: Stage) -> Session {
+    fn new(known: SessionSummary, stage: Stage) -> Session {
         Session {
             gate: Gate::recovered(known.upto()),
             state: known,
@@ -156,7 +158,7 @@ impl Session {
         }
     }
 
-    pub(crate) fn recovered(state: State) -> Session {
+    pub(crate) fn recovered(state: SessionSummary) -> Session {
         Session::new(state, Stage::Asleep)
     }
 
@@ -183,7 +185,7 @@ impl Session {
     }
 
     /// The agent's name for it.
-    pub(crate) fn theirs(&self) -> &Arc<str> {
+    pub(crate) fn theirs(&self) -> &AgentSessionId {
         let new = match &self.stage {
             Stage::Waking(waking) => waking.theirs(),
             _ => None,
@@ -192,7 +194,7 @@ impl Session {
     }
 
     /// The name by which its present process has heard of it; empty if it has not.
-    pub(crate) fn told_as(&self) -> Arc<str> {
+    pub(crate) fn told_as(&self) -> AgentSessionId {
         match &self.stage {
             Stage::Waking(waking) if !waking.has_named() => "".into(),
             _ => self.theirs().clone(),

@@ -7,10 +7,11 @@ use crate::{
     budget::ByteCharge,
     fanout::{Phase, Subscriber},
     limits,
-    log::{Body, Json, RequestKey, State},
     peer::{check_setup, error_frame},
     tenant::{named_for, tenant_of},
 };
+use jackfield_events::{EventBody, RawJson, RequestKey, SessionOpened, SessionSummary};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ impl Opening {
 impl Hub {
     pub(crate) fn on_new(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         check_setup(frame)?;
-        let key = RequestKey::of_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
+        let key = RequestKey::from_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
         if let Some(key) = &key
             && self.open_known(conn, id, key)?
         {
@@ -72,7 +73,7 @@ impl Hub {
             launch,
             fallen,
         };
-        let state = State::default();
+        let state = SessionSummary::default();
         self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
         self.find_agent(&session);
         Ok(())
@@ -188,7 +189,7 @@ impl Hub {
         match &session.stage {
             Stage::Opening(opening) => {
                 let params = opening.frame.params().unwrap_or("{}").to_owned();
-                self.ask_agent(agent, "session/new", &params, Waiting::New(id.clone()));
+                self.ask_agent(agent, Method::SessionNew.name(), &params, Waiting::New(id.clone()));
             }
             Stage::Waking(_) => self.climb(agent, id),
             Stage::Importing(_) | Stage::Asleep | Stage::Bound => {}
@@ -218,15 +219,15 @@ impl Hub {
         }
         self.append(
             id,
-            Body::Opened {
+            EventBody::Opened(SessionOpened {
                 agent: launch.name.clone(),
                 argv: launch.argv,
                 cwd: opening.cwd.clone(),
-                params: Json::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
+                params: RawJson::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
                 agent_session: named.as_str().into(),
-                setup: Json::trusted(setup),
+                setup: RawJson::trusted(setup),
                 fallback: fallback::to_json(&opening.fallen),
-            },
+            }),
         );
         self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
         let answer = fallback::opened_answer(frame, &opening, &launch.name, unheard.as_deref());
@@ -244,7 +245,7 @@ impl Hub {
     /// Whether a rule denies something there, and the client has not said that it may go unenforced.
     fn must_enforce(&self, opening: &Opening) -> bool {
         let accepts = self.conns.get(&opening.conn).is_some_and(|it| it.unenforced);
-        !accepts && self.config.policies.has_denies(&opening.cwd)
+        !accepts && self.config.policies.has_deny_rules(&opening.cwd)
     }
 
     /// Refused, for instance because a login comes first: the process stays for the next try.

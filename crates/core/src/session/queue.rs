@@ -4,10 +4,10 @@
 //! Those that an earlier daemon left are *held*: they are listed, and run when somebody asks.
 
 use super::{Session, Stage, list::rfc3339};
-use crate::{
-    ConnId, Hub, SessionId,
-    log::{Body, CANCELLED, Json, Queued, RequestKey, first_line},
-    peer::Route,
+use crate::{ConnId, Hub, SessionId, peer::Route};
+use jackfield_events::{
+    EventBody, PromptQueued, PromptWithdrawn, QueuedPrompt, RawJson, RequestKey, SESSION_CANCELLED,
+    first_prompt_line,
 };
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
@@ -30,8 +30,8 @@ pub(crate) struct Prompt {
 
 impl Prompt {
     /// One that an earlier daemon left, for whoever has it run after all.
-    pub(super) fn held(conn: ConnId, number: u64, queued: Queued) -> Prompt {
-        let Queued { by, frame, .. } = queued;
+    pub(super) fn held(conn: ConnId, number: u64, queued: QueuedPrompt) -> Prompt {
+        let QueuedPrompt { by, frame, .. } = queued;
         let frame = Frame::parse(frame.bytes().clone()).expect("it was a frame when it came");
         let number = Some(number);
         Prompt { conn, waiters: Vec::new(), by, frame, number, steers: false }
@@ -50,13 +50,13 @@ impl Session {
     }
 
     /// Prompts that an earlier daemon left, by number.
-    fn held(&self) -> impl Iterator<Item = (u64, &Queued)> {
+    fn held(&self) -> impl Iterator<Item = (u64, &QueuedPrompt)> {
         let all = self.state.queue.iter().map(|(&number, it)| (number, it));
         all.filter(|(number, _)| !self.is_queued(*number))
     }
 
     /// A waiting prompt that people may know of: the journal has it.
-    fn waiting(&self, number: u64) -> Option<&Queued> {
+    fn waiting(&self, number: u64) -> Option<&QueuedPrompt> {
         self.state.queue.get(&number).filter(|it| it.seq <= self.gate.durable().0)
     }
 }
@@ -64,7 +64,7 @@ impl Session {
 impl Hub {
     pub(crate) fn on_prompt(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let session_id = self.session_of(frame)?;
-        let key = RequestKey::of_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
+        let key = RequestKey::from_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
         if let Some(key) = &key {
             self.check_key(&session_id, key)?;
         }
@@ -104,8 +104,11 @@ impl Hub {
 
     fn write_queued(&mut self, id: &SessionId, prompt: &Prompt) -> u64 {
         let number = self.sessions[id].state.prompts + 1;
-        let frame = Json::trusted(prompt.frame.bytes().clone());
-        self.append(id, Body::Queued { prompt: number, by: prompt.by.clone(), frame });
+        let frame = RawJson::trusted(prompt.frame.bytes().clone());
+        self.append(
+            id,
+            EventBody::Queued(PromptQueued { prompt: number, by: prompt.by.clone(), frame }),
+        );
         number
     }
 
@@ -123,7 +126,10 @@ impl Hub {
         answer: impl Fn(&str) -> Frame,
     ) {
         if let Some(number) = prompt.number {
-            self.append(id, Body::Withdrawn { prompt: number, why: why.into() });
+            self.append(
+                id,
+                EventBody::Withdrawn(PromptWithdrawn { prompt: number, why: why.into() }),
+            );
         }
         for (conn, request) in &prompt.waiters {
             self.answer_in(id, *conn, &answer(request));
@@ -135,7 +141,7 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let cancelled = r#"{"stopReason":"cancelled"}"#;
         for prompt in std::mem::take(&mut session.queue) {
-            self.withdraw(id, &prompt, CANCELLED, |it| Frame::result_for(it, cancelled));
+            self.withdraw(id, &prompt, SESSION_CANCELLED, |it| Frame::result_for(it, cancelled));
         }
         self.stop_turn(id);
     }
@@ -181,7 +187,7 @@ impl Hub {
     pub(super) fn withdraw_held(&mut self, id: &SessionId, why: &str) {
         let held: Vec<u64> = self.sessions[id].held().map(|(number, _)| number).collect();
         for prompt in held {
-            self.append(id, Body::Withdrawn { prompt, why: why.into() });
+            self.append(id, EventBody::Withdrawn(PromptWithdrawn { prompt, why: why.into() }));
         }
     }
 
@@ -192,7 +198,7 @@ impl Hub {
         let row = |number: u64, held: bool| {
             let it = session.waiting(number)?;
             let (by, since) = (&*it.by, rfc3339(it.at));
-            let text = first_line(&it.frame);
+            let text = first_prompt_line(&it.frame);
             Some(json!({ "prompt": number, "by": by, "text": text, "since": since, "held": held }))
         };
         let queued = session.queue.iter().filter_map(|it| row(it.number?, false));
@@ -224,7 +230,10 @@ impl Hub {
             let answer = |it: &str| Frame::error_for(it, &Fault::Cancelled);
             self.withdraw(&session_id, &prompt, &why, answer);
         } else {
-            self.append(&session_id, Body::Withdrawn { prompt: number, why: why.into() });
+            self.append(
+                &session_id,
+                EventBody::Withdrawn(PromptWithdrawn { prompt: number, why: why.into() }),
+            );
         }
         self.answer_in(&session_id, conn, &Frame::result_for(id, "{}"));
         Ok(())
@@ -242,7 +251,8 @@ impl Hub {
         let session = &self.sessions[&session_id];
         let wanted = number_in(frame);
         let held = session.held().filter(|(number, _)| wanted.is_none_or(|it| it == *number));
-        let held: Vec<(u64, Queued)> = held.map(|(number, it)| (number, it.clone())).collect();
+        let held: Vec<(u64, QueuedPrompt)> =
+            held.map(|(number, it)| (number, it.clone())).collect();
         if let (Some(number), true) = (wanted, held.is_empty()) {
             return Err(not_waiting(&session_id, number));
         }

@@ -3,12 +3,10 @@
 
 use super::{digest::Digest, ladder::Step};
 use crate::{
-    AgentId, Hub, Output, Seq, SessionId, Time,
-    agent::Waiting,
-    limits,
-    log::{Effect, Event, Json, Outcome, Rung},
-    timer::Timer,
+    AgentId, Hub, Output, Seq, SessionId, Time, agent::Waiting, limits, log::Effect, timer::Timer,
 };
+use jackfield_events::{RawJson, Rung, SessionEvent, TurnOutcome};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Frame, Splice};
 use serde_json::{json, value::RawValue};
 use std::collections::BTreeMap;
@@ -22,7 +20,7 @@ pub(super) struct Recalling {
     /// From where on everything is read.
     start: Seq,
     /// Events that the journal has not confirmed yet.
-    held: Vec<Event>,
+    held: Vec<SessionEvent>,
     /// The turn that runs is not the past.
     running: u64,
     /// When to ask again, if the journal was behind.
@@ -67,7 +65,7 @@ impl Hub {
         self.outputs.push_back(Output::Recall { session: id.clone(), after });
     }
 
-    pub(crate) fn on_recalled(&mut self, id: &SessionId, after: Seq, events: &[Event]) {
+    pub(crate) fn on_recalled(&mut self, id: &SessionId, after: Seq, events: &[SessionEvent]) {
         let now = self.now;
         let Some(agent) = self.sessions.get(id).and_then(|it| it.agent) else { return };
         let Some(waking) = self.waking(id) else { return };
@@ -133,8 +131,8 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(turn) = session.turn.as_mut().filter(|it| it.number == number) else { return };
         if turn.is_cancelled() {
-            let cancelled = Json::trusted(r#"{"stopReason":"cancelled"}"#);
-            return self.end_turn(id, number, Outcome::Stopped(cancelled));
+            let cancelled = RawJson::trusted(r#"{"stopReason":"cancelled"}"#);
+            return self.end_turn(id, number, TurnOutcome::Stopped(cancelled));
         }
         let waiting = Waiting::Prompt(id.clone(), number);
         let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
@@ -161,7 +159,7 @@ fn with_digest(prompt: &Frame, digest: &str) -> Frame {
     let Ok(all) = serde_json::from_str::<&RawValue>(&all) else { return prompt.clone() };
     params.insert("prompt".to_owned(), all);
     let params = serde_json::to_string(&params).expect("plain data serializes");
-    Frame::request(prompt.id().unwrap_or("0"), "session/prompt", &params)
+    Frame::request(prompt.id().unwrap_or("0"), Method::SessionPrompt.name(), &params)
 }
 
 #[cfg(test)]

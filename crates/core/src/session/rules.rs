@@ -8,12 +8,9 @@ use super::{
     calls::Call as Told,
     turn::Turn,
 };
-use crate::{
-    AgentId, Hub, SessionId,
-    log::{Body, Json},
-    timer::Timer,
-};
-use jackfield_policy::{self as policy, Call, Decision, Effect, Rule};
+use crate::{AgentId, Hub, SessionId, timer::Timer};
+use jackfield_events::{EventBody, RawJson, RuleLearned, UnaskedCall, UserAnswered};
+use jackfield_policy::{self as policy, PolicyDecision, Rule, RuleEffect, ToolCallFacts};
 use jackfield_wire::{Frame, redact};
 use serde_json::{Value, json};
 
@@ -37,41 +34,47 @@ const CHANGES: [&str; 4] = ["edit", "delete", "move", "execute"];
 
 impl Hub {
     /// What the rules say to a permission request.
-    pub(super) fn judge(&self, id: &SessionId, params: &Value) -> Decision {
+    pub(super) fn judge(&self, id: &SessionId, params: &Value) -> PolicyDecision {
         let session = &self.sessions[id];
         let call = self.call(session, params);
-        let mut decision = self.config.policies.decide(learned(session), &call);
+        let mut decision = self.config.policies.evaluate_call(learned(session), &call);
         if told_before(session, params).is_some_and(|it| it.cut)
-            && decision.effect == Some(Effect::Allow)
+            && decision.effect == Some(RuleEffect::Allow)
         {
             // What is not known of it cannot be allowed.
-            decision.effect = Some(Effect::Ask);
+            decision.effect = Some(RuleEffect::Ask);
             decision.why.push_str("; but it was told at such length that a person is asked");
         }
         decision
     }
 
     /// What a permission request is about, for people.
-    pub(super) fn facts(&self, id: &SessionId, ask: &Frame, decision: &Decision) -> Json {
+    pub(super) fn facts(&self, id: &SessionId, ask: &Frame, decision: &PolicyDecision) -> RawJson {
         let call = self.call(&self.sessions[id], &params_of(ask));
         let mut facts = approval_facts(&call, decision);
         redact::json(&mut facts);
-        Json::trusted(facts.to_string())
+        RawJson::trusted(facts.to_string())
     }
 
     /// A decision as the log has it: nothing if there are no rules.
-    pub(super) fn spoken(&self, decision: &Decision) -> Json {
+    pub(super) fn spoken(&self, decision: &PolicyDecision) -> Option<RawJson> {
         if decision.effect.is_none() && self.config.policies.is_empty() {
-            return Json::null();
+            return None;
         }
-        Json::trusted(decision.to_json().to_string())
+        Some(RawJson::trusted(decision.to_json().to_string()))
     }
 
     /// The facts of a permission request, with what was said about its tool call before.
-    pub(super) fn call(&self, session: &Session, params: &Value) -> Call {
+    pub(super) fn call(&self, session: &Session, params: &Value) -> ToolCallFacts {
         let (agent, cwd) = (&session.state.agent, &session.state.cwd);
         let known = told_before(session, params).map(Told::as_json);
-        Call::of(agent, cwd, self.config.policies.home.as_deref(), params, known.as_ref())
+        ToolCallFacts::from_request(
+            agent,
+            cwd,
+            self.config.policies.home.as_deref(),
+            params,
+            known.as_ref(),
+        )
     }
 
     /// Whether the answer is for ever. If so the agent hears the one for this once, and the rest is
@@ -89,15 +92,18 @@ impl Hub {
         let chosen = &result["outcome"]["optionId"];
         let kind = options.iter().find(|it| it["optionId"] == *chosen)?["kind"].as_str()?;
         let (effect, once) = match kind {
-            "allow_always" => (Effect::Allow, "allow_once"),
-            "reject_always" => (Effect::Deny, "reject_once"),
+            "allow_always" => (RuleEffect::Allow, "allow_once"),
+            "reject_always" => (RuleEffect::Deny, "reject_once"),
             _ => return None,
         };
         let session = self.sessions.get(id)?;
-        let rule = policy::learn(&self.call(session, &params), effect);
+        let rule = policy::learn_rule(&self.call(session, &params), effect);
         if let Some(rule) = rule {
             let rule = serde_json::to_string(&rule).expect("a rule is plain data");
-            self.append(id, Body::Learned { ask: number, rule: Json::trusted(rule) });
+            self.append(
+                id,
+                EventBody::Learned(RuleLearned { ask: number, rule: RawJson::trusted(rule) }),
+            );
         }
         let once = options.iter().find(|it| it["kind"] == once)?["optionId"].clone();
         result["outcome"]["optionId"] = once;
@@ -128,10 +134,12 @@ impl Hub {
         let refusal = refusal(&ask);
         match rule.then {
             Unanswered::Deny => {
-                let answer = Json::trusted(format!(r#"{{"result":{refusal}}}"#));
+                let answer = RawJson::trusted(format!(r#"{{"result":{refusal}}}"#));
                 let by = format!("jackfield: {why}").into();
-                let peer = Json::null();
-                self.append(id, Body::Answered { ask: number, by, answer, peer });
+                self.append(
+                    id,
+                    EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }),
+                );
             }
             Unanswered::Fail => drop(self.append(id, voided(number, &why))),
         }
@@ -156,8 +164,9 @@ impl Hub {
         }
         let params = json!({ "toolCall": told.as_json() });
         let session = &self.sessions[id];
-        let decision = self.config.policies.decide(learned(session), &self.call(session, &params));
-        if !matches!(decision.effect, Some(Effect::Ask | Effect::Deny)) {
+        let decision =
+            self.config.policies.evaluate_call(learned(session), &self.call(session, &params));
+        if !matches!(decision.effect, Some(RuleEffect::Ask | RuleEffect::Deny)) {
             return;
         }
         let mode = session.state.mode();
@@ -167,7 +176,10 @@ impl Hub {
             "mode": mode,
             "decision": decision.to_json(),
         });
-        self.append(id, Body::Unasked { call: Json::trusted(call.to_string()) });
+        self.append(
+            id,
+            EventBody::Unasked(UnaskedCall { call: RawJson::trusted(call.to_string()) }),
+        );
         if let Some(turn) = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut()) {
             turn.unasked = true;
         }
@@ -183,7 +195,7 @@ impl Hub {
         if agent.and_then(|it| self.agents.get(&it)).is_some_and(|it| it.never_asks) {
             return Some(format!("{name} never asks before it acts: policy is not enforced"));
         }
-        self.config.policies.unheard(name, mode?)
+        self.config.policies.describe_unenforced_mode(name, mode?)
     }
 
     /// Why rules are not heard in this session, as far as is known.
@@ -213,18 +225,18 @@ impl AskRule {
 
 /// The rules that were learned in this session.
 fn learned(session: &Session) -> Vec<Rule> {
-    let rule = |it: &Json| serde_json::from_str(it.as_str()).ok();
+    let rule = |it: &RawJson| serde_json::from_str(it.as_str()).ok();
     session.state.rules.iter().filter_map(rule).collect()
 }
 
 /// The answer a rule gives by itself, if it gives one: always among what the agent offers.
-pub(super) fn answer_of(decision: &Decision, ask: &Frame) -> Option<String> {
+pub(super) fn answer_of(decision: &PolicyDecision, ask: &Frame) -> Option<String> {
     let effect = decision.effect?;
     let params = params_of(ask);
-    match (policy::option(&params, effect, decision.grant), effect) {
+    match (policy::select_option(&params, effect, decision.grant), effect) {
         (Some(option), _) => Some(selected(option)),
-        (None, Effect::Deny) => Some(CANCELLED.to_owned()),
-        (None, Effect::Allow | Effect::Ask) => None,
+        (None, RuleEffect::Deny) => Some(CANCELLED.to_owned()),
+        (None, RuleEffect::Allow | RuleEffect::Ask) => None,
     }
 }
 
@@ -240,7 +252,7 @@ fn refusal(ask: &Ask) -> String {
         return r#"{"action":"decline"}"#.to_owned();
     }
     let params = params_of(&ask.frame);
-    let option = policy::option(&params, Effect::Deny, policy::Grant::Once);
+    let option = policy::select_option(&params, RuleEffect::Deny, policy::GrantDuration::Once);
     option.map_or_else(|| CANCELLED.to_owned(), selected)
 }
 

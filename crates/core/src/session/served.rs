@@ -4,11 +4,10 @@
 //! for a person, everything else is done. The log has what was requested, what the rules said, and the outcome.
 
 use super::{ask::AskOrigin, rules::params_of};
-use crate::{
-    AgentId, Hub, SessionId,
-    log::{Body, Effect as After, Json, ServedOutcome},
-};
-use jackfield_policy::{Call, Decision, Effect};
+use crate::{AgentId, Hub, SessionId, log::Effect as After};
+use jackfield_events::{EventBody, RawJson, RequestServed, ServedOutcome};
+use jackfield_policy::{PolicyDecision, RuleEffect, ToolCallFacts};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 
@@ -18,8 +17,8 @@ pub(crate) struct ServedRequest {
     agent: AgentId,
     /// The agent's own id for it.
     request: Box<str>,
-    call: Json,
-    decision: Json,
+    call: RawJson,
+    decision: Option<RawJson>,
 }
 
 impl Hub {
@@ -30,9 +29,13 @@ impl Hub {
         };
         let decision = self.judge(id, &params);
         match decision.effect {
-            Some(Effect::Deny) => self.deny_served(agent, id, frame, &decision.why, &decision),
-            Some(Effect::Ask) if !self.is_approved(id, &params) => {
-                let ask = Frame::request("0", "session/request_permission", &params.to_string());
+            Some(RuleEffect::Deny) => self.deny_served(agent, id, frame, &decision.why, &decision),
+            Some(RuleEffect::Ask) if !self.is_approved(id, &params) => {
+                let ask = Frame::request(
+                    "0",
+                    Method::SessionRequestPermission.name(),
+                    &params.to_string(),
+                );
                 self.open_ask(agent, id, ask, AskOrigin::Served(frame.clone()));
             }
             _ => self.start_served(agent, id, frame, &decision),
@@ -52,7 +55,7 @@ impl Hub {
         let result: Value =
             serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
         // A rule may have been added while the ask was open.
-        let denied = decision.effect == Some(Effect::Deny);
+        let denied = decision.effect == Some(RuleEffect::Deny);
         match result["outcome"]["optionId"].as_str() {
             Some("allow-once") if !denied => self.start_served(agent, id, frame, &decision),
             _ => self.deny_served(
@@ -65,11 +68,17 @@ impl Hub {
         }
     }
 
-    fn start_served(&mut self, agent: AgentId, id: &SessionId, frame: &Frame, decision: &Decision) {
+    fn start_served(
+        &mut self,
+        agent: AgentId,
+        id: &SessionId,
+        frame: &Frame,
+        decision: &PolicyDecision,
+    ) {
         let served = ServedRequest {
             agent,
             request: frame.id().expect("a request has an id").into(),
-            call: Json::trusted(summary(frame).to_string()),
+            call: RawJson::trusted(summary(frame).to_string()),
             decision: self.spoken(decision),
         };
         if let Some(session) = self.sessions.get_mut(id) {
@@ -88,11 +97,14 @@ impl Hub {
         id: &SessionId,
         frame: &Frame,
         why: &str,
-        decision: &Decision,
+        decision: &PolicyDecision,
     ) {
-        let call = Json::trusted(summary(frame).to_string());
+        let call = RawJson::trusted(summary(frame).to_string());
         let outcome = ServedOutcome::Denied(why.into());
-        self.append(id, Body::Served { call, decision: self.spoken(decision), outcome });
+        self.append(
+            id,
+            EventBody::Served(RequestServed { call, decision: self.spoken(decision), outcome }),
+        );
         let theirs = frame.id().expect("a request has an id");
         let fault = Fault::NotAllowed { why: why.to_owned() };
         let text = Frame::error_for(theirs, &fault).bytes().clone();
@@ -119,7 +131,14 @@ impl Hub {
             None => ServedOutcome::Done,
             Some(error) => ServedOutcome::Failed(message_of(error).into()),
         };
-        self.append(&id, Body::Served { call: served.call, decision: served.decision, outcome });
+        self.append(
+            &id,
+            EventBody::Served(RequestServed {
+                call: served.call,
+                decision: served.decision,
+                outcome,
+            }),
+        );
         self.after_log(&id, After::ToAgent { agent, text });
     }
 
@@ -128,7 +147,14 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(id) else { return };
         for served in std::mem::take(&mut session.served) {
             let (call, decision) = (served.call, served.decision);
-            self.append(id, Body::Served { call, decision, outcome: ServedOutcome::Unknown });
+            self.append(
+                id,
+                EventBody::Served(RequestServed {
+                    call,
+                    decision,
+                    outcome: ServedOutcome::Unknown,
+                }),
+            );
         }
     }
 
@@ -161,7 +187,7 @@ impl Hub {
 }
 
 /// The command lines and paths of a call.
-fn parts_of(call: &Call) -> Vec<String> {
+fn parts_of(call: &ToolCallFacts) -> Vec<String> {
     let commands = call.commands.iter().map(|it| it.text().to_owned());
     commands.chain(call.paths.iter().cloned()).chain(call.folders.iter().cloned()).collect()
 }
@@ -170,21 +196,21 @@ fn parts_of(call: &Call) -> Vec<String> {
 fn permission_params(id: &SessionId, frame: &Frame) -> Option<Value> {
     let params = params_of(frame);
     let path = &params["path"];
-    let call = match &*frame.method()? {
-        "fs/read_text_file" => json!({
+    let call = match frame.known_method()? {
+        Method::FsReadTextFile => json!({
             "kind": "read",
             "title": format!("Read {}", path.as_str()?),
             "rawInput": { "path": path },
             "locations": [{ "path": path }],
         }),
-        "fs/write_text_file" => json!({
+        Method::FsWriteTextFile => json!({
             "kind": "edit",
             "title": format!("Write {}", path.as_str()?),
             "rawInput": { "path": path },
             "locations": [{ "path": path }],
             "content": [{ "type": "diff", "path": path, "newText": params["content"] }],
         }),
-        "terminal/create" => {
+        Method::TerminalCreate => {
             let words = words_of(&params)?;
             let mut input = match words.as_slice() {
                 [shell, option, line] if shell == SHELL && option == "-c" => {

@@ -4,6 +4,7 @@
 use super::ladder::Step;
 use crate::{AgentId, Hub, SessionId, Time, agent::Waiting, limits, timer::Timer};
 use jackfield_wire::Frame;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -33,28 +34,28 @@ impl Hub {
         waking.step = Step::Settling(Settling { open, until });
         for (name, method, params) in settings {
             let waiting = Waiting::Setting(id.clone(), name);
-            self.ask_agent(agent, method, &params.to_string(), waiting);
+            self.ask_agent(agent, method.name(), &params.to_string(), waiting);
         }
         self.timers.set(until, Timer::Climb(id.clone()));
     }
 
     /// Each with its name, and how the agent is told.
-    fn settings(&self, id: &SessionId) -> Vec<(String, &'static str, Value)> {
+    fn settings(&self, id: &SessionId) -> Vec<(String, Method, Value)> {
         let session = &self.sessions[id];
         let (state, theirs) = (&session.state, &**session.theirs());
         let mut settings = Vec::new();
         if let Some(mode) = &state.mode {
             let params = json!({ "sessionId": theirs, "modeId": mode });
-            settings.push(("mode".to_owned(), "session/set_mode", params));
+            settings.push(("mode".to_owned(), Method::SessionSetMode, params));
         }
         if let Some(model) = &state.model {
             let params = json!({ "sessionId": theirs, "modelId": model });
-            settings.push(("model".to_owned(), "session/set_model", params));
+            settings.push(("model".to_owned(), Method::SessionSetModel, params));
         }
         for (name, option) in &state.config {
             let mut params: Value = serde_json::from_str(option.as_str()).unwrap_or_default();
             params["sessionId"] = json!(theirs);
-            settings.push((format!("option {name}"), "session/set_config_option", params));
+            settings.push((format!("option {name}"), Method::SessionSetConfigOption, params));
         }
         settings
     }

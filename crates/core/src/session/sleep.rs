@@ -4,8 +4,8 @@
 use crate::{
     AgentId, Hub, SessionId,
     agent::{Agent, Waiting},
-    log::Body,
 };
+use jackfield_events::{AgentSuspended, EventBody};
 
 /// When agents that are not used are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +57,7 @@ impl Hub {
     }
 
     fn put_to_sleep(&mut self, id: &SessionId, why: &str) {
-        self.append(id, Body::Slept { why: why.into() });
+        self.append(id, EventBody::Slept(AgentSuspended { why: why.into() }));
         self.rest(id);
     }
 
@@ -66,7 +66,7 @@ impl Hub {
     pub(crate) fn put_all_to_sleep(&mut self, agent: AgentId, why: &str) {
         let sessions = self.served_by(agent);
         for id in &sessions {
-            self.append(id, Body::Slept { why: why.into() });
+            self.append(id, EventBody::Slept(AgentSuspended { why: why.into() }));
         }
         self.stop_agent(agent);
         for id in &sessions {

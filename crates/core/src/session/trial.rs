@@ -2,10 +2,11 @@
 //! climb goes on with that prompt.
 
 use super::{Stage, Waking, refusal::Refusal};
-use crate::{AgentId, Hub, SessionId, Time, log::Rung};
+use crate::{AgentId, Hub, SessionId, Time};
+use jackfield_events::AgentSessionId;
+use jackfield_events::Rung;
 use jackfield_wire::Frame;
 use serde_json::Value;
-use std::sync::Arc;
 
 /// How a session stands with the agent it was woken in.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub(crate) struct Standing {
     /// Told to the agent before the next prompt, until a turn has ended well.
     pub(super) digest: Option<String>,
     /// What the agent called the session before it was given another: it may still answer about it.
-    pub(super) former: Option<Arc<str>>,
+    pub(super) former: Option<AgentSessionId>,
     /// The agent said that it has the session, and no turn has shown it yet.
     pub(super) trial: Option<Trial>,
 }

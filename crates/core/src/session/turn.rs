@@ -6,11 +6,15 @@ use crate::{
     agent::Waiting,
     fanout::{Phase, Subscriber},
     limits,
-    log::{Body, Effect, Json, Outcome},
+    log::Effect,
     timer::Timer,
 };
+use jackfield_events::{
+    AgentSessionId, EventBody, RawJson, TurnCancelled, TurnEnded, TurnOutcome, TurnStarted,
+};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame, Splice};
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 /// The turn that runs.
 #[derive(Debug)]
@@ -87,8 +91,11 @@ impl Hub {
         for (conn, request) in prompt.waiters {
             self.owe(id, conn, turn, request);
         }
-        let (by, frame) = (prompt.by, Json::trusted(prompt.frame.bytes().clone()));
-        self.append(id, Body::Prompted { turn, by, prompt: prompt.number, frame });
+        let (by, frame) = (prompt.by, RawJson::trusted(prompt.frame.bytes().clone()));
+        self.append(
+            id,
+            EventBody::Prompted(TurnStarted { turn, by, prompt: prompt.number, frame }),
+        );
         let our_id = our_id.to_string();
         let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
         let text = self.worded(id, turn, &prompt.frame).spliced(splice).bytes().clone();
@@ -97,7 +104,7 @@ impl Hub {
     }
 
     /// The turn is over. Its client is answered when the event reaches it.
-    pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: Outcome) {
+    pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: TurnOutcome) {
         let alone = self.has_own_process(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(mut turn) = session.turn.take_if(|it| it.number == number) else {
@@ -113,16 +120,16 @@ impl Hub {
         }
         let outcome = match (turn.overdue.take(), outcome) {
             (Some(why), _) => {
-                Outcome::Interrupted(Json::trusted(Fault::Interrupted { why }.to_json()))
+                TurnOutcome::Interrupted(RawJson::trusted(Fault::Interrupted { why }.to_json()))
             }
-            (None, Outcome::Failed(error) | Outcome::Interrupted(error))
+            (None, TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error))
                 if turn.is_cancelled() && !self.stopping =>
             {
                 cancelled_with(&error)
             }
             (None, other) => other,
         };
-        if matches!(outcome, Outcome::Stopped(_)) {
+        if matches!(outcome, TurnOutcome::Stopped(_)) {
             session.restarts.forgive();
             if let Some(agent) = session.agent {
                 self.close_breaker(agent);
@@ -130,7 +137,7 @@ impl Hub {
         }
         self.void_asks(id, "the turn is over");
         let (how, reason) = (outcome.name(), outcome.stop_reason());
-        self.append(id, Body::Ended { turn: number, outcome });
+        self.append(id, EventBody::Ended(TurnEnded { turn: number, outcome }));
         self.note(Note::TurnEnded { session: id.clone(), turn: number, how, reason });
         self.pump(id);
     }
@@ -147,9 +154,9 @@ impl Hub {
         let params = serde_json::json!({ "sessionId": &*session.state.agent_session }).to_string();
         // One that refused the prompt and is asked for another session has nothing to stop.
         let has_it = session.is_bound();
-        self.append(id, Body::Cancelled { turn: number, rung: 1 });
+        self.append(id, EventBody::Cancelled(TurnCancelled { turn: number, step: 1 }));
         if has_it {
-            let text = Frame::notification("session/cancel", &params).bytes().clone();
+            let text = Frame::notification(Method::SessionCancel.name(), &params).bytes().clone();
             self.after_log(id, Effect::ToAgent { agent, text });
         }
         self.void_asks(id, "the turn was cancelled");
@@ -167,18 +174,18 @@ impl Hub {
     }
 
     /// The agent did not stop: ask harder, then end its process. The next prompt wakes a new one.
-    pub(crate) fn on_cancel_deadline(&mut self, id: &SessionId, number: u64, rung: u64) {
+    pub(crate) fn on_cancel_deadline(&mut self, id: &SessionId, number: u64, step: u64) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
-        if turn.number != number || turn.cancelled != rung {
+        if turn.number != number || turn.cancelled != step {
             return;
         }
-        turn.cancelled = rung + 1;
+        turn.cancelled = step + 1;
         let our_id = turn.our_id;
-        self.append(id, Body::Cancelled { turn: number, rung: rung + 1 });
-        if rung == 1 {
+        self.append(id, EventBody::Cancelled(TurnCancelled { turn: number, step: step + 1 }));
+        if step == 1 {
             let params = format!(r#"{{"requestId":{our_id}}}"#);
-            let text = Frame::notification("$/cancel_request", &params).bytes().clone();
+            let text = Frame::notification(Method::CancelRequest.name(), &params).bytes().clone();
             self.after_log(id, Effect::ToAgent { agent, text });
             let at = self.now.plus(limits::CANCEL_GRACE_MS);
             self.timers.set(at, Timer::Cancel(id.clone(), number, 2));
@@ -186,8 +193,8 @@ impl Hub {
             if let Some((agent, _)) = self.fall_asleep(id) {
                 self.cut_off(agent, id);
             }
-            let cancelled = Json::trusted(r#"{"stopReason":"cancelled"}"#);
-            self.end_turn(id, number, Outcome::Stopped(cancelled));
+            let cancelled = RawJson::trusted(r#"{"stopReason":"cancelled"}"#);
+            self.end_turn(id, number, TurnOutcome::Stopped(cancelled));
         }
     }
 
@@ -199,7 +206,7 @@ impl Hub {
     }
 
     /// The process that it had, and its name there.
-    fn fall_asleep(&mut self, id: &SessionId) -> Option<(AgentId, Arc<str>)> {
+    fn fall_asleep(&mut self, id: &SessionId) -> Option<(AgentId, AgentSessionId)> {
         let session = self.sessions.get_mut(id)?;
         let theirs = session.told_as();
         session.stage = Stage::Asleep;
@@ -217,7 +224,7 @@ impl Hub {
         self.refuse_waiting(id, fault);
         self.withdraw_held(id, &fault.to_string());
         if let Some(turn) = turn {
-            self.end_turn(id, turn, Outcome::Interrupted(Json::trusted(fault.to_json())));
+            self.end_turn(id, turn, TurnOutcome::Interrupted(RawJson::trusted(fault.to_json())));
         }
         self.void_asks(id, "the session was ended");
     }
@@ -247,8 +254,8 @@ impl Hub {
         }
         if let Some(turn) = turn {
             let fault = Fault::Interrupted { why: turn_why.into() };
-            let outcome = Outcome::Interrupted(Json::trusted(fault.to_json()));
-            self.append(id, Body::Ended { turn, outcome });
+            let outcome = TurnOutcome::Interrupted(RawJson::trusted(fault.to_json()));
+            self.append(id, EventBody::Ended(TurnEnded { turn, outcome }));
         }
     }
 
@@ -276,8 +283,10 @@ impl Hub {
 }
 
 /// Who asked for a turn to stop got that, however the agent put it.
-fn cancelled_with(error: &Json) -> Outcome {
+fn cancelled_with(error: &RawJson) -> TurnOutcome {
     let error = error.as_str();
     let meta = format!(r#"{{"jackfield":{{"error":{error}}}}}"#);
-    Outcome::Stopped(Json::trusted(format!(r#"{{"stopReason":"cancelled","_meta":{meta}}}"#)))
+    TurnOutcome::Stopped(RawJson::trusted(format!(
+        r#"{{"stopReason":"cancelled","_meta":{meta}}}"#
+    )))
 }

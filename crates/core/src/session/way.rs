@@ -1,10 +1,9 @@
 //! The rungs by which an agent can be asked for a session: which of them it offers, and with what
 //! each is asked.
 
-use crate::{
-    AgentId, Hub, SessionId,
-    log::{Origin, Rung, State},
-};
+use crate::{AgentId, Hub, SessionId};
+use jackfield_events::{ForkOrigin, Rung, SessionSummary};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 /// What the agent is asked for, the best first.
@@ -28,12 +27,12 @@ impl Way {
         }
     }
 
-    pub(super) fn method(self) -> &'static str {
+    pub(super) fn method(self) -> Method {
         match self {
-            Way::Resume => "session/resume",
-            Way::Load => "session/load",
-            Way::Fork => "session/fork",
-            Way::New => "session/new",
+            Way::Resume => Method::SessionResume,
+            Way::Load => Method::SessionLoad,
+            Way::Fork => Method::SessionFork,
+            Way::New => Method::SessionNew,
         }
     }
 }
@@ -73,11 +72,11 @@ impl Hub {
 
     /// Whether an agent that has lost the session may go on in a new one with a digest of it.
     pub(super) fn may_reseed(&self, id: &SessionId) -> bool {
-        self.config.policies.reseed(&self.sessions[id].state.cwd)
+        self.config.policies.can_reseed(&self.sessions[id].state.cwd)
     }
 
     /// An agent branches off what its session is now, so nothing may have been said there since.
-    fn stands_where_it_branched(&self, origin: &Origin, state: &State) -> bool {
+    fn stands_where_it_branched(&self, origin: &ForkOrigin, state: &SessionSummary) -> bool {
         self.sessions.get(&*origin.session).is_some_and(|it| {
             let there = &it.state;
             origin.whole
@@ -110,20 +109,30 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, ConnId, Input, Output, Recovered, Time, log::Body};
+    use crate::{Config, ConnId, Input, Output, Recovered, Time};
+    use jackfield_events::{AgentBound, EventBody};
     use jackfield_wire::Frame;
 
-    fn state(turns: u64, agent_session: &str, forked: Option<Origin>) -> State {
+    fn state(turns: u64, agent_session: &str, forked: Option<ForkOrigin>) -> SessionSummary {
         let (seq, agent_session) = (5, agent_session.into());
         let (agent, argv, cwd) = ("claude".into(), vec!["claude".to_owned()], "/x".to_owned());
-        State { seq, agent, argv, cwd, agent_session, turns, forked, ..State::default() }
+        SessionSummary {
+            seq,
+            agent,
+            argv,
+            cwd,
+            agent_session,
+            turns,
+            forked,
+            ..SessionSummary::default()
+        }
     }
 
     /// The hub with a session and a branch of it, in which a client prompts; the agent offers
     /// everything.
     fn branch_is_prompted(source_turns: u64) -> (Hub, AgentId, String) {
         let origin =
-            Origin { session: "s-old".into(), seq: 5, whole: true, agent_session: "a1".into() };
+            ForkOrigin { session: "s-old".into(), seq: 5, whole: true, agent_session: "a1".into() };
         let sessions = [
             Recovered { session: "s-old".into(), state: state(source_turns, "a1", None) },
             Recovered { session: "s-new".into(), state: state(2, "", Some(origin)) },
@@ -167,7 +176,9 @@ mod tests {
             Output::Append { event, .. } => Some(event.body),
             _ => None,
         });
-        let Some(Body::Bound { rung, agent_session, .. }) = bound else { panic!("{bound:?}") };
+        let Some(EventBody::Bound(AgentBound { rung, agent_session, .. })) = bound else {
+            panic!("{bound:?}")
+        };
         assert_eq!((rung, agent_session.as_deref()), (Rung::Forked, Some("a2")));
     }
 

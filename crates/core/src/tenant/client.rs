@@ -6,10 +6,7 @@ use super::{
     request::{self, inside},
 };
 use crate::{ConnId, Hub, Output, SessionId};
-use jackfield_wire::{
-    Fault, Frame,
-    acp::{self, Audience, Scope},
-};
+use jackfield_wire::{Fault, Frame, acp::TenantRule};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -53,12 +50,14 @@ impl Hub {
             return Err(Fault::SessionNotFound { session: named.into_owned() });
         }
         let method = frame.method().unwrap_or_default();
-        match &*method {
-            "_jackfield/stop" => Err(operators(tenant, &method)),
-            // An exported session says which program to start, and where.
-            "_jackfield/import" if !tenant.commands => Err(no_commands(tenant, "import a session")),
-            it if !tenant.commands && is_for_process(it, frame) => Err(operators(tenant, it)),
-            it => request::check(tenant, it, frame),
+        match rule_for(frame) {
+            TenantRule::Refused => Err(operators(tenant, &method)),
+            // An exported session names a program to start, and a directory.
+            TenantRule::Commands if !tenant.commands => {
+                Err(no_commands(tenant, "import a session"))
+            }
+            TenantRule::Process if !tenant.commands => Err(operators(tenant, &method)),
+            _ => request::check(tenant, &method, frame),
         }
     }
 
@@ -76,12 +75,13 @@ impl Hub {
     }
 }
 
-/// Whether a method is for the agent process as a whole: its login, its providers. All tenants share that.
-/// A session that such a method names makes no difference: the agent does not look at it.
-fn is_for_process(method: &str, frame: &Frame) -> bool {
-    match acp::method(method) {
-        Some(row) => row.scope == Scope::Connection && row.audience == Audience::Agent,
-        None => frame.session_id().is_none() && !method.starts_with("_jackfield/"),
+/// The rule of the method table. An unknown method that names no session is for the agent process, which
+/// all tenants share.
+fn rule_for(frame: &Frame) -> TenantRule {
+    match frame.known_method() {
+        Some(method) => method.row().tenant,
+        None if frame.session_id().is_none() && !frame.is_control() => TenantRule::Process,
+        None => TenantRule::Allowed,
     }
 }
 

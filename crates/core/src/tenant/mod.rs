@@ -22,16 +22,15 @@ pub use quota::Usage;
 pub(crate) use quota::{Tenancy, quota_fault};
 
 use crate::SessionId;
-use jackfield_wire::Frame;
+use jackfield_events::TenantName;
+use jackfield_wire::{Frame, acp::Method};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     path::{Component, Path, PathBuf},
-    sync::Arc,
 };
 
 /// What is said on a connection to bind it.
-pub(crate) const BINDING: &str = "_jackfield/tenant";
 const NAME_CHARS_MAX: usize = 32;
 /// Between a tenant and the rest of a session's name.
 const DOT: char = '.';
@@ -41,7 +40,7 @@ const DOT: char = '.';
 #[serde(rename_all = "camelCase")]
 pub struct Tenant {
     #[serde(rename = "tenant")]
-    pub name: Arc<str>,
+    pub name: TenantName,
     /// Sessions that are awake at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<usize>,
@@ -64,7 +63,7 @@ impl Tenant {
     pub fn binding(&self) -> Frame {
         let params =
             serde_json::to_string(self).expect("names, numbers and paths of text are JSON");
-        Frame::notification(BINDING, &params)
+        Frame::notification(Method::ControlTenant.name(), &params)
     }
 
     /// The tenant that a binding names; `None` if it is none, or names nobody.

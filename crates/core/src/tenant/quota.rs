@@ -7,6 +7,7 @@ use crate::{
     agent::{Agent, Seat},
     session::{Session, Stage},
 };
+use jackfield_events::TenantName;
 use jackfield_wire::Fault;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -41,15 +42,15 @@ impl Hub {
     }
 
     /// What tenants have on the other hosts of a fleet.
-    pub(crate) fn on_elsewhere(&mut self, tenants: &BTreeMap<Arc<str>, Usage>) {
+    pub(crate) fn on_elsewhere(&mut self, tenants: &BTreeMap<TenantName, Usage>) {
         for (name, known) in &mut self.tenants {
             known.elsewhere = tenants.get(name).copied().unwrap_or_default();
         }
     }
 
     /// What each tenant has here.
-    pub fn usage(&self) -> BTreeMap<Arc<str>, Usage> {
-        let mut usage: BTreeMap<Arc<str>, Usage> = BTreeMap::new();
+    pub fn usage(&self) -> BTreeMap<TenantName, Usage> {
+        let mut usage: BTreeMap<TenantName, Usage> = BTreeMap::new();
         let awake = self.sessions.iter().filter(|(_, it)| is_awake(it));
         for tenant in awake.filter_map(|(id, _)| tenant_of(id)) {
             usage.entry(tenant.into()).or_default().sessions += 1;

@@ -3,7 +3,8 @@
 
 use super::{Tenancy, Tenant};
 use crate::{AgentId, Hub, Output, Time, timer::Timer};
-use std::{collections::BTreeSet, sync::Arc};
+use jackfield_events::TenantName;
+use std::collections::BTreeSet;
 
 /// In thousandths of an event, so that a millisecond counts.
 const EVENT: i64 = 1000;
@@ -70,7 +71,7 @@ impl Hub {
     }
 
     /// There may be credit again: whoever waited is read, unless the journal is behind.
-    pub(crate) fn on_rate(&mut self, name: &Arc<str>) {
+    pub(crate) fn on_rate(&mut self, name: &TenantName) {
         let Some(known) = self.tenants.get_mut(name) else { return };
         if let Some(per_second) = known.per_second() {
             known.rate.fill(self.now, per_second);

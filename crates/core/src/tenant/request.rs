@@ -4,18 +4,22 @@
 
 use super::{Tenant, server_url::check_url};
 use crate::unique_json;
-use jackfield_wire::{Fault, Frame};
+use jackfield_wire::{
+    Fault, Frame,
+    acp::{Method, TenantRule},
+};
 use serde_json::{Map, Value};
 
-/// What says where a session works and with what, and the members that each may have.
-const PLACEMENTS: [(&str, &[&str]); 5] = [
-    ("session/new", &["_meta", "additionalDirectories", "cwd", "mcpServers"]),
-    ("session/load", &["_meta", "additionalDirectories", "cwd", "mcpServers", "sessionId"]),
-    ("session/resume", &["_meta", "additionalDirectories", "cwd", "mcpServers", "sessionId"]),
-    ("session/fork", &["_meta", "additionalDirectories", "cwd", "mcpServers", "sessionId"]),
-    // `unenforced` has no effect for tenants, see `on_connect`.
-    ("_jackfield/connect", &["_meta", "agent", "cwd", "env", "unenforced"]),
-];
+/// The members that the params of a checked method may have.
+fn allowed_members(method: Method) -> &'static [&'static str] {
+    match method {
+        // `unenforced` has no effect for tenants, see `on_connect`.
+        Method::ControlConnect => &["_meta", "agent", "cwd", "env", "unenforced"],
+        Method::SessionNew => &["_meta", "additionalDirectories", "cwd", "mcpServers"],
+        _ => &["_meta", "additionalDirectories", "cwd", "mcpServers", "sessionId"],
+    }
+}
+
 /// `_meta`: ours, and what ACP reserves for the W3C trace context.
 const META: [&str; 4] = ["jackfield", "traceparent", "tracestate", "baggage"];
 /// `_meta.jackfield`: what hub, gateway and API read in requests.
@@ -32,7 +36,8 @@ const AS_DEFINED: &str = "send it as ACP defines it";
 pub(super) fn check(tenant: &Tenant, method: &str, frame: &Frame) -> Result<(), Fault> {
     let malformed = |why: String| not_allowed(tenant, method, &why, AS_DEFINED);
     let refused = |why: String| not_allowed(tenant, method, &why, LEAVE_OUT);
-    if let Some((_, allowed)) = PLACEMENTS.iter().find(|(name, _)| *name == method) {
+    let checked = frame.known_method().filter(|it| it.row().tenant == TenantRule::Checked);
+    if let Some(allowed) = checked.map(allowed_members) {
         let params = unique_json::parse(frame.params().unwrap_or("{}"));
         let params =
             params.map_err(|it| malformed(format!("the params cannot be checked: {it}")))?;

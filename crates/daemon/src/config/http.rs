@@ -1,7 +1,7 @@
 //! `[http]`: the names that the web front answers to, the pages that may use it, its certificate, and
 //! where its clients may put agents to work.
 
-use jackfield_clients::web::{Certificate, Host, Origin};
+use jackfield_clients::web::{HttpHost, TlsCertificate, WebOrigin};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{
     fmt::Display,
@@ -14,9 +14,9 @@ use std::{
 #[serde(deny_unknown_fields, default)]
 pub struct HttpSettings {
     /// Beside `localhost` and the addresses of this machine.
-    hosts: Vec<Written<Host>>,
+    hosts: Vec<Written<HttpHost>>,
     /// Pages that may use it from a browser: `scheme://host[:port]`.
-    origins: Vec<Written<Origin>>,
+    origins: Vec<Written<WebOrigin>>,
     /// The certificate chain of `https://` addresses, as PEM; the server's own comes first.
     cert: Option<PathBuf>,
     /// Its private key, as PEM, closed to others.
@@ -30,16 +30,16 @@ pub struct HttpSettings {
 }
 
 impl HttpSettings {
-    pub fn hosts(&self) -> Vec<Host> {
+    pub fn hosts(&self) -> Vec<HttpHost> {
         self.hosts.iter().map(|it| it.0.clone()).collect()
     }
 
-    pub fn origins(&self) -> Vec<Origin> {
+    pub fn origins(&self) -> Vec<WebOrigin> {
         self.origins.iter().map(|it| it.0.clone()).collect()
     }
 
-    pub fn certificate(&self) -> Option<Certificate> {
-        self.cert.clone().zip(self.key.clone()).map(|(chain, key)| Certificate { chain, key })
+    pub fn certificate(&self) -> Option<TlsCertificate> {
+        self.cert.clone().zip(self.key.clone()).map(|(chain, key)| TlsCertificate { chain, key })
     }
 
     /// Says what is wrong with it.
@@ -93,10 +93,10 @@ mod tests {
         assert_eq!(http.hosts()[0].to_string(), "build.example.org");
         assert_eq!(http.origins()[0].to_string(), "https://a.example");
         let mistakes = [
-            ("hosts = [\"a.example:1\"]", "`a.example:1` is no host"),
-            ("hosts = [\"*\"]", "`*` is no host"),
-            ("origins = [\"*\"]", "`*` is no origin"),
-            ("origins = [\"https://a.example/\"]", "is no origin"),
+            ("hosts = [\"a.example:1\"]", "invalid host `a.example:1`"),
+            ("hosts = [\"*\"]", "invalid host `*`"),
+            ("origins = [\"*\"]", "invalid origin `*`"),
+            ("origins = [\"https://a.example/\"]", "invalid origin"),
             ("hots = []", "unknown field `hots`"),
         ];
         for (line, said) in mistakes {

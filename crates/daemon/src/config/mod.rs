@@ -1,7 +1,7 @@
 //! `config.toml`: agents by name, and a few settings. A mistake is reported with its place.
 
 use crate::{notify::NotifySettings, roster};
-use jackfield_journal::Durability;
+use jackfield_journal::DurabilityLevel;
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -131,10 +131,10 @@ impl Settings {
         (seconds != 0).then(|| Duration::from_secs(seconds))
     }
 
-    pub fn durability(&self) -> Durability {
+    pub fn durability(&self) -> DurabilityLevel {
         match self.durability {
-            Survives::Process => Durability::Process,
-            Survives::Power => Durability::Power,
+            Survives::Process => DurabilityLevel::Process,
+            Survives::Power => DurabilityLevel::Power,
         }
     }
 }

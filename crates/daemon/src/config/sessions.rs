@@ -2,8 +2,9 @@
 
 use super::{AgentSettings, Settings, Span};
 use jackfield_core::{AgentPool, Config, Liveness, Sleep};
+use jackfield_events::AgentName;
 use serde::Deserialize;
-use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroUsize};
 
 /// `[sessions]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -30,7 +31,7 @@ pub struct LivenessSettings {
 }
 
 impl Settings {
-    /// What the hub is told of these settings; agents and rules come from elsewhere.
+    /// The part of the configuration of the hub that this file has; agents and rules are added by the caller.
     pub(crate) fn hub_config(&self, seed: u64) -> Config {
         Config {
             default_agent: self.default_agent.as_deref().map(Into::into),
@@ -68,7 +69,7 @@ impl Settings {
     }
 
     /// How processes are kept, by the name of their agent.
-    pub fn pools(&self) -> BTreeMap<Arc<str>, AgentPool> {
+    pub fn pools(&self) -> BTreeMap<AgentName, AgentPool> {
         let pool = |it: &AgentSettings| AgentPool {
             warm: it.warm,
             sessions_per_process: it.sessions_per_process.map_or(1, NonZeroUsize::get),

@@ -2,9 +2,9 @@
 
 use super::{Call, Load, Taken};
 use crate::main_loop::MainLoop;
-use jackfield_agents::Stop;
+use jackfield_agents::StopUrgency;
 use jackfield_core::{AppendFailure, Input, SessionId, Usage};
-use jackfield_fleet::Share;
+use jackfield_fleet::TenantUsage;
 
 impl MainLoop {
     pub(crate) fn on_call(&mut self, call: Call) {
@@ -15,7 +15,7 @@ impl MainLoop {
             }
             Call::Adopted(taken, tell) => {
                 let Taken { session, epoch, state, from } = *taken;
-                self.effects.port.own(session.clone(), epoch);
+                self.effects.port.register_claim(session.clone().into(), epoch);
                 self.feed(Input::Adopted { session, state: Box::new(state), from });
                 let _unheard = tell.send(());
             }
@@ -37,8 +37,9 @@ impl MainLoop {
                 // Starts that wait will have the places that become free.
                 let free = gauges.places_free.map(|it| it.saturating_sub(gauges.starts_waiting));
                 let free = free.map(small);
-                let share = |it: Usage| Share { sessions: it.sessions, agents: it.agents };
-                let tenants = self.hub.usage().into_iter().map(|(name, it)| (name, share(it)));
+                let share = |it: Usage| TenantUsage { sessions: it.sessions, agents: it.agents };
+                let tenants =
+                    self.hub.usage().into_iter().map(|(name, it)| (name.into(), share(it)));
                 let tenants = tenants.collect();
                 let _unheard = tell.send(Load { sessions, live, free, tenants });
             }
@@ -52,11 +53,11 @@ impl MainLoop {
     /// Somebody else may soon have every session: no agent of ours may do anything any more.
     fn cut_off(&mut self) {
         for agent in self.effects.agents.values_mut() {
-            agent.stop(Stop::Now);
+            agent.stop(StopUrgency::Now);
         }
         self.effects.served.end_now();
         for session in self.session_ids() {
-            self.effects.port.disown(&session);
+            self.effects.port.forget_claim(&session);
             let why = AppendFailure::Fenced;
             self.feed(Input::AppendFailed { session, why });
         }

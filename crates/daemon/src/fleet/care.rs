@@ -4,8 +4,10 @@
 //! them sees to what is not kept. Nobody waits for any of it.
 
 use super::office::heir;
-use jackfield_fleet::{Entry, HostName};
-use jackfield_journal::{CareError, Curator, Fellows, Moved, Retention};
+use jackfield_fleet::{HostEntry, HostInstance};
+use jackfield_journal::{
+    Archiver, ArchivingReport, LogMaintenanceError, PeerHosts, RetentionLimits,
+};
 use jackfield_wire::chain;
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -27,22 +29,22 @@ pub struct Care {
     pub archive: Option<String>,
     /// Events that are as old as this are cold.
     pub after: Duration,
-    pub retention: Retention,
+    pub retention: RetentionLimits,
     /// Between two rounds.
     pub every: Duration,
 }
 
 pub(super) struct Caretaker {
-    pub(super) host: HostName,
-    pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
-    pub(super) curator: Curator,
+    pub(super) host: HostInstance,
+    pub(super) hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
+    pub(super) curator: Archiver,
     pub(super) care: Care,
 }
 
 impl Caretaker {
     /// For as long as the daemon runs, if there is anything to do.
     pub(super) async fn run(self) {
-        if self.care.archive.is_none() && self.care.retention == Retention::default() {
+        if self.care.archive.is_none() && self.care.retention == RetentionLimits::default() {
             return;
         }
         let mut pause = self.care.every;
@@ -71,16 +73,20 @@ impl Caretaker {
         }
     }
 
-    async fn look(&self, everywhere: bool) -> Result<(), CareError> {
+    async fn look(&self, everywhere: bool) -> Result<(), LogMaintenanceError> {
         if self.care.archive.is_some() {
             let after = self.care.after;
-            tell(self.curator.move_own(after).await?);
+            tell(self.curator.archive_own_streams(after).await?);
             if everywhere {
-                tell(self.curator.move_left(after, self.fellows()).await?);
+                tell(self.curator.archive_abandoned_streams(after, self.fellows()).await?);
             }
         }
-        if everywhere && self.care.retention != Retention::default() && self.is_ours("retention") {
-            let expired = self.curator.retain(self.care.retention, self.fellows()).await?;
+        if everywhere
+            && self.care.retention != RetentionLimits::default()
+            && self.is_ours("retention")
+        {
+            let expired =
+                self.curator.delete_expired_streams(self.care.retention, self.fellows()).await?;
             for session in expired.streams {
                 tracing::info!(%session, "a session was deleted, because it is not to be kept");
             }
@@ -93,19 +99,20 @@ impl Caretaker {
         (self.fellows().is_ours)(what)
     }
 
-    fn fellows(&self) -> Fellows {
+    fn fellows(&self) -> PeerHosts {
         let (ours, hosts) = (self.host.clone(), self.hosts.clone());
         let living =
-            move || hosts.borrow().iter().map(|it| it.host.clone()).collect::<Vec<HostName>>();
+            move || hosts.borrow().iter().map(|it| it.host.clone()).collect::<Vec<HostInstance>>();
         let all = living.clone();
-        let is_alive = move |it: &str| HostName::parse(it).is_some_and(|it| living().contains(&it));
+        let is_alive =
+            move |it: &str| HostInstance::parse(it).is_some_and(|it| living().contains(&it));
         let is_ours = move |it: &str| heir(it, &all()) == Some(&ours);
-        Fellows { is_alive: Arc::new(is_alive), is_ours: Arc::new(is_ours) }
+        PeerHosts { is_alive: Arc::new(is_alive), is_ours: Arc::new(is_ours) }
     }
 }
 
-fn tell(moved: Moved) {
-    let Moved { segments, raw_bytes, stored_bytes, .. } = moved;
+fn tell(moved: ArchivingReport) {
+    let ArchivingReport { segments, raw_bytes, stored_bytes, .. } = moved;
     if segments != 0 {
         tracing::info!(segments, raw_bytes, stored_bytes, "cold events are in the archive");
     }

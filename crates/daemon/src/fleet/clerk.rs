@@ -1,8 +1,8 @@
 //! Collects the numbers of this daemon's parts for whoever asks: it may have a hub, a gateway, or both.
 
 use crate::metrics::{Scrape, Snapshot};
-use jackfield_fleet::Entry;
-use jackfield_journal::Curator;
+use jackfield_fleet::HostEntry;
+use jackfield_journal::Archiver;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -10,9 +10,9 @@ pub(super) struct Clerk {
     pub(super) asked: mpsc::Receiver<Scrape>,
     pub(super) hub: Option<mpsc::Sender<Scrape>>,
     pub(super) gateway: Option<mpsc::Sender<jackfield_gateway::Scrape>>,
-    pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    pub(super) hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
     /// Who fills the archive, if there is one.
-    pub(super) curator: Option<Curator>,
+    pub(super) curator: Option<Archiver>,
 }
 
 impl Clerk {
@@ -23,7 +23,7 @@ impl Clerk {
             let hub = ask(self.hub.as_ref()).await.unwrap_or_default();
             let gateway = ask(self.gateway.as_ref()).await;
             let hosts = Some(self.hosts.borrow().clone());
-            let archive = self.curator.as_ref().map(Curator::gauges);
+            let archive = self.curator.as_ref().map(Archiver::gauges);
             let _unheard = scrape.send(Snapshot { gateway, hosts, archive, ..hub });
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     serve::{BootError, Calls, Options, nothing, seed},
 };
 use jackfield_core::gateway::Config;
-use jackfield_fleet::{Directory, Entry, HostName, Link, Trail};
+use jackfield_fleet::{AuditLog, FleetConnection, HostDirectory, HostEntry, HostInstance};
 use jackfield_gateway::Front;
 use jackfield_journal::Journal;
 use std::{sync::Arc, time::Duration};
@@ -23,7 +23,7 @@ const END_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Entered {
     gateway: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
     host: Option<JoinHandle<()>>,
-    _directory: Directory,
+    _directory: HostDirectory,
 }
 
 impl Entered {
@@ -46,20 +46,20 @@ impl Entered {
 /// A fleet that this daemon knows, and has no part in yet.
 pub(crate) struct Reached {
     fleet: Fleet,
-    host: HostName,
-    link: Link,
-    directory: Directory,
+    host: HostInstance,
+    link: FleetConnection,
+    directory: HostDirectory,
 }
 
-pub(crate) async fn reach((fleet, host): (Fleet, HostName)) -> Result<Reached, BootError> {
+pub(crate) async fn reach((fleet, host): (Fleet, HostInstance)) -> Result<Reached, BootError> {
     let link = fleet.link().await.map_err(|it| BootError::Fleet(it.into()))?;
-    let directory = Directory::open(link.clone()).await;
+    let directory = HostDirectory::open(link.clone()).await;
     Ok(Reached { fleet, host, link, directory })
 }
 
 impl Reached {
     /// Those on which sessions are placed, if that is what this daemon does.
-    pub(crate) fn hosts(&self) -> Option<watch::Receiver<Arc<Vec<Entry>>>> {
+    pub(crate) fn hosts(&self) -> Option<watch::Receiver<Arc<Vec<HostEntry>>>> {
         self.fleet.role.is_gateway().then(|| self.directory.hosts())
     }
 
@@ -103,9 +103,9 @@ impl Reached {
         let front = Front {
             config: Config { seed: seed()?, agent, ..Config::default() },
             link: self.link.clone(),
-            owners: journal.owners().expect("a fleet shares its journal"),
+            owners: journal.stream_ownership().expect("a fleet shares its journal"),
             hosts: self.directory.hosts(),
-            trail: Trail::open(self.link.clone(), &self.fleet.name),
+            trail: AuditLog::open(self.link.clone(), &self.fleet.name),
             accepted: std::mem::replace(&mut calls.accepted, nothing()),
             scrapes,
             stop,
@@ -127,7 +127,7 @@ impl Reached {
         let caretaker = Caretaker {
             host: self.host.clone(),
             hosts: self.directory.hosts(),
-            curator: journal.curator().expect("a fleet shares its journal"),
+            curator: journal.archiver().expect("a fleet shares its journal"),
             care: self.fleet.care.clone(),
         };
         clerk.curator = caretaker.care.archive.is_some().then(|| caretaker.curator.clone());

@@ -22,12 +22,14 @@ use care::Caretaker;
 use enter::reach;
 pub(crate) use enter::{Entered, Reached};
 use fuse::Fuse;
-use jackfield_clients::Stream;
-use jackfield_core::{SessionId, Usage, log::State};
+use jackfield_clients::ClientStream;
+use jackfield_core::{SessionId, Usage};
+use jackfield_events::{HostId, SessionSummary, TenantName};
 use jackfield_fleet::{
-    Directory, Entry, HostName, Lease, LeaseError, Link, LinkError, Share, unique,
+    FleetConnection, FleetConnectionError, HostDirectory, HostEntry, HostInstance, HostLease,
+    LeaseError, TenantUsage, random_id,
 };
-use jackfield_journal::{Address, Cell, Journal, OpenError};
+use jackfield_journal::{CellAddress, CellConfig, Journal, OpenError};
 use jackfield_nats_access::NatsServers;
 use office::Office;
 use sentry::Sentry;
@@ -45,7 +47,7 @@ const LOOK: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fleet {
     pub servers: NatsServers,
-    pub cell: Cell,
+    pub cell: CellConfig,
     pub role: Role,
     /// The name of this host. No two that live have the same.
     pub name: String,
@@ -77,7 +79,7 @@ impl Role {
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     #[error(transparent)]
-    Link(#[from] LinkError),
+    Link(#[from] FleetConnectionError),
     #[error(transparent)]
     Lease(#[from] LeaseError),
     #[error("the system has no timer left that would end this host if it stood still")]
@@ -86,27 +88,27 @@ pub enum FleetError {
 
 impl Fleet {
     /// This start of this host.
-    pub(crate) fn host(&self) -> HostName {
-        HostName { name: self.name.as_str().into(), incarnation: unique().into() }
+    pub(crate) fn host(&self) -> HostInstance {
+        HostInstance { name: self.name.as_str().into(), incarnation: random_id().into() }
     }
 
-    fn address(&self, host: &HostName) -> Address {
+    fn address(&self, host: &HostInstance) -> CellAddress {
         let owner = self.role.is_host().then(|| host.to_string());
-        Address { servers: self.servers.clone(), cell: self.cell.clone(), owner }
+        CellAddress { servers: self.servers.clone(), cell: self.cell.clone(), owner }
     }
 
     /// The journal of the cell, and its archive.
-    pub(crate) fn journal(&self, host: &HostName) -> Result<Journal, OpenError> {
+    pub(crate) fn journal(&self, host: &HostInstance) -> Result<Journal, OpenError> {
         let journal = Journal::connect(self.address(host))?;
         if let Some(archive) = &self.care.archive {
-            journal.curator().expect("a fleet shares its journal").open_archive(archive)?;
+            journal.archiver().expect("a fleet shares its journal").open_archive(archive)?;
         }
         Ok(journal)
     }
 
-    pub(crate) async fn link(&self) -> Result<Link, LinkError> {
-        let mut link = Link::connect(&self.servers, &self.cell.name).await?;
-        link.prepare(self.cell.replicas).await?;
+    pub(crate) async fn link(&self) -> Result<FleetConnection, FleetConnectionError> {
+        let mut link = FleetConnection::connect(&self.servers, &self.cell.name).await?;
+        link.create_streams(self.cell.replicas).await?;
         Ok(link)
     }
 }
@@ -114,7 +116,7 @@ impl Fleet {
 /// What the fleet wants of the loop.
 pub(crate) enum Call {
     /// A client, by way of a gateway.
-    Leg(Stream),
+    Leg(ClientStream),
     /// Whether this session is ours.
     Has(SessionId, oneshot::Sender<bool>),
     /// It is ours now.
@@ -124,7 +126,7 @@ pub(crate) enum Call {
     /// Nobody may know any more that we are here: end every agent, and forget every session.
     CutOff(oneshot::Sender<()>),
     /// What tenants have on the other hosts.
-    Elsewhere(BTreeMap<Arc<str>, Usage>),
+    Elsewhere(BTreeMap<TenantName, Usage>),
     /// How much there is to do here.
     Report(oneshot::Sender<Load>),
 }
@@ -132,9 +134,9 @@ pub(crate) enum Call {
 pub(crate) struct Taken {
     pub(crate) session: SessionId,
     pub(crate) epoch: u64,
-    pub(crate) state: State,
+    pub(crate) state: SessionSummary,
     /// The host that had it and did not let it go.
-    pub(crate) from: Option<Arc<str>>,
+    pub(crate) from: Option<HostId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +145,7 @@ pub(crate) struct Load {
     pub(crate) live: u32,
     /// Processes that may still be started.
     pub(crate) free: Option<u32>,
-    pub(crate) tenants: BTreeMap<Arc<str>, Share>,
+    pub(crate) tenants: BTreeMap<Arc<str>, TenantUsage>,
 }
 
 /// Says which agents can be started here. It looks at many files.
@@ -153,14 +155,14 @@ type Known = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 /// it is given back.
 async fn join(
     fleet: &Fleet,
-    host: HostName,
-    link: Link,
-    directory: &Directory,
+    host: HostInstance,
+    link: FleetConnection,
+    directory: &HostDirectory,
     journal: &Journal,
     known: Known,
     calls: mpsc::Sender<Call>,
 ) -> Result<JoinHandle<()>, FleetError> {
-    let entry = Entry {
+    let entry = HostEntry {
         host: host.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: fleet.labels.clone(),
@@ -173,12 +175,12 @@ async fn join(
         draining: false,
         gone: false,
     };
-    let questions = link.questions_to(&host).await?;
+    let questions = link.listen_for_requests(&host).await?;
     let (tell, leased) = mpsc::channel(4);
     let adopter = Adopter::new(&entry, directory, journal.clone(), calls.clone());
     let fuse = Fuse::new().map_err(FleetError::NoFuse)?;
-    let lease = Lease::take(link.clone(), entry, tell).await?;
-    tokio::spawn(fuse.clone().tend(lease.ends()));
+    let lease = HostLease::acquire(link.clone(), entry, tell).await?;
+    tokio::spawn(fuse.clone().tend(lease.expires_at()));
     let hosts = directory.hosts();
     let (agents, news) = mpsc::channel(1);
     tokio::spawn(look_for_agents(known, agents));

@@ -2,12 +2,14 @@
 //! dead host has left.
 
 use super::{Call, Load, adopt::Adopter};
-use jackfield_clients::Stream;
+use jackfield_clients::ClientStream;
 use jackfield_core::{SessionId, Usage};
+use jackfield_events::TenantName;
 use jackfield_fleet::{
-    Answer, Asked, Entry, HostName, Lease, Link, Question, Questions, answer_leg,
+    FleetConnection, HostEntry, HostInstance, HostLease, HostRequest, HostResponse,
+    ReceivedRequest, RequestListener, accept_host_connection,
 };
-use jackfield_journal::fnv1a;
+use jackfield_journal::fnv1a_hash;
 use jackfield_wire::chain;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,10 +26,10 @@ const REPORT: Duration = Duration::from_secs(1);
 const ADOPTIONS: usize = 16;
 
 pub(super) struct Office {
-    pub(super) host: HostName,
-    pub(super) link: Link,
-    pub(super) lease: Lease,
-    pub(super) hosts: watch::Receiver<Arc<Vec<Entry>>>,
+    pub(super) host: HostInstance,
+    pub(super) link: FleetConnection,
+    pub(super) lease: HostLease,
+    pub(super) hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
     pub(super) adopter: Adopter,
     pub(super) calls: mpsc::Sender<Call>,
     /// Others may think us dead: nothing is taken.
@@ -36,14 +38,22 @@ pub(super) struct Office {
 
 impl Office {
     /// Until the loop is gone; then others may have the name, and what is left.
-    pub(super) async fn run(mut self, questions: Questions, agents: mpsc::Receiver<Vec<String>>) {
+    pub(super) async fn run(
+        mut self,
+        questions: RequestListener,
+        agents: mpsc::Receiver<Vec<String>>,
+    ) {
         self.serve(questions, agents).await;
-        self.lease.give_back().await;
+        self.lease.release().await;
     }
 
-    async fn serve(&mut self, mut questions: Questions, mut agents: mpsc::Receiver<Vec<String>>) {
+    async fn serve(
+        &mut self,
+        mut questions: RequestListener,
+        mut agents: mpsc::Receiver<Vec<String>>,
+    ) {
         let mut report = tokio::time::interval(REPORT);
-        let mut known: BTreeSet<HostName> = BTreeSet::new();
+        let mut known: BTreeSet<HostInstance> = BTreeSet::new();
         self.take_back();
         loop {
             tokio::select! {
@@ -53,9 +63,9 @@ impl Office {
                         self.take_back();
                     }
                 }
-                Some(asked) = questions.next() => self.on_question(asked).await,
+                Some(asked) = questions.next_request() => self.on_question(asked).await,
                 Ok(()) = self.hosts.changed() => {
-                    let now: BTreeSet<HostName> =
+                    let now: BTreeSet<HostInstance> =
                         self.hosts.borrow_and_update().iter().map(|it| it.host.clone()).collect();
                     for dead in known.difference(&now).filter(|it| **it != self.host) {
                         self.inherit(dead);
@@ -63,7 +73,7 @@ impl Office {
                     known = now;
                     self.tell_elsewhere().await;
                 }
-                Some(agents) = agents.recv() => self.lease.update(|it| it.agents = agents),
+                Some(agents) = agents.recv() => self.lease.update_entry(|it| it.agents = agents),
                 _ = report.tick() => if !self.report().await {
                     return;
                 },
@@ -71,45 +81,47 @@ impl Office {
         }
     }
 
-    async fn on_question(&self, asked: Asked) {
-        match &asked.question {
-            Question::Leg(_) | Question::Adopt(_) if *self.cut_off.borrow() => {
+    async fn on_question(&self, asked: ReceivedRequest) {
+        match &asked.request {
+            HostRequest::OpenConnection(_) | HostRequest::AdoptSession(_)
+                if *self.cut_off.borrow() =>
+            {
                 let why = "this host is cut off from the list of hosts";
-                asked.answer(&Answer::Refused(why.to_owned())).await;
+                asked.respond(&HostResponse::Refused(why.to_owned())).await;
             }
-            Question::Here => asked.answer(&Answer::Done).await,
-            Question::Leg(id) => {
+            HostRequest::Ping => asked.respond(&HostResponse::Done).await,
+            HostRequest::OpenConnection(id) => {
                 let answer = match self.take_leg(id).await {
-                    Ok(()) => Answer::Done,
-                    Err(why) => Answer::Refused(why),
+                    Ok(()) => HostResponse::Done,
+                    Err(why) => HostResponse::Refused(why),
                 };
-                asked.answer(&answer).await;
+                asked.respond(&answer).await;
             }
-            Question::Adopt(session) => {
+            HostRequest::AdoptSession(session) => {
                 let (adopter, draining) = (self.adopter.clone(), self.lease.is_draining());
                 let session: SessionId = session.as_str().into();
                 tokio::spawn(async move {
-                    asked.answer(&adopter.adopt(session, draining).await).await;
+                    asked.respond(&adopter.adopt(session, draining).await).await;
                 });
             }
-            Question::Drain(drain) => {
-                self.lease.update(|it| it.draining = *drain);
+            HostRequest::SetDraining(drain) => {
+                self.lease.update_entry(|it| it.draining = *drain);
                 if *drain {
                     let _ended = self.calls.send(Call::Drain).await;
                 }
                 let answer = match self.load().await {
-                    Some(load) => Answer::Left(load.sessions),
-                    None => Answer::Refused("this host is about to end".to_owned()),
+                    Some(load) => HostResponse::SessionsLeft(load.sessions),
+                    None => HostResponse::Refused("this host is about to end".to_owned()),
                 };
-                asked.answer(&answer).await;
+                asked.respond(&answer).await;
             }
         }
     }
 
     async fn take_leg(&self, id: &str) -> Result<(), String> {
         let (ours, theirs) = UnixStream::pair().map_err(|it| it.to_string())?;
-        answer_leg(&self.link, id, theirs).await.map_err(|it| chain(&it))?;
-        let taken = self.calls.send(Call::Leg(Stream::from(ours))).await;
+        accept_host_connection(&self.link, id, theirs).await.map_err(|it| chain(&it))?;
+        let taken = self.calls.send(Call::Leg(ClientStream::from(ours))).await;
         taken.map_err(|_| "this host is about to end".to_owned())
     }
 
@@ -123,7 +135,7 @@ impl Office {
     /// False once nobody listens.
     async fn report(&self) -> bool {
         let Some(load) = self.load().await else { return false };
-        self.lease.update(|it| {
+        self.lease.update_entry(|it| {
             (it.sessions, it.live, it.free) = (load.sessions, load.live, load.free);
             it.tenants.clone_from(&load.tenants);
         });
@@ -143,8 +155,8 @@ impl Office {
 
     /// Takes over what a dead host had, as far as it falls to us: all who live choose in the same way. If it
     /// lives again, all of that is its own.
-    fn inherit(&self, dead: &HostName) {
-        let mut heirs: Vec<HostName> = {
+    fn inherit(&self, dead: &HostInstance) {
+        let mut heirs: Vec<HostInstance> = {
             let hosts = self.hosts.borrow();
             if hosts.iter().any(|it| it.host.name == dead.name) {
                 return;
@@ -161,7 +173,7 @@ impl Office {
         let adopter = self.adopter.clone();
         tokio::spawn(async move {
             let (owners, owner) = (adopter.owners().clone(), of.clone());
-            let left = tokio::task::spawn_blocking(move || owners.owned_by(&owner)).await;
+            let left = tokio::task::spawn_blocking(move || owners.list_owned_by(&owner)).await;
             let left = match left {
                 Ok(Ok(left)) => left,
                 Ok(Err(error)) => {
@@ -171,7 +183,8 @@ impl Office {
                 }
                 Err(_) => return,
             };
-            let mine: Vec<SessionId> = left.into_iter().filter(|it| is_ours(it)).collect();
+            let mine = left.into_iter().filter(|it| is_ours(it)).map(SessionId::from);
+            let mine: Vec<SessionId> = mine.collect();
             if !mine.is_empty() {
                 tracing::warn!(host = of, sessions = mine.len(), "what a host has left is adopted");
             }
@@ -181,7 +194,7 @@ impl Office {
                 let adopter = adopter.clone();
                 tokio::spawn(async move {
                     let answer = adopter.adopt(session.clone(), false).await;
-                    if let Answer::Refused(why) = answer {
+                    if let HostResponse::Refused(why) = answer {
                         tracing::info!(%session, why, "a session was not adopted");
                     }
                     drop(place);
@@ -192,11 +205,11 @@ impl Office {
 }
 
 /// What each tenant has on other hosts than this one.
-fn elsewhere(hosts: &[Entry], ours: &HostName) -> BTreeMap<Arc<str>, Usage> {
-    let mut tenants: BTreeMap<Arc<str>, Usage> = BTreeMap::new();
+fn elsewhere(hosts: &[HostEntry], ours: &HostInstance) -> BTreeMap<TenantName, Usage> {
+    let mut tenants: BTreeMap<TenantName, Usage> = BTreeMap::new();
     let others = hosts.iter().filter(|it| it.host != *ours);
     for (name, share) in others.flat_map(|it| &it.tenants) {
-        let sum = tenants.entry(name.clone()).or_default();
+        let sum = tenants.entry(name.clone().into()).or_default();
         sum.sessions += share.sessions;
         sum.agents += share.agents;
         sum.hosts += usize::from(0 < share.agents);
@@ -206,22 +219,22 @@ fn elsewhere(hosts: &[Entry], ours: &HostName) -> BTreeMap<Arc<str>, Usage> {
 
 /// Hosts that may start more processes; all of them if none may. Two observers may see another moment of a host
 /// and choose differently: then the log decides who owns a session.
-fn with_places<'a>(hosts: impl Iterator<Item = &'a Entry> + Clone) -> Vec<HostName> {
-    let free: Vec<HostName> =
+fn with_places<'a>(hosts: impl Iterator<Item = &'a HostEntry> + Clone) -> Vec<HostInstance> {
+    let free: Vec<HostInstance> =
         hosts.clone().filter(|it| it.free != Some(0)).map(|it| it.host.clone()).collect();
     if free.is_empty() { hosts.map(|it| it.host.clone()).collect() } else { free }
 }
 
 /// Who among those who live gets something of this name: the same for everybody who asks, and spread
 /// evenly.
-pub(super) fn heir<'a>(name: &str, heirs: &'a [HostName]) -> Option<&'a HostName> {
+pub(super) fn heir<'a>(name: &str, heirs: &'a [HostInstance]) -> Option<&'a HostInstance> {
     heirs.iter().max_by_key(|host| (score(name, host), *host))
 }
 
 /// FNV-1a with the last step of `MurmurHash3`, so that one letter changes every bit. Hosts of different versions must
 /// agree on it: it never changes, which the hash of the standard library may.
-fn score(name: &str, host: &HostName) -> u64 {
-    let mut hash = fnv1a(format!("{name}\0{host}").as_bytes());
+fn score(name: &str, host: &HostInstance) -> u64 {
+    let mut hash = fnv1a_hash(format!("{name}\0{host}").as_bytes());
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
         hash ^= hash >> 33;
         hash = hash.wrapping_mul(factor);
@@ -233,8 +246,8 @@ fn score(name: &str, host: &HostName) -> u64 {
 mod tests {
     use super::*;
 
-    fn host(name: &str) -> HostName {
-        HostName { name: name.into(), incarnation: "1".into() }
+    fn host(name: &str) -> HostInstance {
+        HostInstance { name: name.into(), incarnation: "1".into() }
     }
 
     #[test]

@@ -30,13 +30,13 @@ impl Sentry {
             tokio::select! {
                 biased;
                 event = self.leased.recv() => match event {
-                    Some(LeaseEvent::CutOff) => {
+                    Some(LeaseEvent::Lost) => {
                         tracing::error!("cut off from the fleet: every agent is ended");
                         self.cut_off.send_replace(true);
                         self.end_all().await;
                         self.fuse.put_out();
                     }
-                    Some(LeaseEvent::Back) => {
+                    Some(LeaseEvent::Regained) => {
                         tracing::info!("the fleet knows of this host again");
                         self.cut_off.send_replace(false);
                     }

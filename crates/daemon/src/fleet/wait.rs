@@ -2,7 +2,7 @@
 
 use super::{Fleet, Reached, reach};
 use crate::{serve::BootError, signals::DaemonSignal};
-use jackfield_fleet::HostName;
+use jackfield_fleet::HostInstance;
 use jackfield_journal::{Journal, OpenError};
 use jackfield_wire::chain;
 use std::{io, thread, time::Duration};
@@ -19,7 +19,7 @@ const TELL_EVERY: Duration = Duration::from_secs(30);
 /// Opens the journal of the fleet and connects to its list of hosts. `None` if the daemon is stopped before.
 pub(crate) async fn open_when_ready(
     fleet: &Fleet,
-    host: &HostName,
+    host: &HostInstance,
     stop: &mut mpsc::Receiver<DaemonSignal>,
 ) -> Result<Option<(Journal, Reached)>, BootError> {
     let Some(journal) = retry_until_ready(stop, || open_journal(fleet, host)).await? else {
@@ -30,7 +30,7 @@ pub(crate) async fn open_when_ready(
 }
 
 /// On a thread of its own: it waits for the servers, and the signal that stops the daemon must be seen meanwhile.
-async fn open_journal(fleet: &Fleet, host: &HostName) -> Result<Journal, BootError> {
+async fn open_journal(fleet: &Fleet, host: &HostInstance) -> Result<Journal, BootError> {
     let (fleet, host) = (fleet.clone(), host.clone());
     let (tell, opened) = oneshot::channel();
     let open = move || {

@@ -2,7 +2,7 @@
 
 use super::page::{number, register_counters, register_gauges};
 use jackfield_core::gateway::Gauges;
-use jackfield_fleet::Entry;
+use jackfield_fleet::HostEntry;
 use jackfield_journal::ArchiveGauges;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -46,7 +46,7 @@ pub(super) fn gateway(registry: &mut Registry, it: &Gauges) {
 }
 
 /// Every member has these: a page that is missing does not hide a host.
-pub(super) fn hosts(registry: &mut Registry, hosts: &[Entry]) {
+pub(super) fn hosts(registry: &mut Registry, hosts: &[HostEntry]) {
     let [sessions, agents, draining] = std::array::from_fn(|_| Family::<Host, Gauge>::default());
     for it in hosts {
         let host = Host { host: it.host.name.to_string() };
@@ -82,7 +82,7 @@ pub(super) fn archive(registry: &mut Registry, it: &ArchiveGauges) {
 mod tests {
     use super::super::{Snapshot, page};
     use jackfield_core::gateway::{Counters, Gauges};
-    use jackfield_fleet::{Entry, HostName};
+    use jackfield_fleet::{HostEntry, HostInstance};
     use jackfield_journal::ArchiveGauges;
     use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -90,8 +90,8 @@ mod tests {
     fn a_gateway_without_agents_has_a_page_of_its_own_and_of_the_fleet() {
         let counters = Counters { resent: 4, ..Counters::default() };
         let gateway = Some(Gauges { clients: 3, counters, ..Gauges::default() });
-        let entry = Entry {
-            host: HostName { name: "one".into(), incarnation: "a".into() },
+        let entry = HostEntry {
+            host: HostInstance { name: "one".into(), incarnation: "a".into() },
             version: String::new(),
             labels: BTreeMap::new(),
             shared: Vec::new(),

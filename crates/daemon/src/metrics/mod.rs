@@ -6,7 +6,7 @@ mod fleet;
 mod page;
 
 use jackfield_core::{AgentId, Gauges, Note, gateway};
-use jackfield_fleet::Entry;
+use jackfield_fleet::HostEntry;
 use jackfield_journal::ArchiveGauges;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
@@ -84,7 +84,7 @@ pub(crate) struct Snapshot {
     /// Where there is a gateway.
     pub(crate) gateway: Option<gateway::Gauges>,
     /// In a fleet: the hosts that live.
-    pub(crate) hosts: Option<Arc<Vec<Entry>>>,
+    pub(crate) hosts: Option<Arc<Vec<HostEntry>>>,
     /// On a host that has an archive.
     pub(crate) archive: Option<ArchiveGauges>,
 }

@@ -1,7 +1,8 @@
 //! What is told: one JSON object about one event of one session.
 
 use super::settings::Event;
-use jackfield_core::{Note, SessionId, Time, log::State, rfc3339};
+use jackfield_core::{Note, SessionId, Time, rfc3339};
+use jackfield_events::SessionSummary;
 use jackfield_wire::redact::Redactor;
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ pub(super) fn about(note: &Note) -> Option<(Event, &SessionId)> {
 impl Message {
     pub(super) fn new(
         note: &Note,
-        state: Option<&State>,
+        state: Option<&SessionSummary>,
         now: Time,
         redactor: &Redactor,
     ) -> Option<Message> {
@@ -46,7 +47,8 @@ impl Message {
             Note::AskOpened { ask, what, call, .. } => {
                 json["ask"] = (*ask).into();
                 json["what"] = shown(what).into();
-                if let Ok(call) = serde_json::from_str::<Value>(&shown(call.as_str())) {
+                let call = call.as_ref().map(|it| shown(it.as_str()));
+                if let Some(call) = call.and_then(|it| serde_json::from_str(&it).ok()) {
                     json["call"] = call;
                 }
             }
@@ -65,14 +67,14 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_core::log::Json;
+    use jackfield_events::RawJson;
 
     fn message(note: &Note) -> Option<Value> {
-        let state = State {
+        let state = SessionSummary {
             agent: "claude".into(),
             cwd: "/work".into(),
             hint: Some("use sk-proj-12345678 and s3cr3t-value".into()),
-            ..State::default()
+            ..SessionSummary::default()
         };
         let redactor = Redactor::new(&[("A_KEY".to_owned(), "s3cr3t-value".to_owned())]);
         let message = Message::new(note, Some(&state), Time(0), &redactor)?;
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn an_ask_names_what_is_asked_and_secrets_are_hidden() {
         let what = "run curl -H 'Authorization: Bearer abc.def'\nnow".to_owned();
-        let call = Json::trusted(r#"{"commands":["rm s3cr3t-value"]}"#);
+        let call = Some(RawJson::trusted(r#"{"commands":["rm s3cr3t-value"]}"#));
         let note = Note::AskOpened { session: "s-1".into(), ask: 2, what, call };
         let expected = json!({
             "event": "needs_you", "sessionId": "s-1", "agent": "claude",

@@ -3,7 +3,7 @@
 use super::{message::Message, settings::NotifySettings};
 use crate::{effects::Ground, environment};
 use bytes::Bytes;
-use jackfield_agents::{AgentEvent, Exit, Launch, Speaks, Stop};
+use jackfield_agents::{AgentEvent, AgentExit, LaunchCommand, StdoutFormat, StopUrgency};
 use jackfield_wire::chain;
 use reqwest::{Client, Url, header::CONTENT_TYPE, redirect::Policy};
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
@@ -49,17 +49,18 @@ impl Teller {
             ("JACKFIELD_SESSION".to_owned(), message.session.to_string()),
         ];
         let (env, cwd) = (ours.chain(about).collect(), PathBuf::from("/"));
-        let launch = Launch { argv: argv.to_vec(), cwd, env, speaks: Speaks::Bytes };
+        let launch =
+            LaunchCommand { argv: argv.to_vec(), cwd, env, stdout_format: StdoutFormat::Bytes };
         let Ground { guard, ledger, mark } = &self.ground;
         let (mark, (events, mut heard)) = (format!("{mark}-n{number}"), mpsc::channel(16));
-        let mut hook = jackfield_agents::spawn(guard, &launch, &mark, ledger, events, ())
+        let mut hook = jackfield_agents::spawn_agent(guard, &launch, &mark, ledger, events, ())
             .map_err(|error| chain(&error))?;
         // A fresh pipe takes so little, and a command that does not read it is no fault.
         let _full = hook.send(Bytes::from(message.json.clone()));
         hook.close_stdin();
         let ended = timeout(TELL_MAX, end_of(&mut heard)).await;
         if ended.is_err() {
-            hook.stop(Stop::Now);
+            hook.stop(StopUrgency::Now);
         }
         while heard.recv().await.is_some() {}
         match ended {
@@ -82,7 +83,7 @@ impl Teller {
 }
 
 /// Drops what is printed, up to the end.
-async fn end_of(heard: &mut mpsc::Receiver<((), AgentEvent)>) -> Option<Exit> {
+async fn end_of(heard: &mut mpsc::Receiver<((), AgentEvent)>) -> Option<AgentExit> {
     loop {
         if let ((), AgentEvent::Gone(exit)) = heard.recv().await? {
             return Some(exit);

@@ -6,17 +6,18 @@ use crate::{
     paths::Paths,
 };
 use jackfield_agents::{
-    find::{Chosen, PROGRAM_DIRS, Places, Via, choose},
-    probe::diagnose_missing,
+    find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations, ProgramOrigin, choose_variant},
+    probe::describe_missing,
 };
-use jackfield_catalogue::{Catalogue, Choice, Spec};
+use jackfield_catalogue::{AgentSpec, Catalog, LaunchOptions};
 use jackfield_core::{AgentPool, Launch};
+use jackfield_events::AgentName;
 use std::{
     collections::BTreeMap,
     fs,
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
     thread,
     time::SystemTime,
 };
@@ -29,7 +30,7 @@ const ADAPT: &str = "adapt";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Read once, and only if somebody asks.
-static BUILTIN: LazyLock<Catalogue> = LazyLock::new(Catalogue::builtin);
+static BUILTIN: LazyLock<Catalog> = LazyLock::new(Catalog::builtin);
 
 /// Reads the built-in agents beside whatever else a start has to do.
 pub(crate) fn warm_up() {
@@ -43,7 +44,7 @@ pub(crate) struct Roster {
     paths: Paths,
     /// Our own program, which is the adapter too.
     program: PathBuf,
-    catalogue: Catalogue,
+    catalogue: Catalog,
     seen: Vec<Seen>,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Start {
 }
 
 /// All agents known here: ours, and the user's files on top.
-pub fn catalogue(paths: &Paths) -> Catalogue {
+pub fn catalogue(paths: &Paths) -> Catalog {
     let seen = look(&paths.config.join(FOLDER));
     read(&seen)
 }
@@ -95,33 +96,33 @@ impl Roster {
         &mut self.settings
     }
 
-    pub(crate) fn catalogue(&self) -> &Catalogue {
+    pub(crate) fn catalogue(&self) -> &Catalog {
         &self.catalogue
     }
 
     /// Who there is, if that has changed: cheap when nothing has.
-    pub(crate) fn refresh(&mut self) -> Option<BTreeMap<Arc<str>, Launch>> {
+    pub(crate) fn refresh(&mut self) -> Option<BTreeMap<AgentName, Launch>> {
         let seen = look(&self.paths.config.join(FOLDER));
         if seen == self.seen {
             return None;
         }
         self.catalogue = read(&seen);
         self.seen = seen;
-        for flaw in self.catalogue.flaws() {
+        for flaw in self.catalogue.errors() {
             tracing::warn!(%flaw, "a file is no agent");
         }
         Some(self.launches())
     }
 
     /// What the hub knows of them: the name, and a command if one is configured.
-    pub(crate) fn launches(&self) -> BTreeMap<Arc<str>, Launch> {
+    pub(crate) fn launches(&self) -> BTreeMap<AgentName, Launch> {
         let specs = self.catalogue.iter().map(|it| (it.id.as_str(), Vec::new()));
-        let flawed = self.catalogue.flaws().iter().filter_map(|it| stem(&it.file));
+        let flawed = self.catalogue.errors().iter().filter_map(|it| stem(&it.file));
         let flawed = flawed.map(|it| (it, Vec::new()));
         let command = |it: &AgentSettings| it.command.clone().unwrap_or_default();
         let configured = self.settings.agents.iter().map(|(name, it)| (name.as_str(), command(it)));
         let all = specs.chain(flawed).chain(configured).map(|(name, argv)| {
-            let name: Arc<str> = name.into();
+            let name = AgentName::from(name);
             (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None })
         });
         all.collect()
@@ -135,13 +136,14 @@ impl Roster {
     }
 
     /// How their processes are kept: as the settings say, else as their specs do.
-    pub(crate) fn pools(&self) -> BTreeMap<Arc<str>, AgentPool> {
-        let of_spec = |it: &Spec| {
+    pub(crate) fn pools(&self) -> BTreeMap<AgentName, AgentPool> {
+        let of_spec = |it: &AgentSpec| {
             let sessions_per_process = it.sessions_per_process.map_or(1, NonZeroUsize::get);
             let pool = AgentPool { sessions_per_process, ..AgentPool::default() };
             (it.id.as_str().into(), pool)
         };
-        let mut pools: BTreeMap<Arc<str>, AgentPool> = self.catalogue.iter().map(of_spec).collect();
+        let mut pools: BTreeMap<AgentName, AgentPool> =
+            self.catalogue.iter().map(of_spec).collect();
         for (name, mut pool) in self.settings.pools() {
             let known = pools.get(&name).map(|it| it.sessions_per_process);
             if self.settings.agents[&*name].sessions_per_process.is_none() {
@@ -203,9 +205,9 @@ impl Roster {
         };
         // What the settings set counts for the search too: a variable can name the program.
         let set = settings.into_iter().flat_map(|it| it.env.clone());
-        let places = Places::new(env.clone().into_iter().chain(set));
-        let chosen = choose(spec, &places).map_err(|missing| {
-            let told = diagnose_missing(spec, &missing);
+        let places = ProgramLocations::new(env.clone().into_iter().chain(set));
+        let chosen = choose_variant(spec, &places).map_err(|missing| {
+            let told = describe_missing(spec, &missing);
             refusal(&told.message, &told.fix)
         })?;
         let mut composed =
@@ -215,10 +217,10 @@ impl Roster {
                 set_variable(&mut composed, name, value.clone());
             }
         }
-        if chosen.found.via != Via::Path {
-            set_variable(&mut composed, "PATH", places.wide_path());
+        if chosen.found.origin != ProgramOrigin::Path {
+            set_variable(&mut composed, "PATH", places.extended_path());
         }
-        let argv = if chosen.variant.speaks_acp() {
+        let argv = if chosen.variant.is_native_acp() {
             if chosen.found.path == self.program {
                 self.lead(spec, &places, &mut composed);
             }
@@ -232,7 +234,7 @@ impl Roster {
 
     /// An adapter reads the same files and finds the same program as we did; our own agent keeps its
     /// sessions where we keep ours.
-    fn lead(&self, spec: &Spec, places: &Places, env: &mut Vec<(String, String)>) {
+    fn lead(&self, spec: &AgentSpec, places: &ProgramLocations, env: &mut Vec<(String, String)>) {
         set_variable(env, "JACKFIELD_CONFIG_DIR", shown(&self.paths.config));
         set_variable(env, "JACKFIELD_STATE_DIR", shown(&self.paths.state));
         set_variable(env, "JACKFIELD_RUNTIME_DIR", shown(&self.paths.runtime));
@@ -250,9 +252,9 @@ fn refusal(what: &str, fix: &str) -> String {
     format!("{what}; to fix it: {fix}")
 }
 
-fn native(chosen: &Chosen<'_>, cwd: &Path) -> Result<Vec<String>, String> {
-    let choice = Choice { cwd: &cwd.to_string_lossy(), ..Choice::default() };
-    let args = chosen.variant.argv(&choice).map_err(|it| it.to_string())?;
+fn native(chosen: &ChosenVariant<'_>, cwd: &Path) -> Result<Vec<String>, String> {
+    let choice = LaunchOptions { cwd: &cwd.to_string_lossy(), ..LaunchOptions::default() };
+    let args = chosen.variant.compose_argv(&choice).map_err(|it| it.to_string())?;
     Ok(std::iter::once(shown(&chosen.found.path)).chain(args).collect())
 }
 
@@ -280,20 +282,20 @@ fn look(folder: &Path) -> Vec<Seen> {
     seen
 }
 
-fn read(seen: &[Seen]) -> Catalogue {
+fn read(seen: &[Seen]) -> Catalog {
     let mut catalogue = BUILTIN.clone();
     for Seen { path, bytes, .. } in seen {
         let text = if *bytes <= FILE_BYTES_MAX { fs::read(path).ok() } else { None };
         // What cannot be read is reported like what cannot be understood.
         let text = text.map(|it| String::from_utf8_lossy(&it).into_owned());
-        catalogue.add(&path.display().to_string(), &text.unwrap_or_default());
+        catalogue.add_file(&path.display().to_string(), &text.unwrap_or_default());
     }
     catalogue
 }
 
 /// What is wrong with the file of this agent.
-fn flaw<'a>(catalogue: &'a Catalogue, name: &str) -> Option<&'a jackfield_catalogue::FileFlaw> {
-    catalogue.flaws().iter().find(|it| stem(&it.file) == Some(name))
+fn flaw<'a>(catalogue: &'a Catalog, name: &str) -> Option<&'a jackfield_catalogue::AgentFileError> {
+    catalogue.errors().iter().find(|it| stem(&it.file) == Some(name))
 }
 
 fn stem(file: &str) -> Option<&str> {

@@ -106,7 +106,7 @@ fn the_environment_of_the_client_is_searched_if_it_sent_one() {
     machine.file("mine.toml", FIVE);
     let program = machine.program("mine-cli");
     let roster = machine.roster();
-    let env = Some(Arc::new(Environment(machine.env())));
+    let env = Some(std::sync::Arc::new(Environment(machine.env())));
     let launch = Launch { env, ..roster.launches()["mine"].clone() };
     let start = roster.start(&launch, std::iter::empty()).unwrap();
     assert_eq!((start.argv[0].as_str(), names(&start)), (program.as_str(), vec!["PATH"]));
@@ -116,7 +116,7 @@ fn the_environment_of_the_client_is_searched_if_it_sent_one() {
 fn a_configured_command_sees_no_more_of_a_client_s_environment_than_of_ours() {
     let machine = Machine::new("[agents.goose]\ncommand = [\"g\"]\npass_env = [\"SECRET\"]\n");
     let roster = machine.roster();
-    let env = Some(Arc::new(Environment(machine.env())));
+    let env = Some(std::sync::Arc::new(Environment(machine.env())));
     let launch = Launch { env, ..roster.launches()["goose"].clone() };
     let start = roster.start(&launch, std::iter::empty()).unwrap();
     assert_eq!(names(&start), ["PATH", "SECRET"]);

@@ -8,9 +8,10 @@ mod terminals;
 pub(crate) use terminals::TerminalId;
 
 use crate::effects::Ground;
-use jackfield_agents::{AgentEvent, Stop};
+use jackfield_agents::{AgentEvent, StopUrgency};
 use jackfield_core::AgentId;
-use jackfield_inside::{Place, ReadFile, WriteFile, refused};
+use jackfield_inside::{ConfinedPath, ReadFileRequest, WriteFileRequest, refuse_path};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -54,8 +55,8 @@ enum Outcome {
 /// What has to do with the disk.
 #[derive(Debug)]
 enum Work {
-    Read(ReadFile),
-    Write(WriteFile),
+    Read(ReadFileRequest),
+    Write(WriteFileRequest),
     Create(Create),
 }
 
@@ -110,12 +111,12 @@ impl Served {
     /// An agent is gone: nobody hears answers, and its terminals end.
     pub(crate) fn on_gone(&mut self, agent: AgentId) {
         self.desks.remove(&agent);
-        self.terminals.end_all_of(agent, Stop::Soon);
+        self.terminals.end_all_of(agent, StopUrgency::Soon);
     }
 
     /// An agent will be gone.
     pub(crate) fn on_stop(&mut self, agent: AgentId, now: bool) {
-        self.terminals.end_all_of(agent, if now { Stop::Now } else { Stop::Soon });
+        self.terminals.end_all_of(agent, if now { StopUrgency::Now } else { StopUrgency::Soon });
     }
 
     /// A turn of an agent that began so long ago was cancelled.
@@ -146,23 +147,31 @@ impl Served {
         frame: &Frame,
         dirs: Vec<PathBuf>,
     ) -> Result<Option<Value>, Fault> {
-        let method = frame.method().unwrap_or_default();
-        let work = match &*method {
-            "fs/read_text_file" => Work::Read(params(frame)?),
-            "fs/write_text_file" => Work::Write(params(frame)?),
-            "terminal/create" => Work::Create(params(frame)?),
+        let unknown = || {
+            let method = frame.method().unwrap_or_default().into_owned();
+            Fault::MethodNotFound { method }
+        };
+        let method = frame.known_method().ok_or_else(unknown)?;
+        let work = match method {
+            Method::FsReadTextFile => Work::Read(params(frame)?),
+            Method::FsWriteTextFile => Work::Write(params(frame)?),
+            Method::TerminalCreate => Work::Create(params(frame)?),
             _ => {
                 let on_terminal =
                     |it: &Frame| params(it).map(|OnTerminal { terminal_id }| terminal_id);
                 let terminals = &mut self.terminals;
-                return match &*method {
-                    "terminal/output" => terminals.output(agent, &on_terminal(frame)?).map(Some),
-                    "terminal/wait_for_exit" => {
+                return match method {
+                    Method::TerminalOutput => {
+                        terminals.output(agent, &on_terminal(frame)?).map(Some)
+                    }
+                    Method::TerminalWaitForExit => {
                         terminals.wait(agent, &on_terminal(frame)?, request)
                     }
-                    "terminal/kill" => terminals.kill(agent, &on_terminal(frame)?).map(Some),
-                    "terminal/release" => terminals.release(agent, &on_terminal(frame)?).map(Some),
-                    _ => Err(Fault::MethodNotFound { method: method.into_owned() }),
+                    Method::TerminalKill => terminals.kill(agent, &on_terminal(frame)?).map(Some),
+                    Method::TerminalRelease => {
+                        terminals.release(agent, &on_terminal(frame)?).map(Some)
+                    }
+                    _ => Err(unknown()),
                 };
             }
         };
@@ -249,15 +258,15 @@ fn answer(agent: AgentId, request: &str, result: Result<String, Fault>) -> Answe
 fn run(work: Work, dirs: &[PathBuf]) -> Result<Outcome, Fault> {
     match work {
         Work::Read(it) => {
-            let content = it.run(dirs)?;
+            let content = it.execute(dirs)?;
             Ok(Outcome::Answer(json!({ "content": content }).to_string()))
         }
-        Work::Write(it) => it.run(dirs).map(|()| Outcome::Answer("{}".to_owned())),
+        Work::Write(it) => it.execute(dirs).map(|()| Outcome::Answer("{}".to_owned())),
         Work::Create(it) => {
             let cwd = it.cwd.clone().or_else(|| dirs.first().cloned()).unwrap_or_default();
-            let place = Place::find(&cwd, dirs)?;
-            if !place.missing.is_empty() || !place.path().is_dir() {
-                return Err(refused(&cwd, "is no directory in which a command can run"));
+            let place = ConfinedPath::resolve(&cwd, dirs)?;
+            if !place.missing_components.is_empty() || !place.path().is_dir() {
+                return Err(refuse_path(&cwd, "is no directory in which a command can run"));
             }
             Ok(Outcome::Create(Prepared::new(it, place.path())))
         }

@@ -2,9 +2,11 @@
 
 use super::Answer;
 use crate::effects::Ground;
-use jackfield_agents::{AgentEvent, AgentHandle, Exit, Launch, Speaks, Stop};
+use jackfield_agents::{
+    AgentEvent, AgentExit, AgentHandle, LaunchCommand, StdoutFormat, StopUrgency,
+};
 use jackfield_core::{AgentId, SHELL, TERMINAL_PREFIX};
-use jackfield_inside::Screen;
+use jackfield_inside::OutputTail;
 use jackfield_wire::{Fault, Frame, chain};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -86,8 +88,8 @@ struct Terminal {
     agent: AgentId,
     /// `None` when its whole tree is gone.
     handle: Option<AgentHandle>,
-    screen: Screen,
-    exit: Option<Exit>,
+    screen: OutputTail,
+    exit: Option<AgentExit>,
     /// The request that made it, until it runs.
     made_by: Option<Box<str>>,
     /// Requests that wait for its end.
@@ -133,17 +135,22 @@ impl Terminals {
         let mut env: BTreeMap<String, String> = env.iter().cloned().collect();
         env.extend(prepared.env.into_iter().map(|it| (it.name, it.value)));
         let (argv, cwd) = (prepared.argv, prepared.cwd);
-        let launch = Launch { argv, cwd, env: env.into_iter().collect(), speaks: Speaks::Bytes };
+        let launch = LaunchCommand {
+            argv,
+            cwd,
+            env: env.into_iter().collect(),
+            stdout_format: StdoutFormat::Bytes,
+        };
         let Ground { guard, ledger, mark } = stage.ground;
         let (mark, events) = (format!("{mark}-{}-t{}", agent.0, id.0), stage.events.clone());
-        let mut handle = jackfield_agents::spawn(guard, &launch, &mark, ledger, events, id)
+        let mut handle = jackfield_agents::spawn_agent(guard, &launch, &mark, ledger, events, id)
             .map_err(|error| Fault::Internal { why: chain(&error) })?;
         // Nobody can type.
         handle.close_stdin();
         let terminal = Terminal {
             agent,
             handle: Some(handle),
-            screen: Screen::new(prepared.limit),
+            screen: OutputTail::new(prepared.limit),
             exit: None,
             made_by: Some(request.into()),
             waiting: Vec::new(),
@@ -157,7 +164,10 @@ impl Terminals {
     /// `terminal/output`: what was printed so far.
     pub(super) fn output(&self, agent: AgentId, id: &str) -> Result<Value, Fault> {
         let terminal = &self.all[&self.find(agent, id)?];
-        let (output, truncated) = terminal.screen.text(terminal.exit.is_some());
+        let (output, truncated) = match terminal.exit {
+            Some(_) => terminal.screen.final_text(),
+            None => terminal.screen.partial_text(),
+        };
         let mut answer = json!({ "output": output, "truncated": truncated });
         if let Some(exit) = &terminal.exit {
             answer["exitStatus"] = status(exit);
@@ -187,7 +197,7 @@ impl Terminals {
 
     /// `terminal/kill`: the terminal stays to be looked at.
     pub(super) fn kill(&mut self, agent: AgentId, id: &str) -> Result<Value, Fault> {
-        self.find_mut(agent, id)?.stop(Stop::Soon);
+        self.find_mut(agent, id)?.stop(StopUrgency::Soon);
         Ok(json!({}))
     }
 
@@ -196,13 +206,13 @@ impl Terminals {
         let id = self.find(agent, id)?;
         let terminal = self.all.get_mut(&id).expect("found");
         terminal.released = true;
-        terminal.stop(Stop::Soon);
+        terminal.stop(StopUrgency::Soon);
         self.forget_if_over(id);
         Ok(json!({}))
     }
 
     /// The agent is gone or will be: so are its terminals.
-    pub(super) fn end_all_of(&mut self, agent: AgentId, stop: Stop) {
+    pub(super) fn end_all_of(&mut self, agent: AgentId, stop: StopUrgency) {
         for terminal in self.all.values_mut().filter(|it| it.agent == agent) {
             terminal.released = true;
             terminal.stop(stop);
@@ -214,13 +224,13 @@ impl Terminals {
     pub(super) fn end_young_of(&mut self, agent: AgentId, age: Duration) {
         let young = |it: &&mut Terminal| it.agent == agent && it.born.elapsed() <= age;
         for terminal in self.all.values_mut().filter(young) {
-            terminal.stop(Stop::Soon);
+            terminal.stop(StopUrgency::Soon);
         }
     }
 
     pub(super) fn end_now(&mut self) {
         for terminal in self.all.values_mut() {
-            terminal.stop(Stop::Now);
+            terminal.stop(StopUrgency::Now);
         }
     }
 
@@ -279,13 +289,13 @@ impl Terminal {
         self.released && self.handle.is_none()
     }
 
-    fn stop(&mut self, stop: Stop) {
+    fn stop(&mut self, stop: StopUrgency) {
         if let Some(handle) = &mut self.handle {
             handle.stop(stop);
         }
     }
 
-    fn on_gone(&mut self, exit: Exit) -> Vec<Answer> {
+    fn on_gone(&mut self, exit: AgentExit) -> Vec<Answer> {
         if let Some(why) = &exit.failed_to_start {
             self.released = true;
             let why = format!("the command could not be started: {why}");
@@ -312,6 +322,6 @@ fn name(id: TerminalId) -> String {
     format!("{TERMINAL_PREFIX}{}", id.0)
 }
 
-fn status(exit: &Exit) -> Value {
+fn status(exit: &AgentExit) -> Value {
     json!({ "exitCode": exit.code, "signal": exit.signal_name() })
 }

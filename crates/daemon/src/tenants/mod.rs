@@ -5,8 +5,9 @@
 mod file;
 
 use file::{Entries, parse};
-use jackfield_clients::{Guest, Vouch};
+use jackfield_clients::{TenantIdentity, TenantLookup};
 use jackfield_core::Tenant;
+use jackfield_events::TenantName;
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::BTreeMap,
@@ -46,7 +47,7 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 
 #[derive(Debug, Default)]
 struct Table {
-    tenants: BTreeMap<Arc<str>, Arc<Tenant>>,
+    tenants: BTreeMap<TenantName, Arc<Tenant>>,
     /// By what is kept of a token: nothing that lets anybody in.
     tokens: BTreeMap<Hash, Arc<Tenant>>,
 }
@@ -62,12 +63,15 @@ impl Tenants {
     }
 
     /// For whoever lets clients in.
-    pub(crate) fn vouch(self: &Arc<Self>) -> Vouch {
+    pub(crate) fn vouch(self: &Arc<Self>) -> TenantLookup {
         let this = Arc::clone(self);
         Arc::new(move |shown| {
             let table = this.table();
             let tenant = table.tokens.get(&hash(shown))?;
-            Some(Guest { name: tenant.name.clone(), binding: tenant.binding().into_bytes() })
+            Some(TenantIdentity {
+                name: tenant.name.clone().into(),
+                binding: tenant.binding().into_bytes(),
+            })
         })
     }
 

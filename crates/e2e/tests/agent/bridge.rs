@@ -83,7 +83,7 @@ fn what_a_turn_cost_is_told_and_how_full_the_window_is() {
     let used: Vec<_> = updates.iter().filter(|it| it["sessionUpdate"] == "usage_update").collect();
     assert_eq!(used.len(), 2);
     assert!(used.iter().all(|it| it["used"] == 15 && it["size"] == 1000), "{used:?}");
-    let is_warning = |it: &&Value| it.to_string().contains("sees 1000 tokens at once");
+    let is_warning = |it: &&Value| it.to_string().contains("has 1000 tokens, which is too few");
     assert_eq!(updates.iter().filter(is_warning).count(), 1, "once, before the first answer");
 }
 

@@ -89,7 +89,7 @@ fn every_command_of_the_page_does_what_it_is_said_to_do() {
             program => assert!(THEIRS.contains(&program), "nobody knows how to run `{line}`"),
         }
     }
-    assert_eq!(said, ["qwen3 will do as an agent", "It counts.", "It cannot count."]);
+    assert_eq!(said, ["qwen3 is suitable as an agent", "It counts.", "It cannot count."]);
     assert_eq!(model.left(), 0);
     assert!(model.asked().iter().all(|it| it.body["model"] == "qwen3"));
     stop_daemon(&home);

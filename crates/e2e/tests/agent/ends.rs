@@ -110,5 +110,5 @@ fn stdout_is_the_protocol_and_nothing_else_and_stderr_the_log() {
     assert!(lines.iter().all(|it| it["jsonrpc"] == "2.0"), "{lines:?}");
     assert!(lines.iter().any(|it| it["id"] == 2 && it["error"]["code"] == -32601), "{lines:?}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("OPENAI_MAX_TOKENS is no number: `many` is ignored"), "{said}");
+    assert!(said.contains("OPENAI_MAX_TOKENS is not a valid number: ignoring `many`"), "{said}");
 }

@@ -115,6 +115,6 @@ fn a_server_that_ends_at_once_is_told_also_to_a_client_that_knows_no_notices() {
     let updates = desk.updates(&session);
     let thoughts = updates.iter().filter(|it| it["sessionUpdate"] == "agent_thought_chunk");
     let told: String = thoughts.filter_map(|it| it["content"]["text"].as_str()).collect();
-    let why = "The MCP server `gone` could not be started: it ended while it was starting";
+    let why = "The MCP server `gone` could not be started: it ended during the start";
     assert!(told.starts_with(why) && told.contains("no token"), "{told}");
 }

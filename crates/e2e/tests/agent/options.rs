@@ -124,7 +124,7 @@ fn a_conversation_is_summed_up_when_the_user_says_so() {
     let mut desk = Desk::new(model, &[]);
     let session = desk.open();
     desk.turn(&session, "Which colour?");
-    assert_eq!(desk.turn(&session, "/compact").0, "The conversation is summed up.");
+    assert_eq!(desk.turn(&session, "/compact").0, "The conversation was summarized.");
     desk.restart();
     let place = desk.place(&session);
     desk.client.result("session/load", &place);

@@ -107,7 +107,7 @@ fn an_address_that_others_can_reach_needs_tls_and_a_token() {
         String::from_utf8(output.stderr).unwrap()
     };
     assert!(refused(&[]).contains("give --tls-cert, --tls-key and --token-file"));
-    assert!(refused(&["--token-file", "token"]).contains("in the clear"));
+    assert!(refused(&["--token-file", "token"]).contains("unencrypted"));
     let tls = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
     assert!(refused(&tls).contains("give --token-file"));
     assert!(refused(&tls[..2]).contains("--tls-key"));

@@ -6,7 +6,7 @@ use super::{
     world::World,
 };
 use jackfield_e2e::wait_for;
-use jackfield_journal::{Durability, Journal};
+use jackfield_journal::{DurabilityLevel, Journal};
 use serde_json::Value;
 use std::{collections::BTreeMap, fs, time::Duration};
 
@@ -57,13 +57,13 @@ pub(super) fn check_daemons(world: &World) {
 /// Every session's events, read back from the file; a record with a wrong checksum is an error.
 fn logs(world: &World) -> Vec<(String, Vec<Value>)> {
     let path = world.home.path().join("state/journal.db");
-    let journal = Journal::open(&path, Durability::Process).unwrap();
+    let journal = Journal::open(&path, DurabilityLevel::Process).unwrap();
     let mut logs = Vec::new();
-    for stream in journal.streams().unwrap() {
+    for stream in journal.list_streams().unwrap() {
         let mut log = Vec::new();
         loop {
             let after = log.len() as u64;
-            let events = journal.read(&stream.name, after, 10_000, 16 << 20).unwrap();
+            let events = journal.read_events(&stream.name, after, 10_000, 16 << 20).unwrap();
             if events.is_empty() {
                 break;
             }

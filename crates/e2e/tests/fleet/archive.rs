@@ -2,7 +2,7 @@
 
 use super::{Member, SHARED, agent};
 use jackfield_e2e::{Client, wait_for};
-use jackfield_journal::{Address, Cell, Damage, Journal, ReadError};
+use jackfield_journal::{CellAddress, CellConfig, Journal, ReadError, RecordDamage};
 use jackfield_nats_access::NatsServers;
 use jackfield_testkit::{nats::Cluster, s3::S3};
 use serde_json::{Value, json};
@@ -36,8 +36,8 @@ fn segments(dir: &Path, session: &str) -> Vec<String> {
 
 /// The journal as somebody has it who knows nothing of an archive.
 fn bare_journal(cluster: &Cluster) -> Journal {
-    let cell = Cell { shards: 4, replicas: cluster.servers().len(), ..Cell::default() };
-    Journal::connect(Address {
+    let cell = CellConfig { shards: 4, replicas: cluster.servers().len(), ..CellConfig::default() };
+    Journal::connect(CellAddress {
         servers: NatsServers::on_loopback(cluster.urls()),
         cell,
         owner: None,
@@ -49,8 +49,9 @@ fn bare_journal(cluster: &Cluster) -> Journal {
 fn wait_until_moved(journal: &Journal, session: &str, events: usize) {
     let last = u64::try_from(events).unwrap() - 1;
     wait_for("the session to be in the archive", BOUND, || {
-        let found = journal.read(session, last, 1, 1 << 20);
-        matches!(found, Err(ReadError::Damaged { damage: Damage::Archived, .. })).then_some(())
+        let found = journal.read_events(session, last, 1, 1 << 20);
+        matches!(found, Err(ReadError::Damaged { damage: RecordDamage::Archived, .. }))
+            .then_some(())
     });
 }
 
@@ -118,8 +119,8 @@ fn a_session_in_the_archive_survives_its_host_and_is_deleted_there_too() {
         is_gone.then_some(())
     });
     assert!(!dir.path().join("jackfield").join(&id).exists());
-    assert_eq!(journal.read(&id, 0, 10, 1 << 20).unwrap(), []);
-    assert!(journal.streams().unwrap().iter().all(|it| *it.name != *id));
+    assert_eq!(journal.read_events(&id, 0, 10, 1 << 20).unwrap(), []);
+    assert!(journal.list_streams().unwrap().iter().all(|it| *it.name != *id));
     drop((client, journal));
     gateway.stop();
     hosts[1 - lost].stop();

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// None while the servers choose a leader.
+/// `None` while the servers elect a leader.
 fn status(home: &Home, servers: &str) -> Option<Value> {
     let told = home.run(&["fleet", "status", "--format", "json", "--fleet", servers], SOON);
     if !told.status.success() {
         let why = String::from_utf8_lossy(&told.stderr);
-        assert!(why.contains("choose a leader"), "{why}");
+        assert!(why.contains("electing a leader"), "{why}");
         return None;
     }
     Some(serde_json::from_slice(&told.stdout).unwrap())

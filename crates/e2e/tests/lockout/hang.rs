@@ -45,6 +45,7 @@ fn doctor_reports_a_daemon_that_hangs_and_does_not_open_its_journal() {
     assert_eq!(output.status.code(), Some(1), "{told}{}", said(&output));
     assert!(told.contains(&format!("wrong daemon   the daemon (pid {})", daemon.pid())), "{told}");
     assert!(told.contains("jackfield daemon stop --force"), "{told}");
+    assert!(told.contains("journal.db is in use by a daemon, and was not opened"), "{told}");
     daemon.signal(Signal::CONT);
 }
 

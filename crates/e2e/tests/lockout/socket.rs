@@ -49,7 +49,7 @@ fn socket_that_was_removed_or_replaced_is_created_again_and_commands_wait_for_it
         assert_eq!(status(home.command(&STATUS))["pid"], daemon.pid());
         assert_eq!((mode(&home.path().join("run")), mode(&home.socket())), (0o700, 0o600));
     }
-    assert!(home.said().contains("the socket file was removed or replaced"), "{}", home.said());
+    assert!(home.said().contains("created the socket file again"), "{}", home.said());
     let answer = client.ask("_jackfield/status", &json!({}));
     assert!(answer["result"].is_object(), "a connection stays: {answer}");
     let output = home.run(&["daemon", "stop"], BOUND);
@@ -66,7 +66,9 @@ fn socket_on_which_another_process_listens_is_not_taken() {
     let inode = |path: &Path| fs::symlink_metadata(path).unwrap().ino();
     let theirs = inode(&home.socket());
     wait_for("the daemon to try", PATIENCE, || {
-        home.said().contains("cannot be created again").then_some(())
+        home.said()
+            .contains("failed to create the removed or replaced socket file again")
+            .then_some(())
     });
     assert!(home.said().contains("a daemon answers on"), "{}", home.said());
     assert_eq!(inode(&home.socket()), theirs);

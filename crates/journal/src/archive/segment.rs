@@ -1,45 +1,48 @@
-//! One segment: consecutive events, their lines joined by newlines, compressed with zstd and its checksum.
+//! One segment: the lines of consecutive events, joined by newlines and compressed with zstd,
+//! including its checksum.
 //!
-//! A name has the *last* event in front: whoever wants an event looks for the first segment that does not
-//! end before it, and that is where a listing with an offset begins.
+//! The object name starts with the *last* sequence number. The segment that contains an event is
+//! the first one that does not end before it, and a listing with an offset starts right there.
 
-use crate::error::Damage;
+use crate::error::RecordDamage;
 use bytes::{Bytes, BytesMut};
 use std::io;
 
-/// So many bytes before they are compressed, unless one message of a log has more: few objects for a long
-/// session, and not much to fetch for somebody who wants one page.
+/// The maximum uncompressed size, unless one message of a log is larger. A long session has few
+/// objects, and a reader of one page does not fetch much.
 const SEGMENT_BYTES_MAX: usize = 4 << 20;
 
-/// Text shrinks little more beyond it, and takes much longer.
-const LEVEL: i32 = 3;
+/// A higher level takes much longer and compresses text only a little better.
+const COMPRESSION_LEVEL: i32 = 3;
 
-/// Which events a segment has.
+/// The sequence numbers of the events in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct EventRange {
     pub(crate) first: u64,
     pub(crate) last: u64,
 }
 
-impl Span {
-    pub(crate) fn holds(self, seq: u64) -> bool {
+impl EventRange {
+    pub(crate) fn contains(self, seq: u64) -> bool {
         (self.first..=self.last).contains(&seq)
     }
 
-    pub(super) fn name(self) -> String {
+    pub(super) fn object_name(self) -> String {
         format!("{:020}-{:020}.zst", self.last, self.first)
     }
 
-    /// Greater than the names of all segments that end before this event, less than those of the others.
-    pub(super) fn before(seq: u64) -> String {
+    /// Sorts after the names of all segments that end before this event, and before those of the
+    /// others.
+    pub(super) fn list_offset(seq: u64) -> String {
         format!("{seq:020}")
     }
 
-    /// None if it is not a name of ours.
-    pub(super) fn parse(name: &str) -> Option<Span> {
+    /// `None` if the name is not that of a segment.
+    pub(super) fn parse_object_name(name: &str) -> Option<EventRange> {
         let (last, first) = name.strip_suffix(".zst")?.split_once('-')?;
-        let span = Span { first: first.parse().ok()?, last: last.parse().ok()? };
-        (span.name() == name && 0 < span.first && span.first <= span.last).then_some(span)
+        let range = EventRange { first: first.parse().ok()?, last: last.parse().ok()? };
+        (range.object_name() == name && 0 < range.first && range.first <= range.last)
+            .then_some(range)
     }
 }
 
@@ -51,45 +54,49 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    pub(crate) fn span(&self) -> Span {
-        Span { first: self.first, last: self.last }
+    pub(crate) fn range(&self) -> EventRange {
+        EventRange { first: self.first, last: self.last }
     }
 
-    pub(super) fn pack(&self) -> io::Result<Vec<u8>> {
-        let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    pub(super) fn compress(&self) -> io::Result<Vec<u8>> {
+        let mut compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
         compressor.include_checksum(true)?;
         compressor.compress(&self.body)
     }
 
-    /// What was packed under this name, or what is wrong with it.
-    pub(super) fn unpack(span: Span, packed: &[u8]) -> Result<Segment, Damage> {
-        let body = zstd::stream::decode_all(packed).map_err(|_| Damage::Segment)?;
+    /// Decompresses the object of this range, or reports its damage.
+    pub(super) fn decompress(
+        range: EventRange,
+        compressed: &[u8],
+    ) -> Result<Segment, RecordDamage> {
+        let body = zstd::stream::decode_all(compressed).map_err(|_| RecordDamage::Segment)?;
         let lines = memchr::memchr_iter(b'\n', &body).count() as u64 + 1;
-        if lines != span.last - span.first + 1 {
-            return Err(Damage::Segment);
+        if lines != range.last - range.first + 1 {
+            return Err(RecordDamage::Segment);
         }
-        Ok(Segment { first: span.first, last: span.last, body: body.into() })
+        Ok(Segment { first: range.first, last: range.last, body: body.into() })
     }
 }
 
-/// A segment that grows.
+/// Collects lines for the next segment.
 #[derive(Debug, Default)]
-pub(crate) struct Sheaf {
+pub(crate) struct SegmentBuilder {
     first: u64,
-    /// 0 while there is nothing.
+    /// 0 while the builder is empty.
     last: u64,
     body: BytesMut,
 }
 
-impl Sheaf {
-    /// Whether these lines would make it too large.
-    pub(crate) fn is_full_with(&self, bytes: usize) -> bool {
+impl SegmentBuilder {
+    /// Whether lines of this size would exceed the size limit. An empty builder accepts any size.
+    pub(crate) fn would_exceed_limit(&self, bytes: usize) -> bool {
         self.last != 0 && SEGMENT_BYTES_MAX < self.body.len() + 1 + bytes
     }
 
-    /// Adds the events that follow; false, and nothing is added, if they do not.
+    /// Adds the next events. Returns `false` without adding them if they do not follow the last
+    /// event.
     #[must_use]
-    pub(crate) fn push(&mut self, first: u64, last: u64, lines: &[u8]) -> bool {
+    pub(crate) fn push_lines(&mut self, first: u64, last: u64, lines: &[u8]) -> bool {
         if self.last == 0 {
             self.first = first;
         } else if self.last + 1 == first {
@@ -102,9 +109,9 @@ impl Sheaf {
         true
     }
 
-    /// What it has by now; it is empty afterwards.
-    pub(crate) fn take(&mut self) -> Option<Segment> {
-        let Sheaf { first, last, body } = std::mem::take(self);
+    /// Returns the collected segment and empties the builder. `None` if it is empty.
+    pub(crate) fn finish(&mut self) -> Option<Segment> {
+        let SegmentBuilder { first, last, body } = std::mem::take(self);
         (last != 0).then(|| Segment { first, last, body: body.freeze() })
     }
 }
@@ -119,51 +126,57 @@ mod tests {
     }
 
     #[test]
-    fn names_sort_by_the_last_event_and_come_back() {
-        let (early, late) = (Span { first: 1, last: 9 }, Span { first: 2, last: 10 });
-        assert!(early.name() < late.name());
-        assert_eq!(Span::parse(&late.name()), Some(late));
-        assert!(early.name() < Span::before(10) && Span::before(10) < late.name());
-        assert!(Span::before(9) < early.name());
-        for other in ["", "1-2.zst", "x.zst", &Span { first: 3, last: 2 }.name()] {
-            assert_eq!(Span::parse(other), None, "{other}");
+    fn object_names_sort_by_the_last_event_and_parse_back() {
+        let (early, late) = (EventRange { first: 1, last: 9 }, EventRange { first: 2, last: 10 });
+        assert!(early.object_name() < late.object_name());
+        assert_eq!(EventRange::parse_object_name(&late.object_name()), Some(late));
+        assert!(
+            early.object_name() < EventRange::list_offset(10)
+                && EventRange::list_offset(10) < late.object_name()
+        );
+        assert!(EventRange::list_offset(9) < early.object_name());
+        for other in ["", "1-2.zst", "x.zst", &EventRange { first: 3, last: 2 }.object_name()] {
+            assert_eq!(EventRange::parse_object_name(other), None, "{other}");
         }
     }
 
     #[test]
-    fn a_segment_is_unpacked_as_it_was_packed() {
+    fn decompression_restores_the_segment() {
         for lines in [&["a", "", "b"][..], &[""], &[&*"x".repeat(10_000)]] {
             let it = segment(7, lines);
-            let packed = it.pack().unwrap();
-            assert_eq!(Segment::unpack(it.span(), &packed), Ok(it));
+            let compressed = it.compress().unwrap();
+            assert_eq!(Segment::decompress(it.range(), &compressed), Ok(it));
         }
     }
 
     #[test]
-    fn what_was_altered_or_has_another_name_is_damaged() {
+    fn altered_or_misnamed_segment_is_reported_as_damaged() {
         let it = segment(1, &["one", "two", "three"]);
-        let packed = it.pack().unwrap();
-        for place in 0..packed.len() {
-            let mut altered = packed.clone();
-            altered[place] ^= 1;
-            let found = Segment::unpack(it.span(), &altered);
-            assert!(found == Err(Damage::Segment) || found == Ok(it.clone()), "{place}");
+        let compressed = it.compress().unwrap();
+        for position in 0..compressed.len() {
+            let mut altered = compressed.clone();
+            altered[position] ^= 1;
+            let found = Segment::decompress(it.range(), &altered);
+            assert!(found == Err(RecordDamage::Segment) || found == Ok(it.clone()), "{position}");
         }
-        assert_eq!(Segment::unpack(it.span(), &packed[..packed.len() - 1]), Err(Damage::Segment));
-        let other = Span { first: 1, last: 4 };
-        assert_eq!(Segment::unpack(other, &packed), Err(Damage::Segment));
+        assert_eq!(
+            Segment::decompress(it.range(), &compressed[..compressed.len() - 1]),
+            Err(RecordDamage::Segment)
+        );
+        let other = EventRange { first: 1, last: 4 };
+        assert_eq!(Segment::decompress(other, &compressed), Err(RecordDamage::Segment));
     }
 
     #[test]
-    fn a_sheaf_takes_what_follows_and_nothing_else() {
-        let mut sheaf = Sheaf::default();
-        assert!(sheaf.take().is_none());
-        assert!(!sheaf.is_full_with(usize::MAX / 2), "the first lines are always let in");
-        assert!(sheaf.push(5, 6, b"a\nb"));
-        assert!(!sheaf.push(8, 8, b"d"));
-        assert!(sheaf.push(7, 7, b""));
-        assert!(sheaf.is_full_with(SEGMENT_BYTES_MAX) && !sheaf.is_full_with(10));
-        assert_eq!(sheaf.take(), Some(segment(5, &["a", "b", ""])));
-        assert!(sheaf.take().is_none());
+    fn segment_builder_accepts_only_the_next_events() {
+        let mut builder = SegmentBuilder::default();
+        assert!(builder.finish().is_none());
+        assert!(!builder.would_exceed_limit(usize::MAX / 2), "the first lines are always accepted");
+        assert!(builder.push_lines(5, 6, b"a\nb"));
+        assert!(!builder.push_lines(8, 8, b"d"));
+        assert!(builder.push_lines(7, 7, b""));
+        assert!(builder.would_exceed_limit(SEGMENT_BYTES_MAX) && !builder.would_exceed_limit(10));
+        assert_eq!(builder.finish(), Some(segment(5, &["a", "b", ""])));
+        assert!(builder.finish().is_none());
     }
 }

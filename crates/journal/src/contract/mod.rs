@@ -1,131 +1,131 @@
-//! What every backend promises, as one suite that runs against each of them.
+//! The contract of every backend, as one test suite that runs against each of them.
 //!
-//! A new backend is a new [`World`] and one line in `suite!`.
+//! A new backend is a new [`TestBackend`] and one line in `suite!`.
 
-mod handle;
+mod journal_handle;
 mod model;
 mod reading;
 mod writing;
 
-use crate::{Address, Append, Cell, Durability, Event, Journal};
+use crate::{AppendRequest, CellAddress, CellConfig, DurabilityLevel, Journal, StoredEvent};
 use bytes::Bytes;
-use handle::Handle;
 use jackfield_nats_access::NatsServers;
 use jackfield_testkit::nats::Cluster;
+use journal_handle::JournalHandle;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 use tempfile::TempDir;
 
-/// A journal of some kind, empty at first, and what it stands on.
-pub(super) struct World {
-    journal: Handle,
-    ground: Ground,
+/// A journal that is empty at first, and its storage.
+pub(super) struct TestBackend {
+    journal: JournalHandle,
+    kind: BackendKind,
 }
 
-enum Ground {
+enum BackendKind {
     Memory,
     Sqlite(TempDir),
-    /// Few shards, so that streams share them. With an archive, all that can be is in it at once.
-    Nats(Arc<Cluster>, Cell, Option<Arc<TempDir>>, TestEffort),
+    /// Few shards, so that streams share them. With an archive, events are archived at once.
+    Nats(Arc<Cluster>, CellConfig, Option<Arc<TempDir>>, TestEffort),
 }
 
-/// How many random cases and streams a journal on servers is tried with: every claim is a round trip.
+/// How many random cases and streams a NATS journal is tested with: every claim is a round trip.
 #[derive(Debug, Clone, Copy)]
 enum TestEffort {
     Gate,
     Nightly,
 }
 
-impl World {
-    fn on(ground: Ground) -> World {
-        World { journal: ground.open(), ground }
+impl TestBackend {
+    fn new(kind: BackendKind) -> TestBackend {
+        TestBackend { journal: kind.open(), kind }
     }
 
-    fn memory() -> World {
-        World::on(Ground::Memory)
+    fn memory() -> TestBackend {
+        TestBackend::new(BackendKind::Memory)
     }
 
-    fn sqlite() -> World {
-        World::on(Ground::Sqlite(tempfile::tempdir().unwrap()))
+    fn sqlite() -> TestBackend {
+        TestBackend::new(BackendKind::Sqlite(tempfile::tempdir().unwrap()))
     }
 
-    /// An empty cell: clusters take their time to start, so tests share one.
-    fn nats(cluster: &Arc<Cluster>, is_archived: bool, effort: TestEffort) -> World {
+    /// Creates an empty cell. Tests share a cluster, because it starts slowly.
+    fn nats(cluster: &Arc<Cluster>, is_archived: bool, effort: TestEffort) -> TestBackend {
         static CELLS: AtomicU64 = AtomicU64::new(0);
         let name = format!("cell{}", CELLS.fetch_add(1, Ordering::Relaxed));
-        let cell = Cell { name, shards: 2, replicas: cluster.servers().len() };
+        let cell = CellConfig { name, shards: 2, replicas: cluster.servers().len() };
         let archive = is_archived.then(|| Arc::new(tempfile::tempdir().unwrap()));
-        World::on(Ground::Nats(cluster.clone(), cell, archive, effort))
+        TestBackend::new(BackendKind::Nats(cluster.clone(), cell, archive, effort))
     }
 
-    /// Another one of the same kind, empty.
-    fn fresh(&self) -> World {
-        match &self.ground {
-            Ground::Memory => World::memory(),
-            Ground::Sqlite(_) => World::sqlite(),
-            Ground::Nats(cluster, _, archive, effort) => {
-                World::nats(cluster, archive.is_some(), *effort)
+    /// Creates another, empty journal of the same kind.
+    fn create_empty(&self) -> TestBackend {
+        match &self.kind {
+            BackendKind::Memory => TestBackend::memory(),
+            BackendKind::Sqlite(_) => TestBackend::sqlite(),
+            BackendKind::Nats(cluster, _, archive, effort) => {
+                TestBackend::nats(cluster, archive.is_some(), *effort)
             }
         }
     }
 
-    /// The same journal as another process would find it; the same value if it lives in memory.
+    /// Opens the journal again, as another process would. Does nothing for a journal in memory.
     fn reopen(&mut self) {
-        if !matches!(self.ground, Ground::Memory) {
-            self.journal = Ground::Memory.open();
-            self.journal = self.ground.open();
+        if !matches!(self.kind, BackendKind::Memory) {
+            self.journal = BackendKind::Memory.open();
+            self.journal = self.kind.open();
         }
     }
 
-    /// A second handle on the same journal, with no memory of what the first one did.
-    fn other_handle(&self) -> Handle {
-        match &self.ground {
-            Ground::Memory => self.journal.clone(),
-            ground => ground.open(),
+    /// Opens a second handle of the same journal, which shares no caches with the first.
+    fn other_handle(&self) -> JournalHandle {
+        match &self.kind {
+            BackendKind::Memory => self.journal.clone(),
+            kind => kind.open(),
         }
     }
 
     /// The number of random cases.
-    fn cases(&self) -> u32 {
-        match self.ground {
-            Ground::Nats(.., TestEffort::Gate) => 3,
-            Ground::Nats(.., TestEffort::Nightly) => 20,
+    fn case_count(&self) -> u32 {
+        match self.kind {
+            BackendKind::Nats(.., TestEffort::Gate) => 3,
+            BackendKind::Nats(.., TestEffort::Nightly) => 20,
             _ => 100,
         }
     }
 
     /// The number of events in a long stream.
-    fn long(&self) -> u64 {
-        match self.ground {
-            Ground::Nats(.., TestEffort::Gate) => 50,
+    fn long_stream_len(&self) -> u64 {
+        match self.kind {
+            BackendKind::Nats(.., TestEffort::Gate) => 50,
             _ => 300,
         }
     }
 
-    /// The number of streams where there are very many.
-    fn many(&self) -> usize {
-        match self.ground {
-            Ground::Nats(.., TestEffort::Gate) => 200,
-            Ground::Nats(.., TestEffort::Nightly) => 1_000,
+    /// The number of streams in tests with very many streams.
+    fn stream_count(&self) -> usize {
+        match self.kind {
+            BackendKind::Nats(.., TestEffort::Gate) => 200,
+            BackendKind::Nats(.., TestEffort::Nightly) => 1_000,
             _ => 10_000,
         }
     }
 }
 
-impl Ground {
-    fn open(&self) -> Handle {
+impl BackendKind {
+    fn open(&self) -> JournalHandle {
         match self {
-            Ground::Memory => Handle::new(Journal::memory()),
-            Ground::Sqlite(dir) => {
+            BackendKind::Memory => JournalHandle::new(Journal::in_memory()),
+            BackendKind::Sqlite(dir) => {
                 let path = dir.path().join("journal.db");
-                Handle::new(Journal::open(&path, Durability::Process).unwrap())
+                JournalHandle::new(Journal::open(&path, DurabilityLevel::Process).unwrap())
             }
-            Ground::Nats(cluster, cell, archive, _) => {
+            BackendKind::Nats(cluster, cell, archive, _) => {
                 let (servers, cell) = (NatsServers::on_loopback(cluster.urls()), cell.clone());
-                let address = Address { servers, cell, owner: None };
-                let handle = Handle::new(Journal::connect(address).unwrap());
+                let address = CellAddress { servers, cell, owner: None };
+                let handle = JournalHandle::new(Journal::connect(address).unwrap());
                 match archive {
                     Some(dir) => handle.with_archive(dir.path()),
                     None => handle,
@@ -135,9 +135,9 @@ impl Ground {
     }
 }
 
-/// An append of these lines.
-fn append(stream: &str, epoch: u64, first: u64, lines: &[&str]) -> Append {
-    Append {
+/// Creates an append of these lines.
+fn new_append(stream: &str, epoch: u64, first: u64, lines: &[&str]) -> AppendRequest {
+    AppendRequest {
         stream: stream.into(),
         epoch,
         first,
@@ -147,54 +147,54 @@ fn append(stream: &str, epoch: u64, first: u64, lines: &[&str]) -> Append {
     }
 }
 
-fn with_summary(append: Append, summary: &str) -> Append {
-    Append { summary: Some(Bytes::copy_from_slice(summary.as_bytes())), ..append }
+fn with_summary(append: AppendRequest, summary: &str) -> AppendRequest {
+    AppendRequest { summary: Some(Bytes::copy_from_slice(summary.as_bytes())), ..append }
 }
 
-/// Appends one batch of one append.
-fn write(journal: &Handle, append: Append) -> Result<u64, crate::AppendError> {
-    let mut outcomes = journal.append(&[append]);
+/// Appends a batch of one append.
+fn append_one(journal: &JournalHandle, append: AppendRequest) -> Result<u64, crate::AppendError> {
+    let mut outcomes = journal.append_batch(&[append]);
     assert_eq!(outcomes.len(), 1);
     outcomes.remove(0)
 }
 
-/// Everything after this number, in one answer.
-fn read_all(journal: &Handle, stream: &str, after: u64) -> Vec<Event> {
-    journal.read(stream, after, usize::MAX, usize::MAX).unwrap()
+/// Reads all events after this sequence number.
+fn read_all(journal: &JournalHandle, stream: &str, after: u64) -> Vec<StoredEvent> {
+    journal.read_events(stream, after, usize::MAX, usize::MAX).unwrap()
 }
 
-fn lines(events: &[Event]) -> Vec<&str> {
+fn line_texts(events: &[StoredEvent]) -> Vec<&str> {
     events.iter().map(|it| std::str::from_utf8(&it.line).unwrap()).collect()
 }
 
-fn seqs(events: &[Event]) -> Vec<u64> {
+fn event_seqs(events: &[StoredEvent]) -> Vec<u64> {
     events.iter().map(|it| it.seq).collect()
 }
 
-fn name(text: &str) -> Arc<str> {
+fn stream_name(text: &str) -> Arc<str> {
     text.into()
 }
 
 macro_rules! suite {
     ($($part:ident :: $check:ident,)*) => {
         mod memory {
-            $(#[test] fn $check() { super::$part::$check(&mut super::World::memory()); })*
+            $(#[test] fn $check() { super::$part::$check(&mut super::TestBackend::memory()); })*
         }
         mod sqlite {
-            $(#[test] fn $check() { super::$part::$check(&mut super::World::sqlite()); })*
+            $(#[test] fn $check() { super::$part::$check(&mut super::TestBackend::sqlite()); })*
         }
-        /// Every check in a cell of its own, on one cluster.
+        /// Runs every check in a separate cell of one cluster.
         mod nats {
             use super::TestEffort;
 
-            /// They wait for the servers most of the time.
+            /// Checks mostly wait for the servers.
             const CHECKS_AT_ONCE: usize = 2;
 
-            const CHECKS: &[(&str, fn(&mut super::World))] =
+            const CHECKS: &[(&str, fn(&mut super::TestBackend))] =
                 &[$((stringify!($check), super::$part::$check)),*];
 
             fn run_checks(
-                checks: impl Iterator<Item = &'static (&'static str, fn(&mut super::World))> + Send,
+                checks: impl Iterator<Item = &'static (&'static str, fn(&mut super::TestBackend))> + Send,
                 (servers, is_archived): (usize, bool),
                 effort: TestEffort,
             ) {
@@ -206,13 +206,13 @@ macro_rules! suite {
                         scope.spawn(|| {
                             while let Some((name, check)) = take_next() {
                                 println!("{name}");
-                                check(&mut super::World::nats(&cluster, is_archived, effort));
+                                check(&mut super::TestBackend::nats(&cluster, is_archived, effort));
                             }
                         });
                     }
                 });
             }
-            /// Every fourth check: all of them in one test would take more than a minute on a busy machine.
+            /// Runs every fourth check: all in one test would take over a minute on a busy machine.
             fn run_quarter(first: usize) {
                 let checks = CHECKS.iter().skip(first).step_by(4);
                 run_checks(checks, (3, true), TestEffort::Gate);
@@ -245,37 +245,37 @@ macro_rules! suite {
 }
 
 suite! {
-    writing::a_claim_creates_the_stream_and_raises_its_epoch,
-    writing::an_older_epoch_is_fenced_for_ever,
-    writing::a_writer_of_a_deleted_stream_stays_fenced_when_it_is_made_anew,
-    writing::an_unclaimed_stream_is_fenced,
-    writing::another_handle_fences_this_one,
-    writing::two_handles_may_take_turns_on_different_streams,
-    writing::events_have_consecutive_numbers_and_a_gap_is_refused,
-    writing::a_retry_stores_only_what_is_missing,
-    writing::a_retry_after_a_restart_stores_only_what_is_missing,
-    writing::a_batch_goes_to_many_streams_and_each_append_is_judged_by_itself,
-    writing::a_batch_may_continue_the_same_stream,
-    writing::a_batch_may_go_to_and_fro_between_very_many_streams,
-    writing::an_empty_batch_is_nothing,
-    writing::an_append_that_does_not_add_up_is_invalid,
-    writing::the_latest_summary_wins,
-    writing::a_retry_does_not_bring_back_an_older_summary,
-    writing::a_summary_may_come_after_its_events,
-    writing::a_deleted_stream_is_gone,
-    writing::deleting_what_is_not_there_is_no_error,
-    reading::an_empty_journal_has_nothing,
-    reading::an_answer_is_a_prefix_within_both_limits,
-    reading::an_answer_has_at_least_one_event,
-    reading::a_read_may_start_in_the_middle_of_a_record,
-    reading::a_read_at_or_beyond_the_head_is_empty,
-    reading::upkeep_changes_nothing_that_is_read,
-    reading::large_events_come_back_whole,
-    reading::a_large_event_waits_for_an_answer_with_room,
-    reading::an_event_may_look_like_a_reference,
-    reading::events_may_be_any_bytes_but_a_newline,
+    writing::claim_creates_the_stream_and_raises_its_epoch,
+    writing::older_epoch_stays_fenced,
+    writing::writer_of_a_deleted_stream_stays_fenced_after_it_is_created_again,
+    writing::append_to_an_unclaimed_stream_is_fenced,
+    writing::claim_by_another_handle_fences_this_one,
+    writing::two_handles_may_write_different_streams_in_turn,
+    writing::gap_in_sequence_numbers_is_refused,
+    writing::retry_stores_only_missing_events,
+    writing::retry_after_a_restart_stores_only_missing_events,
+    writing::each_append_of_a_batch_is_checked_separately,
+    writing::batch_may_append_to_a_stream_several_times,
+    writing::batch_may_alternate_between_very_many_streams,
+    writing::empty_batch_changes_nothing,
+    writing::malformed_append_is_refused,
+    writing::latest_summary_replaces_older_ones,
+    writing::retry_does_not_restore_an_older_summary,
+    writing::summary_may_be_stored_after_its_events,
+    writing::deleted_stream_is_empty_and_not_listed,
+    writing::deleting_a_missing_stream_succeeds,
+    reading::empty_journal_has_no_streams_and_events,
+    reading::read_returns_a_prefix_within_both_limits,
+    reading::read_returns_at_least_one_event,
+    reading::read_may_start_in_the_middle_of_a_record,
+    reading::read_at_or_beyond_the_head_is_empty,
+    reading::upkeep_does_not_change_what_is_read,
+    reading::large_events_are_read_back_unchanged,
+    reading::large_event_is_omitted_from_a_batch_without_space,
+    reading::event_may_look_like_a_blob_reference,
+    reading::events_may_contain_any_bytes_except_newlines,
     reading::streams_may_have_any_name,
     reading::streams_are_listed_by_name_with_their_heads,
-    reading::very_many_streams_are_listed_at_once,
-    model::a_journal_is_like_a_list_of_lines,
+    reading::very_many_streams_are_listed_quickly,
+    model::journal_behaves_like_a_list_of_lines,
 }

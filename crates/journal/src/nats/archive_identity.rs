@@ -1,97 +1,102 @@
-//! Which archive has the cold events of a cell. The cell and a marker in the archive both have its identity, and
-//! events are removed from a log only while these agree: a directory whose storage is not mounted, or a bucket with
-//! another prefix, gets nothing.
+//! Identifies the archive of a cell. The cell and a marker in the archive both store the identity,
+//! and events are removed from a log only while the two agree. So no event is moved to a directory
+//! whose storage is not mounted, or to a bucket with another prefix.
 
 use super::{
-    Store,
-    servers::{Stored, Trouble},
+    NatsStore,
+    jetstream::{NatsError, StoredMessage},
 };
 use async_nats::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-/// Hosts that use an archive for the first time at the same moment.
+/// The number of attempts when several hosts use an archive for the first time at the same moment.
 const ATTEMPTS_MAX: usize = 8;
 
-/// What the cell knows about its archive.
+/// What the cell stores about its archive.
 #[derive(Debug, Serialize, Deserialize)]
 struct ArchiveRecord {
     archive: String,
-    /// The archive has the marker. Before that nothing was removed from a log.
+    /// The archive has the marker. Before that, no event was removed from a log.
     marked: bool,
 }
 
-impl Store {
-    /// Whether an archive has events of this cell.
-    pub(super) async fn has_used_archive(&self) -> Result<bool, Trouble> {
+impl NatsStore {
+    /// Whether an archive contains events of this cell.
+    pub(super) async fn has_used_archive(&self) -> Result<bool, NatsError> {
         Ok(self.archive_record().await?.is_some_and(|(_, it)| it.marked))
     }
 
-    /// Refuses an archive that is not the one of this cell. One that was never used is not marked.
-    pub(super) async fn check_used_archive(&self) -> Result<(), Trouble> {
+    /// Refuses an archive that does not belong to this cell. Does not mark an unused archive.
+    pub(super) async fn check_used_archive(&self) -> Result<(), NatsError> {
         match self.archive_record().await? {
             Some((_, record)) if record.marked => {
-                compare(&record.archive, self.archive()?.identity().await?)
+                compare_identity(&record.archive, self.archive()?.read_identity().await?)
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuses an archive that is not the one of this cell. The first use makes it that.
-    pub(super) async fn check_archive(&self) -> Result<(), Trouble> {
+    /// Refuses an archive that does not belong to this cell. The first use assigns it to the cell.
+    pub(super) async fn check_archive(&self) -> Result<(), NatsError> {
         let archive = self.archive()?;
         for _ in 0..ATTEMPTS_MAX {
-            let (at, record) = match self.archive_record().await? {
-                // Only now: the marker is written before the record says so.
+            let (position, record) = match self.archive_record().await? {
+                // The marker is read after the record: a marked record implies a written marker.
                 Some((_, record)) if record.marked => {
-                    return compare(&record.archive, archive.identity().await?);
+                    return compare_identity(&record.archive, archive.read_identity().await?);
                 }
                 Some(known) => known,
                 None => {
-                    let found = archive.identity().await?;
+                    let found = archive.read_identity().await?;
                     let marked = found.is_some();
                     let archive = found.unwrap_or_else(new_identity);
                     self.write_record(0, &ArchiveRecord { archive, marked }).await?;
                     continue;
                 }
             };
-            archive.mark(&record.archive).await?;
-            self.write_record(at, &ArchiveRecord { marked: true, ..record }).await?;
+            archive.write_marker(&record.archive).await?;
+            self.write_record(position, &ArchiveRecord { marked: true, ..record }).await?;
         }
-        Err(Trouble::Refused("other hosts begin to use the archive; try again".to_owned()))
+        Err(NatsError::Refused("other hosts are marking the archive; try again".to_owned()))
     }
 
-    async fn archive_record(&self) -> Result<Option<(u64, ArchiveRecord)>, Trouble> {
-        let last = self.servers.last(&self.cell.owned(), &self.cell.archive_subject()).await?;
-        let Some(Stored { at, body, .. }) = last else { return Ok(None) };
+    async fn archive_record(&self) -> Result<Option<(u64, ArchiveRecord)>, NatsError> {
+        let last =
+            self.jetstream.read_last(&self.cell.owned_name(), &self.cell.archive_subject()).await?;
+        let Some(StoredMessage { position, body, .. }) = last else { return Ok(None) };
         let record = serde_json::from_slice(&body);
         let record = record.map_err(|it| {
-            Trouble::Refused(format!("the cell does not say which archive it has: {it}"))
+            NatsError::Refused(format!("failed to parse the archive record of the cell: {it}"))
         })?;
-        Ok(Some((at, record)))
+        Ok(Some((position, record)))
     }
 
-    /// Somebody else may be faster: the next look finds what they wrote.
-    async fn write_record(&self, after: u64, record: &ArchiveRecord) -> Result<(), Trouble> {
+    /// Another host may write the record first; the next read finds its record.
+    async fn write_record(&self, after: u64, record: &ArchiveRecord) -> Result<(), NatsError> {
         let body = serde_json::to_vec(record).expect("a record is plain data");
         let subject = self.cell.archive_subject();
-        match self.servers.publish(subject, HeaderMap::new(), body.into(), Some(after)).await {
-            Ok(_) | Err(Trouble::Stale | Trouble::Busy) => Ok(()),
+        match self
+            .jetstream
+            .publish_message(subject, HeaderMap::new(), body.into(), Some(after))
+            .await
+        {
+            Ok(_) | Err(NatsError::Stale | NatsError::Busy) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 }
 
-/// Whether the archive that was found is the one that the cell knows.
-fn compare(known: &str, found: Option<String>) -> Result<(), Trouble> {
-    let found = match found {
-        Some(found) if found == known => return Ok(()),
-        Some(found) => format!("this is {found}"),
+/// Fails if the identity in the marker is not the one that the cell stores.
+fn compare_identity(expected: &str, actual: Option<String>) -> Result<(), NatsError> {
+    let actual = match actual {
+        Some(actual) if actual == expected => return Ok(()),
+        Some(actual) => format!("this is {actual}"),
         None => {
             "this has no marker; its storage may not be mounted, or the URL is another".to_owned()
         }
     };
-    Err(Trouble::Archive(format!(
-        "the events of this fleet are in archive {known}, and {found}: nothing is moved"
+    Err(NatsError::Archive(format!(
+        "the events of this fleet are in archive {expected}, and {actual}: nothing is moved"
     )))
 }
 

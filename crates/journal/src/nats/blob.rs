@@ -1,47 +1,50 @@
-//! Events that are too long for a record: kept beside the log in parts, with a reference in their place.
+//! Stores events that are too long for a record in parts next to the log, which contains a
+//! reference instead.
 
-use super::{Store, servers::Trouble};
-use crate::record::{Piece, RECORD_BYTES_MAX, Reference};
+use super::{NatsStore, jetstream::NatsError};
+use crate::record::{BlobReference, RECORD_BYTES_MAX, RecordContent};
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
 
-/// A part is as long as a record may be, so that nothing on the way meets a longer message.
+/// A part is as long as a record may be, so that no message exceeds the limit of a record.
 const PART_BYTES: usize = RECORD_BYTES_MAX;
 
-impl Store {
-    /// Keeps a large event; returns what stands in the log in its place. Parts that were put by a try
-    /// that failed are the same ones.
-    pub(super) async fn put_blob(
+impl NatsStore {
+    /// Stores a large event. Returns the reference for the log. A retry writes the same parts
+    /// again.
+    pub(super) async fn store_blob(
         &self,
         stream: &str,
         epoch: u64,
-        piece: &Piece,
-    ) -> Result<Piece, Trouble> {
-        for (part, start) in (0..piece.body.len()).step_by(PART_BYTES).enumerate() {
-            let body = piece.body.slice(start..piece.body.len().min(start + PART_BYTES));
-            let subject = self.cell.blob_subject(stream, epoch, piece.first, part);
-            self.servers.publish(subject, HeaderMap::new(), body, None).await?;
+        content: &RecordContent,
+    ) -> Result<RecordContent, NatsError> {
+        for (part, start) in (0..content.body.len()).step_by(PART_BYTES).enumerate() {
+            let body = content.body.slice(start..content.body.len().min(start + PART_BYTES));
+            let subject = self.cell.blob_subject(stream, epoch, content.first, part);
+            self.jetstream.publish_message(subject, HeaderMap::new(), body, None).await?;
         }
-        let line = Reference::to(&piece.body).to_line();
-        Ok(Piece { first: piece.first, count: 1, body: line.into() })
+        let line = BlobReference::for_body(&content.body).to_line();
+        Ok(RecordContent { first: content.first, count: 1, body: line.into() })
     }
 
-    /// The event that was put there; none if it is not what the reference says.
-    pub(super) async fn blob(
+    /// Reads a large event. `None` if it is missing or does not match the reference.
+    pub(super) async fn read_blob(
         &self,
         stream: &str,
         epoch: u64,
         seq: u64,
-        reference: Reference,
-    ) -> Result<Option<Bytes>, Trouble> {
-        let log = self.cell.log(stream);
+        reference: BlobReference,
+    ) -> Result<Option<Bytes>, NatsError> {
+        let log = self.cell.log_name(stream);
         let mut body = BytesMut::new();
         for part in 0..reference.bytes.div_ceil(PART_BYTES) {
             let subject = self.cell.blob_subject(stream, epoch, seq, part);
-            let Some(stored) = self.servers.last(&log, &subject).await? else { return Ok(None) };
+            let Some(stored) = self.jetstream.read_last(&log, &subject).await? else {
+                return Ok(None);
+            };
             body.extend_from_slice(&stored.body);
         }
         let body = body.freeze();
-        Ok((Reference::to(&body) == reference).then_some(body))
+        Ok((BlobReference::for_body(&body) == reference).then_some(body))
     }
 }

@@ -1,156 +1,165 @@
-//! Where things are in a cell: the names of JetStream's streams and subjects, and how the streams are
-//! kept. Nothing here talks to a server.
+//! The layout of a cell: the names of its JetStream streams and subjects, and the stream
+//! configurations. This file does not access the servers.
 //!
-//! A cell has a fixed number of *shards*, each one JetStream stream that holds the logs of many of our
-//! streams, a subject each; and one stream of summaries, of which only the last of each is kept. A
-//! JetStream stream for each of ours would be the end of a cluster at a few thousand.
+//! A cell has a fixed number of *shards*. Each shard is one JetStream stream with the logs of many
+//! of our streams, one subject each. A further JetStream stream contains the last summary of each
+//! stream. One JetStream stream per journal stream would overload a cluster at a few thousand
+//! streams.
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 use sha2::{Digest as _, Sha256};
 use std::{fmt::Write as _, time::Duration};
 
-/// How a cell is laid out. It is the same for ever, for all who use it.
+/// The layout of a cell. It never changes and is the same for all users of the cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
+pub struct CellConfig {
     /// The first token of every subject: letters and digits.
     pub name: String,
     pub shards: u16,
     pub replicas: usize,
 }
 
-impl Default for Cell {
-    fn default() -> Cell {
-        Cell { name: "jackfield".into(), shards: 64, replicas: 3 }
+impl Default for CellConfig {
+    fn default() -> CellConfig {
+        CellConfig { name: "jackfield".into(), shards: 64, replicas: 3 }
     }
 }
 
-/// The shortest that a server takes: appends are told apart by what they expect, not by an id.
+/// The shortest window that a server accepts. Appends are deduplicated by their expected position,
+/// not by message id.
 const DUPLICATE_WINDOW: Duration = Duration::from_millis(100);
 
-/// A file's name may have 255, an object's key 1,024.
+/// A file name may have 255 bytes and an object key 1,024.
 const FOLDER_BYTES_MAX: usize = 200;
 
-impl Cell {
-    pub(super) fn shard(&self, stream: &str) -> u16 {
-        u16::try_from(fnv1a(stream.as_bytes()) % u64::from(self.shards)).expect("less than a u16")
+impl CellConfig {
+    pub(super) fn shard_index(&self, stream: &str) -> u16 {
+        u16::try_from(fnv1a_hash(stream.as_bytes()) % u64::from(self.shards))
+            .expect("less than a u16")
     }
 
-    /// The JetStream stream that holds the log of this one.
-    pub(super) fn log(&self, stream: &str) -> String {
-        self.shard_log(self.shard(stream))
+    /// The name of the JetStream stream with the log of this stream.
+    pub(super) fn log_name(&self, stream: &str) -> String {
+        self.shard_log_name(self.shard_index(stream))
     }
 
-    pub(super) fn shard_log(&self, shard: u16) -> String {
+    pub(super) fn shard_log_name(&self, shard: u16) -> String {
         format!("{}-log-{shard}", self.name)
     }
 
-    pub(super) fn summaries(&self) -> String {
+    pub(super) fn summaries_name(&self) -> String {
         format!("{}-summaries", self.name)
     }
 
-    pub(super) fn owned(&self) -> String {
+    pub(super) fn owned_name(&self) -> String {
         format!("{}-owned", self.name)
     }
 
-    /// Where the cell says which archive it has. No owner has such a name.
+    /// The subject of the archive record. No owner can have this name.
     pub(super) fn archive_subject(&self) -> String {
         format!("{}.own.=archive", self.name)
     }
 
-    /// The entry of a stream in the list of those that an owner has.
+    /// The subject of a stream's entry in the list of an owner's streams.
     pub(super) fn owned_subject(&self, owner: &str, stream: &str) -> String {
-        format!("{}.own.{}.{}", self.name, family(owner), token(stream))
+        format!("{}.own.{}.{}", self.name, owner_tokens(owner), encode_token(stream))
     }
 
-    /// All entries of an owner, or of a family of them.
-    pub(super) fn all_owned(&self, owner: &str) -> String {
-        format!("{}.own.{}.>", self.name, family(owner))
+    /// The pattern of all entries of an owner, or of all owners with this first name part.
+    pub(super) fn all_owned_subjects(&self, owner: &str) -> String {
+        format!("{}.own.{}.>", self.name, owner_tokens(owner))
     }
 
-    pub(super) fn named_by_entry(subject: &str) -> Option<String> {
-        name(subject.rsplit('.').next()?)
+    pub(super) fn stream_from_owned_subject(subject: &str) -> Option<String> {
+        decode_token(subject.rsplit('.').next()?)
     }
 
-    /// The subject of a log.
-    pub(super) fn subject(&self, stream: &str) -> String {
-        format!("{}.log.{}.{}", self.name, self.shard(stream), token(stream))
+    /// The subject of a stream's log.
+    pub(super) fn log_subject(&self, stream: &str) -> String {
+        format!("{}.log.{}.{}", self.name, self.shard_index(stream), encode_token(stream))
     }
 
-    /// All logs of a shard.
-    pub(super) fn all_logs(&self, shard: u16) -> String {
+    /// The pattern of all logs of a shard.
+    pub(super) fn all_log_subjects(&self, shard: u16) -> String {
         format!("{}.log.{shard}.*", self.name)
     }
 
-    /// The last token is a stream's name.
-    pub(super) fn named_by_log(subject: &str) -> Option<String> {
-        Cell::named_by_entry(subject)
+    /// The stream whose log has this subject. The last token is its name, as in an owner's list.
+    pub(super) fn stream_from_log_subject(subject: &str) -> Option<String> {
+        CellConfig::stream_from_owned_subject(subject)
     }
 
-    /// Where the segments of a stream are in an archive. Names there are not as long as they may be here.
-    pub(super) fn folder(stream: &str) -> String {
-        let token = token(stream);
+    /// The folder of a stream in an archive. Folder names are shorter than stream names may be.
+    pub(super) fn archive_folder(stream: &str) -> String {
+        let token = encode_token(stream);
         if token.len() <= FOLDER_BYTES_MAX {
             return token;
         }
         let digest = Sha256::digest(stream);
         let hex = digest.iter().map(|it| format!("{it:02x}"));
-        // No name begins with `=` and a letter that is no hex digit.
+        // An encoded name never starts with `=` and a letter that is not a hex digit.
         format!("=sha256-{}", hex.collect::<String>())
     }
 
     pub(super) fn summary_subject(&self, stream: &str) -> String {
-        format!("{}.sum.{}", self.name, token(stream))
+        format!("{}.sum.{}", self.name, encode_token(stream))
     }
 
-    /// The parts of one large event. The epoch is in it, so that two writers never mix theirs.
+    /// The subject of one part of a large event. It contains the epoch, so that the parts of two
+    /// writers never mix.
     pub(super) fn blob_subject(&self, stream: &str, epoch: u64, seq: u64, part: usize) -> String {
-        format!("{}.{epoch}.{seq}.{part}", self.blobs(stream))
+        format!("{}.{epoch}.{seq}.{part}", self.blob_prefix(stream))
     }
 
-    /// All large events of a stream.
-    pub(super) fn blobs_subject(&self, stream: &str) -> String {
-        format!("{}.>", self.blobs(stream))
+    /// The pattern of all parts of large events of a stream.
+    pub(super) fn all_blob_subjects(&self, stream: &str) -> String {
+        format!("{}.>", self.blob_prefix(stream))
     }
 
-    fn blobs(&self, stream: &str) -> String {
-        format!("{}.blob.{}.{}", self.name, self.shard(stream), token(stream))
+    fn blob_prefix(&self, stream: &str) -> String {
+        format!("{}.blob.{}.{}", self.name, self.shard_index(stream), encode_token(stream))
     }
 
     /// The stream whose summary has this subject.
-    pub(super) fn named_by_summary(&self, subject: &str) -> Option<String> {
+    pub(super) fn stream_from_summary_subject(&self, subject: &str) -> Option<String> {
         let rest = subject.strip_prefix(&self.name)?;
-        name(rest.strip_prefix(".sum.")?)
+        decode_token(rest.strip_prefix(".sum.")?)
     }
 
-    /// Everything that must be there before the cell can be used.
-    pub(super) fn streams(&self) -> Vec<Config> {
+    /// The JetStream streams that must exist before the cell can be used.
+    pub(super) fn stream_configs(&self) -> Vec<Config> {
         let log = |shard| {
             let subjects =
                 ["log", "blob"].map(|it| format!("{}.{it}.{shard}.>", self.name)).to_vec();
-            // For what says that a stream was deleted.
+            // For tombstones of deleted streams.
             let allow_message_ttl = true;
-            Config { name: self.shard_log(shard), subjects, allow_message_ttl, ..self.kept() }
+            Config {
+                name: self.shard_log_name(shard),
+                subjects,
+                allow_message_ttl,
+                ..self.stream_defaults()
+            }
         };
         let summaries = Config {
-            name: self.summaries(),
+            name: self.summaries_name(),
             subjects: vec![format!("{}.sum.>", self.name)],
             max_messages_per_subject: 1,
-            ..self.kept()
+            ..self.stream_defaults()
         };
         let owned = Config {
-            name: self.owned(),
+            name: self.owned_name(),
             subjects: vec![format!("{}.own.>", self.name)],
             max_messages_per_subject: 1,
-            ..self.kept()
+            ..self.stream_defaults()
         };
         (0..self.shards).map(log).chain([summaries, owned]).collect()
     }
 
-    fn kept(&self) -> Config {
+    fn stream_defaults(&self) -> Config {
         Config {
             num_replicas: self.replicas,
             storage: StorageType::File,
-            // Full is full: what is there is never given up for what comes.
+            // A full stream refuses new messages instead of discarding old ones.
             discard: DiscardPolicy::New,
             duplicate_window: DUPLICATE_WINDOW,
             allow_direct: true,
@@ -159,13 +168,13 @@ impl Cell {
     }
 }
 
-/// The name of an owner as tokens: its family comes first.
-fn family(owner: &str) -> String {
-    owner.split('/').map(token).collect::<Vec<_>>().join(".")
+/// The name of an owner as subject tokens, one for each part between slashes.
+fn owner_tokens(owner: &str) -> String {
+    owner.split('/').map(encode_token).collect::<Vec<_>>().join(".")
 }
 
-/// Any name as one token of a subject: what has a meaning there is written as `=` and two hex digits.
-fn token(name: &str) -> String {
+/// Encodes any name as one subject token: special characters become `=` and two hex digits.
+fn encode_token(name: &str) -> String {
     let mut token = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
@@ -177,7 +186,7 @@ fn token(name: &str) -> String {
     token
 }
 
-fn name(token: &str) -> Option<String> {
+fn decode_token(token: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(token.len());
     let mut rest = token.as_bytes();
     while let Some((&first, more)) = rest.split_first() {
@@ -193,8 +202,8 @@ fn name(token: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// FNV-1a, fixed for ever: it says in which shard a log is.
-pub fn fnv1a(bytes: &[u8]) -> u64 {
+/// The FNV-1a hash. It must never change, because it selects the shard of a log.
+pub fn fnv1a_hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
@@ -205,30 +214,30 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_shard_is_the_same_for_ever() {
-        let cell = Cell::default();
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-        assert_eq!(cell.subject("s-1"), "jackfield.log.36.s-1");
-        assert_eq!(cell.log("s-1"), "jackfield-log-36");
+    fn shard_of_a_stream_never_changes() {
+        let cell = CellConfig::default();
+        assert_eq!(fnv1a_hash(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a_hash(b"foobar"), 0x8594_4171_f739_67e8);
+        assert_eq!(cell.log_subject("s-1"), "jackfield.log.36.s-1");
+        assert_eq!(cell.log_name("s-1"), "jackfield-log-36");
     }
 
     #[test]
-    fn a_folder_is_the_same_for_ever_and_never_too_long() {
-        assert_eq!(Cell::folder("s-1.x"), "s-1=2ex");
-        let long = Cell::folder(&"x".repeat(201));
+    fn archive_folder_never_changes_and_is_never_too_long() {
+        assert_eq!(CellConfig::archive_folder("s-1.x"), "s-1=2ex");
+        let long = CellConfig::archive_folder(&"x".repeat(201));
         assert!(long.starts_with("=sha256-84a0678c90937f5d"), "{long}");
-        assert_ne!(long, Cell::folder(&"x".repeat(202)));
+        assert_ne!(long, CellConfig::archive_folder(&"x".repeat(202)));
         assert!(long.len() <= FOLDER_BYTES_MAX);
     }
 
     proptest! {
         #[test]
-        fn every_name_is_one_token_and_comes_back(given in "\\PC{1,40}|[ .*>=\0\n]{1,8}") {
-            let token = token(&given);
+        fn every_name_is_encoded_as_one_token_and_decoded_back(given in "\\PC{1,40}|[ .*>=\0\n]{1,8}") {
+            let token = encode_token(&given);
             prop_assert!(!token.contains(['.', ' ', '*', '>', '\n', '\0']), "{token}");
-            let subject = Cell::default().summary_subject(&given);
-            prop_assert_eq!(Cell::default().named_by_summary(&subject), Some(given));
+            let subject = CellConfig::default().summary_subject(&given);
+            prop_assert_eq!(CellConfig::default().stream_from_summary_subject(&subject), Some(given));
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Writing a log: claim, append, delete.
+//! Writes logs: claims, appends and deletions.
 
 use super::{
-    Cell, PATIENCE, PAUSE, Store,
-    message::{self, Heading, Kind},
-    servers::{Stored, Trouble},
+    CellConfig, NatsStore, RETRY_DELAY, RETRY_TIMEOUT,
+    jetstream::{NatsError, StoredMessage},
+    message::{self, MessageKind, RecordHeader},
 };
 use crate::{
-    error::{AppendError, Invalid},
-    journal::Claim,
-    record::{Append, Piece, check_name, pieces},
+    error::{AppendError, InvalidAppend},
+    journal::StreamClaim,
+    record::{AppendRequest, RecordContent, split_into_records, validate_name},
 };
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -16,273 +16,300 @@ use futures_util::{StreamExt as _, stream};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
-/// Logs of one batch that are written to at the same time.
-const STREAMS_AT_ONCE: usize = 256;
+/// The number of logs of one batch that are written concurrently.
+const CONCURRENT_STREAMS_MAX: usize = 256;
 
-/// Where a log ends.
+/// The end of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tail {
-    /// The place of its last message; 0 if there is none.
-    pub(super) at: u64,
+pub(super) struct LogTail {
+    /// The position of its last message; 0 if the log is empty.
+    pub(super) position: u64,
     pub(super) epoch: u64,
-    /// The number of the last event.
+    /// The sequence number of the last event.
     pub(super) head: u64,
-    /// There is a stream, and it was not deleted.
+    /// Whether the stream exists and was not deleted.
     pub(super) exists: bool,
-    /// Its writer has let go of it.
+    /// Whether its writer has released it.
     pub(super) released: bool,
 }
 
-pub(super) const NOTHING: Tail = Tail { at: 0, epoch: 0, head: 0, exists: false, released: false };
+pub(super) const EMPTY_TAIL: LogTail =
+    LogTail { position: 0, epoch: 0, head: 0, exists: false, released: false };
 
-impl Tail {
-    pub(super) fn of(stored: &Stored) -> Option<Tail> {
-        let heading = Heading::parse(&stored.headers)?;
-        let (exists, released) = (heading.kind != Kind::Gone, heading.kind == Kind::Release);
-        let (epoch, head) = (heading.epoch, heading.head());
-        Some(Tail { at: stored.at, epoch, head, exists, released })
+impl LogTail {
+    pub(super) fn from_message(stored: &StoredMessage) -> Option<LogTail> {
+        let header = RecordHeader::parse(&stored.headers)?;
+        let (exists, released) =
+            (header.kind != MessageKind::Gone, header.kind == MessageKind::Release);
+        let (epoch, head) = (header.epoch, header.head());
+        Some(LogTail { position: stored.position, epoch, head, exists, released })
     }
 }
 
-/// Where a log ends, and whose hand that is.
+/// The last message of a log: its end and its writer.
 #[derive(Debug)]
-pub(super) struct Last {
-    pub(super) tail: Tail,
+pub(super) struct LastMessage {
+    pub(super) tail: LogTail,
     pub(super) writer: Option<String>,
-    /// If the writer has claimed the log and written nothing: who had it before.
-    pub(super) taken_from: Option<String>,
+    /// The previous owner, if the writer has claimed the log and not appended yet.
+    pub(super) previous_owner: Option<String>,
 }
 
-impl Store {
-    /// Where a log ends, as the leader knows it.
-    pub(super) async fn look(&self, stream: &str) -> Result<Tail, Trouble> {
-        Ok(self.look_closely(stream).await?.tail)
+impl NatsStore {
+    /// Reads the end of a log from the leader.
+    pub(super) async fn read_tail(&self, stream: &str) -> Result<LogTail, NatsError> {
+        Ok(self.read_last_message(stream).await?.tail)
     }
 
-    pub(super) async fn look_closely(&self, stream: &str) -> Result<Last, Trouble> {
-        let last = self.servers.last(&self.cell.log(stream), &self.cell.subject(stream)).await?;
+    pub(super) async fn read_last_message(&self, stream: &str) -> Result<LastMessage, NatsError> {
+        let last = self
+            .jetstream
+            .read_last(&self.cell.log_name(stream), &self.cell.log_subject(stream))
+            .await?;
         let Some(last) = last else {
-            return Ok(Last { tail: NOTHING, writer: None, taken_from: None });
+            return Ok(LastMessage { tail: EMPTY_TAIL, writer: None, previous_owner: None });
         };
-        let foreign = || Trouble::Refused("its last message is not one of ours".to_owned());
-        let tail = Tail::of(&last).ok_or_else(foreign)?;
-        let writer = message::owner(&last.headers).map(str::to_owned);
-        let taken_from = message::taken_from(&last.headers).map(str::to_owned);
-        Ok(Last { tail, writer, taken_from })
+        let foreign =
+            || NatsError::Refused("the last message of the log has invalid headers".to_owned());
+        let tail = LogTail::from_message(&last).ok_or_else(foreign)?;
+        let writer = message::read_owner(&last.headers).map(str::to_owned);
+        let previous_owner = message::read_previous_owner(&last.headers).map(str::to_owned);
+        Ok(LastMessage { tail, writer, previous_owner })
     }
 
-    fn known(&self, stream: &str) -> Option<Tail> {
+    fn cached_tail(&self, stream: &str) -> Option<LogTail> {
         self.tails.lock().expect(POISONED).get(stream).copied()
     }
 
-    fn remember(&self, stream: &Arc<str>, tail: Tail) {
+    fn cache_tail(&self, stream: &Arc<str>, tail: LogTail) {
         self.tails.lock().expect(POISONED).insert(stream.clone(), tail);
         if self.archive.get().is_some() {
-            self.care.written(stream);
+            self.archiving.mark_written(stream);
         }
     }
 
-    /// This stream is written elsewhere, or nowhere.
-    pub(crate) fn forget(&self, stream: &str) {
+    /// Forgets the cached state of a stream that this process no longer writes.
+    pub(crate) fn forget_stream(&self, stream: &str) {
         self.tails.lock().expect(POISONED).remove(stream);
         self.summaries.lock().expect(POISONED).remove(stream);
     }
 
-    pub(crate) async fn claim(&self, stream: &Arc<str>) -> Result<Claim, AppendError> {
-        check_name(stream).map_err(|source| invalid(stream, source))?;
-        let failed = |why: Trouble| AppendError::ClaimFailed {
+    pub(crate) async fn claim_stream(&self, stream: &Arc<str>) -> Result<StreamClaim, AppendError> {
+        validate_name(stream).map_err(|source| invalid_append(stream, source))?;
+        let failed = |error: NatsError| AppendError::ClaimFailed {
             stream: stream.clone(),
-            source: Arc::new(why),
+            source: Arc::new(error),
         };
-        Patience::new().keep_trying(|| self.try_claim(stream)).await.map_err(failed)
+        RetryDeadline::new().retry(|| self.try_claim_stream(stream)).await.map_err(failed)
     }
 
-    /// A claim whose outcome is unknown is simply made again: it costs an epoch.
-    async fn try_claim(&self, stream: &Arc<str>) -> Result<Claim, Trouble> {
-        let tail = self.look(stream).await?;
-        self.claim_after(stream, tail, None).await
+    /// A claim whose outcome is unknown is repeated; that only consumes an epoch.
+    async fn try_claim_stream(&self, stream: &Arc<str>) -> Result<StreamClaim, NatsError> {
+        let tail = self.read_tail(stream).await?;
+        self.claim_with_tail(stream, tail, None).await
     }
 
-    /// Becomes the writer of a log that ends there, perhaps in the place of somebody who has not let go.
-    pub(super) async fn claim_after(
+    /// Becomes the writer of a log that ends at `tail`. `previous_owner` is set if the last owner
+    /// has not released the log.
+    pub(super) async fn claim_with_tail(
         &self,
         stream: &Arc<str>,
-        tail: Tail,
-        from: Option<&str>,
-    ) -> Result<Claim, Trouble> {
+        tail: LogTail,
+        previous_owner: Option<&str>,
+    ) -> Result<StreamClaim, NatsError> {
         let head = if tail.exists { tail.head } else { 0 };
         let epoch = tail.epoch + 1;
         if !tail.exists {
-            // Its name has been used before, and whoever deleted it may have been cut short.
-            if tail != NOTHING {
-                self.clear(stream).await?;
+            // A stream of this name was deleted, and the deletion may have been interrupted.
+            if tail != EMPTY_TAIL {
+                self.purge_deleted(stream).await?;
             }
-            self.introduce(stream).await?;
+            self.ensure_listed(stream).await?;
         }
-        self.enter(stream).await?;
-        let mut headers = Heading::fact(stream, epoch, head + 1, Kind::Claim).to_headers();
-        if let Some(from) = from {
-            message::take_from(&mut headers, from);
+        self.add_owned_entry(stream).await?;
+        let mut headers =
+            RecordHeader::without_events(stream, epoch, head + 1, MessageKind::Claim).to_headers();
+        if let Some(owner) = previous_owner {
+            message::set_previous_owner(&mut headers, owner);
         }
-        let at = self.put_signed(stream, headers, Bytes::new(), tail.at).await?;
-        self.remember(stream, Tail { at, epoch, head, exists: true, released: false });
-        Ok(Claim { epoch, head })
+        let position = self.publish_signed(stream, headers, Bytes::new(), tail.position).await?;
+        self.cache_tail(stream, LogTail { position, epoch, head, exists: true, released: false });
+        Ok(StreamClaim { epoch, head })
     }
 
-    pub(super) async fn put(
+    pub(super) async fn publish_record(
         &self,
         stream: &str,
-        heading: Heading,
+        header: RecordHeader,
         body: Bytes,
         after: u64,
-    ) -> Result<u64, Trouble> {
-        self.put_signed(stream, heading.to_headers(), body, after).await
+    ) -> Result<u64, NatsError> {
+        self.publish_signed(stream, header.to_headers(), body, after).await
     }
 
-    async fn put_signed(
+    async fn publish_signed(
         &self,
         stream: &str,
         mut headers: HeaderMap,
         body: Bytes,
         after: u64,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, NatsError> {
         if let Some(owner) = &self.owner {
-            message::sign(&mut headers, owner);
+            message::set_owner(&mut headers, owner);
         }
-        self.servers.publish(self.cell.subject(stream), headers, body, Some(after)).await
+        self.jetstream
+            .publish_message(self.cell.log_subject(stream), headers, body, Some(after))
+            .await
     }
 
-    /// Those of one stream one after the other, the streams side by side.
-    pub(crate) async fn append_all(&self, batch: Vec<Append>) -> Vec<Result<u64, AppendError>> {
+    /// Appends to each stream in order, and to different streams concurrently.
+    pub(crate) async fn append_batch(
+        &self,
+        batch: Vec<AppendRequest>,
+    ) -> Vec<Result<u64, AppendError>> {
         let mut streams: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
         for (index, append) in batch.iter().enumerate() {
             streams.entry(append.stream.clone()).or_default().push(index);
         }
         let batch = &batch;
-        let one_by_one = |indices: Vec<usize>| async move {
+        let append_in_order = |indices: Vec<usize>| async move {
             let mut outcomes = Vec::with_capacity(indices.len());
             for index in indices {
-                outcomes.push((index, self.append(&batch[index]).await));
+                outcomes.push((index, self.append_one(&batch[index]).await));
             }
             outcomes
         };
-        let streams = stream::iter(streams.into_values()).map(one_by_one);
-        let done: Vec<_> = streams.buffer_unordered(STREAMS_AT_ONCE).collect().await;
+        let streams = stream::iter(streams.into_values()).map(append_in_order);
+        let done: Vec<_> = streams.buffer_unordered(CONCURRENT_STREAMS_MAX).collect().await;
         let mut outcomes: Vec<_> = done.into_iter().flatten().collect();
         outcomes.sort_unstable_by_key(|(index, _)| *index);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// At most one append of a stream at a time: the second would find the first in its way.
-    pub(crate) async fn append(&self, append: &Append) -> Result<u64, AppendError> {
-        append.check().map_err(|source| invalid(&append.stream, source))?;
-        let failed = |why: Trouble| AppendError::Unavailable {
+    /// A stream may have at most one append in progress: a second one would fail with a stale
+    /// position.
+    pub(crate) async fn append_one(&self, append: &AppendRequest) -> Result<u64, AppendError> {
+        append.validate().map_err(|source| invalid_append(&append.stream, source))?;
+        let failed = |error: NatsError| AppendError::Unavailable {
             stream: append.stream.clone(),
             count: append.count,
-            source: Arc::new(why),
+            source: Arc::new(error),
         };
-        let patience = Patience::new();
+        let retries = RetryDeadline::new();
         let head = loop {
-            match self.try_append(append).await {
+            match self.try_append_one(append).await {
                 Ok(head) => break head?,
-                Err(why) => {
+                Err(error) => {
                     self.tails.lock().expect(POISONED).remove(&append.stream);
-                    patience.or_give_up(why).await.map_err(failed)?;
+                    retries.wait_or_fail(error).await.map_err(failed)?;
                 }
             }
         };
         if let Some(summary) = &append.summary {
-            self.summarize(append, summary.clone()).await.map_err(failed)?;
+            self.store_summary(append, summary.clone()).await.map_err(failed)?;
         }
         Ok(head)
     }
 
-    /// What is known of the log's end may be old. Then the server refuses, or what is known says no; in
-    /// both cases the leader is asked before anything is said.
-    async fn try_append(&self, append: &Append) -> Result<Result<u64, AppendError>, Trouble> {
+    /// The cached tail may be outdated. Then the server refuses the append, or the tail does not
+    /// permit it. In both cases the leader is asked before the append fails.
+    async fn try_append_one(
+        &self,
+        append: &AppendRequest,
+    ) -> Result<Result<u64, AppendError>, NatsError> {
         let stream = &append.stream;
-        let known = self.known(stream).filter(|it| judge(append, it).is_ok());
+        let known = self.cached_tail(stream).filter(|it| check_append(append, it).is_ok());
         let mut tail = match known {
             Some(tail) => tail,
-            None => self.look(stream).await?,
+            None => self.read_tail(stream).await?,
         };
-        if let Err(error) = judge(append, &tail) {
-            self.forget(stream);
+        if let Err(error) = check_append(append, &tail) {
+            self.forget_stream(stream);
             return Ok(Err(error));
         }
         if let Some((first, body)) = append.missing_after(tail.head) {
-            for piece in pieces(first, append.last(), body) {
-                tail = self.put_piece(append, piece, tail).await?;
+            for content in split_into_records(first, append.last_seq(), body) {
+                tail = self.append_record(append, content, tail).await?;
             }
         }
-        self.remember(stream, tail);
+        self.cache_tail(stream, tail);
         Ok(Ok(tail.head))
     }
 
-    async fn put_piece(&self, append: &Append, piece: Piece, tail: Tail) -> Result<Tail, Trouble> {
+    async fn append_record(
+        &self,
+        append: &AppendRequest,
+        content: RecordContent,
+        tail: LogTail,
+    ) -> Result<LogTail, NatsError> {
         let (stream, epoch) = (&append.stream, append.epoch);
-        let (piece, kind) = if piece.is_large() {
-            (self.put_blob(stream, epoch, &piece).await?, Kind::Reference)
+        let (content, kind) = if content.is_large() {
+            (self.store_blob(stream, epoch, &content).await?, MessageKind::Reference)
         } else {
-            (piece, Kind::Events)
+            (content, MessageKind::Events)
         };
-        let heading = Heading::of(stream, epoch, &piece, kind);
-        let at = self.put(stream, heading, piece.body, tail.at).await?;
-        Ok(Tail { at, epoch, head: heading.head(), exists: true, released: false })
+        let header = RecordHeader::new(stream, epoch, &content, kind);
+        let position = self.publish_record(stream, header, content.body, tail.position).await?;
+        Ok(LogTail { position, epoch, head: header.head(), exists: true, released: false })
     }
 
-    pub(crate) async fn delete(&self, stream: &Arc<str>) -> Result<(), AppendError> {
-        check_name(stream).map_err(|source| invalid(stream, source))?;
-        let failed = |why: Trouble| AppendError::DeleteFailed {
+    pub(crate) async fn delete_stream(&self, stream: &Arc<str>) -> Result<(), AppendError> {
+        validate_name(stream).map_err(|source| invalid_append(stream, source))?;
+        let failed = |error: NatsError| AppendError::DeleteFailed {
             stream: stream.clone(),
-            source: Arc::new(why),
+            source: Arc::new(error),
         };
-        Patience::new().keep_trying(|| self.try_delete(stream)).await.map_err(failed)
+        RetryDeadline::new().retry(|| self.try_delete_stream(stream)).await.map_err(failed)
     }
 
-    async fn try_delete(&self, stream: &Arc<str>) -> Result<(), Trouble> {
-        let tail = self.look(stream).await?;
-        self.delete_after(stream, tail).await?;
-        self.leave(stream).await
+    async fn try_delete_stream(&self, stream: &Arc<str>) -> Result<(), NatsError> {
+        let tail = self.read_tail(stream).await?;
+        self.delete_with_tail(stream, tail).await?;
+        self.remove_own_entry(stream).await
     }
 
-    /// Deletes a stream whose log ends there. Whatever is cut short is done by whoever deletes, adopts or
-    /// claims it next.
+    /// Deletes a stream whose log ends at `tail`. The next deletion, adoption or claim of the
+    /// stream completes an interrupted deletion.
     ///
-    /// An archive that does not answer is noticed before anything is done. The writer is fenced, then what
-    /// there was is removed, and the archive once more: what somebody put there meanwhile either is found,
-    /// or its writer sees that the stream is gone.
-    pub(super) async fn delete_after(&self, stream: &Arc<str>, tail: Tail) -> Result<(), Trouble> {
-        if tail == NOTHING {
+    /// An unavailable archive is detected before anything is changed. Then the writer is fenced,
+    /// the events are removed, and the archive is cleared once more: a segment that was stored in
+    /// the meantime is either removed here, or the host that stored it finds that the stream is
+    /// deleted.
+    pub(super) async fn delete_with_tail(
+        &self,
+        stream: &Arc<str>,
+        tail: LogTail,
+    ) -> Result<(), NatsError> {
+        if tail == EMPTY_TAIL {
             return Ok(());
         }
         if tail.exists {
             if let Some(archive) = self.archive.get() {
                 self.check_used_archive().await?;
-                archive.remove(&Cell::folder(stream)).await?;
+                archive.remove_stream(&CellConfig::archive_folder(stream)).await?;
             }
-            let heading = Heading::fact(stream, tail.epoch + 1, 1, Kind::Gone);
-            self.put(stream, heading, Bytes::new(), tail.at).await?;
+            let header = RecordHeader::without_events(stream, tail.epoch + 1, 1, MessageKind::Gone);
+            self.publish_record(stream, header, Bytes::new(), tail.position).await?;
         }
-        self.forget(stream);
-        self.clear(stream).await?;
-        self.unlist(stream).await
+        self.forget_stream(stream);
+        self.purge_deleted(stream).await?;
+        self.remove_summary(stream).await
     }
 
-    /// Removes what is left of a stream that was deleted, all but the message that says so.
-    async fn clear(&self, stream: &str) -> Result<(), Trouble> {
-        let log = self.cell.log(stream);
-        self.servers.purge(&log, &self.cell.subject(stream), 1).await?;
-        self.servers.purge(&log, &self.cell.blobs_subject(stream), 0).await?;
+    /// Removes everything of a deleted stream except the tombstone.
+    async fn purge_deleted(&self, stream: &str) -> Result<(), NatsError> {
+        let log = self.cell.log_name(stream);
+        self.jetstream.purge_subject(&log, &self.cell.log_subject(stream), 1).await?;
+        self.jetstream.purge_subject(&log, &self.cell.all_blob_subjects(stream), 0).await?;
         if let Some(archive) = self.archive.get() {
-            archive.remove(&Cell::folder(stream)).await?;
+            archive.remove_stream(&CellConfig::archive_folder(stream)).await?;
         }
         Ok(())
     }
 }
 
-/// What the contract says of an append to a log that ends there.
-fn judge(append: &Append, tail: &Tail) -> Result<(), AppendError> {
+/// Checks an append against the end of the log, according to the contract.
+fn check_append(append: &AppendRequest, tail: &LogTail) -> Result<(), AppendError> {
     let stream = append.stream.clone();
     if append.epoch != tail.epoch || !tail.exists || tail.released {
         let actual = if tail.exists { tail.epoch } else { 0 };
@@ -294,49 +321,49 @@ fn judge(append: &Append, tail: &Tail) -> Result<(), AppendError> {
     Ok(())
 }
 
-pub(super) fn invalid(stream: &Arc<str>, source: Invalid) -> AppendError {
+pub(super) fn invalid_append(stream: &Arc<str>, source: InvalidAppend) -> AppendError {
     AppendError::Invalid { stream: stream.clone(), source }
 }
 
-/// How long something that may yet succeed is tried.
-pub(super) struct Patience {
-    since: Instant,
-    lasts: Duration,
+/// Limits how long a request is retried.
+pub(super) struct RetryDeadline {
+    started_at: Instant,
+    timeout: Duration,
 }
 
-impl Patience {
-    pub(super) fn new() -> Patience {
-        Patience::of(PATIENCE)
+impl RetryDeadline {
+    pub(super) fn new() -> RetryDeadline {
+        RetryDeadline::with_timeout(RETRY_TIMEOUT)
     }
 
-    pub(super) fn of(lasts: Duration) -> Patience {
-        Patience { since: Instant::now(), lasts }
+    pub(super) fn with_timeout(timeout: Duration) -> RetryDeadline {
+        RetryDeadline { started_at: Instant::now(), timeout }
     }
 
-    /// Does something until it is done, or there is no more patience.
-    pub(super) async fn keep_trying<T, F: Future<Output = Result<T, Trouble>>>(
+    /// Repeats `step` until it succeeds or must not be retried any more.
+    pub(super) async fn retry<T, F: Future<Output = Result<T, NatsError>>>(
         &self,
         step: impl Fn() -> F,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, NatsError> {
         loop {
             match step().await {
                 Ok(done) => return Ok(done),
-                Err(why) => self.or_give_up(why).await?,
+                Err(error) => self.wait_or_fail(error).await?,
             }
         }
     }
 
-    /// Waits a little before the next try, or says why there is none.
-    pub(super) async fn or_give_up(&self, why: Trouble) -> Result<(), Trouble> {
-        if matches!(why, Trouble::Refused(_)) || self.lasts < self.since.elapsed() {
-            return Err(why);
+    /// Waits before the next attempt. Fails with `error` if there must be none.
+    pub(super) async fn wait_or_fail(&self, error: NatsError) -> Result<(), NatsError> {
+        if matches!(error, NatsError::Refused(_)) || self.timeout < self.started_at.elapsed() {
+            return Err(error);
         }
-        // Somebody else was faster; that is no reason to wait.
-        if !matches!(why, Trouble::Stale) {
-            tokio::time::sleep(PAUSE.min(self.since.elapsed() + PAUSE / 10)).await;
+        // Another writer was faster; an immediate retry may succeed.
+        if !matches!(error, NatsError::Stale) {
+            tokio::time::sleep(RETRY_DELAY.min(self.started_at.elapsed() + RETRY_DELAY / 10)).await;
         }
         Ok(())
     }
 }
 
-pub(super) const POISONED: &str = "nothing panics while it holds what is known";
+pub(super) const POISONED: &str = "nothing panics while it holds the cache";

@@ -1,132 +1,144 @@
-//! One message of a log: consecutive events, or a fact about the log itself. What a message is stands in
-//! its headers; the body has lines and nothing else.
+//! One message of a log: consecutive events, or a control message such as a claim. The headers
+//! describe the message; the body contains only lines.
 
-use crate::record::{Piece, checksum};
+use crate::record::{RecordContent, compute_checksum};
 use async_nats::{HeaderMap, header::NATS_MESSAGE_TTL};
 use std::str::FromStr;
 
-/// The number of the first event; without events, of the one that comes next.
-const FIRST: &str = "S";
-/// How many events there are.
-const COUNT: &str = "N";
-/// The epoch of whoever wrote it.
-const EPOCH: &str = "E";
-const CHECKSUM: &str = "C";
-/// What it is, if not events.
-const KIND: &str = "K";
-/// Who wrote it, where writers have names.
-const OWNER: &str = "O";
-/// Of a claim: whom the log was taken from.
-const FROM: &str = "F";
-/// How long the servers keep what says that a stream was deleted: longer than anybody is away who might
-/// still write to it. After that its writer is fenced by the place it expects to write behind.
-const GONE_FOR: &str = "720h";
+/// The sequence number of the first event; without events, that of the next event.
+const FIRST_HEADER: &str = "S";
+/// The number of events.
+const COUNT_HEADER: &str = "N";
+/// The epoch of the writer.
+const EPOCH_HEADER: &str = "E";
+const CHECKSUM_HEADER: &str = "C";
+/// The kind of message, unless it contains events.
+const KIND_HEADER: &str = "K";
+/// The name of the writer, if it has one.
+const OWNER_HEADER: &str = "O";
+/// Of a claim: the owner from which the log was adopted.
+const PREVIOUS_OWNER_HEADER: &str = "F";
+/// How long the servers keep the tombstone of a deleted stream: longer than a writer may be
+/// disconnected. After that, its last writer is fenced by the position that it expects.
+const TOMBSTONE_TTL: &str = "720h";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Events,
-    /// One event that is kept elsewhere; the line says how long it is.
+    /// A reference to one event that is stored as a blob.
     Reference,
-    /// Somebody became the writer.
+    /// A new writer owns the stream.
     Claim,
-    /// The writer has let go of the stream: whoever wants may claim it.
+    /// The writer has released the stream, and any host may claim it.
     Release,
-    /// The stream was deleted. This is all that is left, so that its last writer stays fenced.
+    /// The stream was deleted. Only this tombstone is left, so that its last writer stays fenced.
     Gone,
 }
 
-/// What the headers say.
+/// The parsed headers of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Heading {
-    pub(super) kind: Kind,
+pub(super) struct RecordHeader {
+    pub(super) kind: MessageKind,
     pub(super) epoch: u64,
     pub(super) first: u64,
     pub(super) count: u32,
     checksum: u32,
 }
 
-impl Heading {
-    pub(super) fn of(stream: &str, epoch: u64, piece: &Piece, kind: Kind) -> Heading {
-        let checksum = checksum(stream, epoch, piece, kind == Kind::Reference);
-        Heading { kind, epoch, first: piece.first, count: piece.count, checksum }
+impl RecordHeader {
+    pub(super) fn new(
+        stream: &str,
+        epoch: u64,
+        content: &RecordContent,
+        kind: MessageKind,
+    ) -> RecordHeader {
+        let checksum = compute_checksum(stream, epoch, content, kind == MessageKind::Reference);
+        RecordHeader { kind, epoch, first: content.first, count: content.count, checksum }
     }
 
-    /// A fact about the log; the next event will be `first`.
-    pub(super) fn fact(stream: &str, epoch: u64, first: u64, kind: Kind) -> Heading {
-        let nothing = Piece { first, count: 0, body: bytes::Bytes::new() };
-        Heading::of(stream, epoch, &nothing, kind)
+    /// The header of a control message without events. The next event will be `first`.
+    pub(super) fn without_events(
+        stream: &str,
+        epoch: u64,
+        first: u64,
+        kind: MessageKind,
+    ) -> RecordHeader {
+        let nothing = RecordContent { first, count: 0, body: bytes::Bytes::new() };
+        RecordHeader::new(stream, epoch, &nothing, kind)
     }
 
-    /// The number of the last event once this is written.
+    /// The head of the stream after this message.
     pub(super) fn head(&self) -> u64 {
         (self.first - 1) + u64::from(self.count)
     }
 
-    /// Whether this and the body are what was written to this stream.
-    pub(super) fn fits(&self, stream: &str, piece: &Piece) -> bool {
-        *self == Heading::of(stream, self.epoch, piece, self.kind)
+    /// Whether the header and this content were written to this stream together.
+    pub(super) fn matches(&self, stream: &str, content: &RecordContent) -> bool {
+        *self == RecordHeader::new(stream, self.epoch, content, self.kind)
     }
 
     pub(super) fn to_headers(self) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(FIRST, self.first.to_string());
-        headers.insert(COUNT, self.count.to_string());
-        headers.insert(EPOCH, self.epoch.to_string());
-        headers.insert(CHECKSUM, self.checksum.to_string());
+        headers.insert(FIRST_HEADER, self.first.to_string());
+        headers.insert(COUNT_HEADER, self.count.to_string());
+        headers.insert(EPOCH_HEADER, self.epoch.to_string());
+        headers.insert(CHECKSUM_HEADER, self.checksum.to_string());
         let kind = match self.kind {
-            Kind::Events => return headers,
-            Kind::Reference => "reference",
-            Kind::Claim => "claim",
-            Kind::Release => "release",
-            Kind::Gone => "gone",
+            MessageKind::Events => return headers,
+            MessageKind::Reference => "reference",
+            MessageKind::Claim => "claim",
+            MessageKind::Release => "release",
+            MessageKind::Gone => "gone",
         };
-        headers.insert(KIND, kind);
-        if self.kind == Kind::Gone {
-            headers.insert(NATS_MESSAGE_TTL, GONE_FOR);
+        headers.insert(KIND_HEADER, kind);
+        if self.kind == MessageKind::Gone {
+            headers.insert(NATS_MESSAGE_TTL, TOMBSTONE_TTL);
         }
         headers
     }
 
-    /// None if they are not ours.
-    pub(super) fn parse(headers: &HeaderMap) -> Option<Heading> {
-        let kind = match headers.get(KIND).map(async_nats::HeaderValue::as_str) {
-            None => Kind::Events,
-            Some("reference") => Kind::Reference,
-            Some("claim") => Kind::Claim,
-            Some("release") => Kind::Release,
-            Some("gone") => Kind::Gone,
+    /// `None` if these are not the headers of a journal message.
+    pub(super) fn parse(headers: &HeaderMap) -> Option<RecordHeader> {
+        let kind = match headers.get(KIND_HEADER).map(async_nats::HeaderValue::as_str) {
+            None => MessageKind::Events,
+            Some("reference") => MessageKind::Reference,
+            Some("claim") => MessageKind::Claim,
+            Some("release") => MessageKind::Release,
+            Some("gone") => MessageKind::Gone,
             Some(_) => return None,
         };
-        let first = number(headers, FIRST)?;
+        let first = parse_number(headers, FIRST_HEADER)?;
         if first == 0 {
             return None;
         }
-        let count = number(headers, COUNT)?;
-        let (epoch, checksum) = (number(headers, EPOCH)?, number(headers, CHECKSUM)?);
-        Some(Heading { kind, epoch, first, count, checksum })
+        let count = parse_number(headers, COUNT_HEADER)?;
+        let (epoch, checksum) =
+            (parse_number(headers, EPOCH_HEADER)?, parse_number(headers, CHECKSUM_HEADER)?);
+        Some(RecordHeader { kind, epoch, first, count, checksum })
     }
 }
 
-/// Who owns the log if this is its last message.
-pub(super) fn owner(headers: &HeaderMap) -> Option<&str> {
-    headers.get(OWNER).map(async_nats::HeaderValue::as_str)
+/// The owner of the log, if these are the headers of its last message.
+pub(super) fn read_owner(headers: &HeaderMap) -> Option<&str> {
+    headers.get(OWNER_HEADER).map(async_nats::HeaderValue::as_str)
 }
 
-/// Whom the log was taken from, if this is its last message: whoever took it has written nothing yet.
-pub(super) fn taken_from(headers: &HeaderMap) -> Option<&str> {
-    headers.get(FROM).map(async_nats::HeaderValue::as_str)
+/// The previous owner, if these are the headers of the last message and the new owner has not
+/// appended yet.
+pub(super) fn read_previous_owner(headers: &HeaderMap) -> Option<&str> {
+    headers.get(PREVIOUS_OWNER_HEADER).map(async_nats::HeaderValue::as_str)
 }
 
-pub(super) fn take_from(headers: &mut HeaderMap, owner: &str) {
-    headers.insert(FROM, owner);
+pub(super) fn set_previous_owner(headers: &mut HeaderMap, owner: &str) {
+    headers.insert(PREVIOUS_OWNER_HEADER, owner);
 }
 
-pub(super) fn sign(headers: &mut HeaderMap, owner: &str) {
-    headers.insert(OWNER, owner);
+pub(super) fn set_owner(headers: &mut HeaderMap, owner: &str) {
+    headers.insert(OWNER_HEADER, owner);
 }
 
-/// A header that is a number.
-pub(super) fn number<T: FromStr>(headers: &HeaderMap, name: &str) -> Option<T> {
+/// Parses a numeric header.
+pub(super) fn parse_number<T: FromStr>(headers: &HeaderMap, name: &str) -> Option<T> {
     headers.get(name)?.as_str().parse().ok()
 }
 
@@ -136,30 +148,36 @@ mod tests {
     use bytes::Bytes;
 
     #[test]
-    fn a_heading_is_read_as_it_was_written_and_fits_its_own_body_alone() {
-        let piece = Piece { first: 7, count: 2, body: Bytes::from_static(b"a\nb") };
-        for kind in [Kind::Events, Kind::Reference, Kind::Claim, Kind::Release, Kind::Gone] {
-            let heading = Heading::of("s", 3, &piece, kind);
-            let headers = heading.to_headers();
-            assert_eq!(Heading::parse(&headers), Some(heading));
-            assert_eq!(headers.get(NATS_MESSAGE_TTL).is_some(), kind == Kind::Gone);
-            assert!(heading.fits("s", &piece));
-            assert!(!heading.fits("t", &piece));
-            let other = Piece { body: Bytes::from_static(b"a\nc"), ..piece };
-            assert!(!heading.fits("s", &other));
-            assert_eq!(heading.head(), 8);
+    fn record_header_parses_back_and_matches_only_its_own_content() {
+        let content = RecordContent { first: 7, count: 2, body: Bytes::from_static(b"a\nb") };
+        for kind in [
+            MessageKind::Events,
+            MessageKind::Reference,
+            MessageKind::Claim,
+            MessageKind::Release,
+            MessageKind::Gone,
+        ] {
+            let header = RecordHeader::new("s", 3, &content, kind);
+            let headers = header.to_headers();
+            assert_eq!(RecordHeader::parse(&headers), Some(header));
+            assert_eq!(headers.get(NATS_MESSAGE_TTL).is_some(), kind == MessageKind::Gone);
+            assert!(header.matches("s", &content));
+            assert!(!header.matches("t", &content));
+            let other = RecordContent { body: Bytes::from_static(b"a\nc"), ..content };
+            assert!(!header.matches("s", &other));
+            assert_eq!(header.head(), 8);
         }
-        assert_eq!(Heading::fact("s", 1, 1, Kind::Claim).head(), 0);
+        assert_eq!(RecordHeader::without_events("s", 1, 1, MessageKind::Claim).head(), 0);
     }
 
     #[test]
-    fn headers_of_others_are_none() {
-        assert_eq!(Heading::parse(&HeaderMap::new()), None);
-        let mut headers = Heading::fact("s", 1, 1, Kind::Claim).to_headers();
-        headers.insert(KIND, "other");
-        assert_eq!(Heading::parse(&headers), None);
-        headers.insert(KIND, "claim");
-        headers.insert(FIRST, "0");
-        assert_eq!(Heading::parse(&headers), None);
+    fn foreign_headers_are_refused() {
+        assert_eq!(RecordHeader::parse(&HeaderMap::new()), None);
+        let mut headers = RecordHeader::without_events("s", 1, 1, MessageKind::Claim).to_headers();
+        headers.insert(KIND_HEADER, "other");
+        assert_eq!(RecordHeader::parse(&headers), None);
+        headers.insert(KIND_HEADER, "claim");
+        headers.insert(FIRST_HEADER, "0");
+        assert_eq!(RecordHeader::parse(&headers), None);
     }
 }

@@ -1,48 +1,51 @@
-//! The journal on NATS JetStream, for many hosts: a stream that one host wrote another can read and claim.
+//! The journal on NATS JetStream, shared by many hosts: any host can read and claim the streams of
+//! another.
 //!
-//! *The log is the lock.* Every message of a log names the place of the one before it, and the server
-//! stores it only if that is still the last: two writers cannot both succeed. A claim is such a message,
-//! of a higher epoch; whoever wrote before finds its place taken, looks, and knows that it is fenced. No
-//! clock has a part in this.
+//! *The log is the lock.* Every message of a log names the position of the previous message, and
+//! the server stores it only if that is still the last one, so two writers cannot both succeed. A
+//! claim is such a message with a higher epoch. The previous writer finds its position taken, reads
+//! the last message, and detects that it is fenced. No clock is involved.
 //!
-//! *An outcome that is unknown is looked up.* No answer may mean that it was stored. The last message of
-//! the subject, asked of the leader, tells.
+//! *An unknown outcome is looked up.* A request without an answer may have been executed. The last
+//! message of the subject, read from the leader, shows whether it was.
 //!
-//! *A replica may be late.* Reads in bulk are answered by any server. How far a log goes is asked of the
-//! leader first, and what is missing at the end is asked for again.
+//! *A replica may lag behind.* Any replica answers bulk reads. The end of a log is read from the
+//! leader first, and messages that are missing at the end are requested again.
 //!
-//! Files: `layout.rs` (names), `message.rs` (one message), `servers.rs` (requests), `log.rs` (claim,
-//! append, delete), `owner.rs` (whose a log is), `read.rs`, `summary.rs` (what is beside the logs, and the list of them), `blob.rs`
-//! (large events), `archive_identity.rs` (which archive is the right one), `cold.rs` (from a log to the archive), `curator.rs` (which logs, and when), `retain.rs` (what is not kept).
+//! Files: `layout.rs` (names), `message.rs` (one message), `jetstream.rs` (requests), `log.rs`
+//! (claim, append, delete), `ownership.rs` (owners of logs), `read.rs`, `summaries.rs` (summaries
+//! and the list of streams), `blob.rs` (large events), `archive_identity.rs` (which archive belongs
+//! to the cell), `archiving/` (moves one log to the archive), `archiver.rs` (selects the logs to
+//! archive), `retention.rs` (expires streams).
 
 mod archive_identity;
+mod archiver;
+mod archiving;
 mod blob;
-mod cold;
-mod curator;
+mod jetstream;
 mod layout;
 mod log;
 mod message;
-mod owner;
+mod ownership;
 mod read;
-mod retain;
-mod servers;
-mod summary;
+mod retention;
+mod summaries;
 
 use crate::{
-    archive::Archive,
-    error::{AppendError, Cause, OpenError, ReadError},
-    journal::{Claim, Stream},
-    record::{Append, Event},
+    archive::{Archive, MissingDirectory},
+    error::{AppendError, OpenError, ReadError, SharedError},
+    journal::{StreamClaim, StreamInfo},
+    record::{AppendRequest, StoredEvent},
 };
+pub use archiver::{ArchiveGauges, Archiver, ArchivingReport, PeerHosts};
 use async_nats::jetstream::stream::Config;
-pub use curator::{ArchiveGauges, Curator, Fellows, Moved};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jackfield_nats_access::{NatsServers, StartError};
-pub use layout::{Cell, fnv1a};
-use log::Tail;
-pub use owner::{AdoptError, Adopted, Owners, Writer};
-pub use retain::{Expired, Retention};
-use servers::{Servers, Trouble};
+use jetstream::{JetStreamClient, NatsError};
+pub use layout::{CellConfig, fnv1a_hash};
+use log::LogTail;
+pub use ownership::{AdoptError, AdoptedStream, LastWriter, StreamOwnership};
+pub use retention::{ExpiredStreams, RetentionLimits};
 use std::{
     collections::BTreeMap,
     future::Future,
@@ -50,54 +53,53 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
-pub use summary::Page;
+pub use summaries::StreamPage;
 use tokio::{runtime::Handle, sync::oneshot};
 
-/// How long to try before an append, a claim or a read is given up as unavailable. Shorter than an
-/// election, so that whoever waits is told that it takes long.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// JetStream streams that are made at the same time.
-const MADE_AT_ONCE: usize = 16;
-/// Between two tries.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long an append, a claim or a read is retried before it fails as unavailable. Shorter than an
+/// election, so that waiting clients learn of the delay.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(3);
+/// The number of JetStream streams that are created concurrently.
+const CONCURRENT_CREATIONS_MAX: usize = 16;
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Where a cell is, and how it is laid out.
+/// The servers and the layout of a cell.
 #[derive(Debug, Clone)]
-pub struct Address {
+pub struct CellAddress {
     pub servers: NatsServers,
-    pub cell: Cell,
-    /// Who claims, so that others can tell whether the owner of a stream still lives. Unique for each
-    /// start of a host: a name is no proof that it is the same process.
+    pub cell: CellConfig,
+    /// The owner that claims are made for, so that other hosts can check whether it is alive.
+    /// Unique for each start of a host, because the name alone does not identify the process.
     pub owner: Option<String>,
 }
 
-/// A connection to the cell, on a thread of its own: the rest of the journal knows no async runtime.
-pub(crate) struct Nats {
-    pub(crate) store: Arc<Store>,
+/// A connection to the cell on a thread of its own, because the rest of the journal has no async
+/// runtime.
+pub(crate) struct NatsJournal {
+    pub(crate) store: Arc<NatsStore>,
     handle: Handle,
-    /// The thread ends when this is gone.
+    /// Dropping the sender ends the thread.
     alive: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all tasks share.
-pub(crate) struct Store {
-    cell: Cell,
-    servers: Servers,
+/// The state that all tasks share.
+pub(crate) struct NatsStore {
+    cell: CellConfig,
+    jetstream: JetStreamClient,
     owner: Option<String>,
-    /// Where the logs end that are written here.
-    tails: Mutex<BTreeMap<Arc<str>, Tail>>,
-    /// Where the next read of a log may begin.
-    hints: Mutex<BTreeMap<Arc<str>, read::Hint>>,
-    /// Where the summaries of the logs are that are written here.
-    summaries: Mutex<BTreeMap<Arc<str>, summary::Kept>>,
+    /// The ends of the logs that this process writes.
+    tails: Mutex<BTreeMap<Arc<str>, LogTail>>,
+    /// Where the next read of a log may start.
+    hints: Mutex<BTreeMap<Arc<str>, read::ReadHint>>,
+    /// The latest summaries of the logs that this process writes.
+    summaries: Mutex<BTreeMap<Arc<str>, summaries::SummaryVersion>>,
     archive: OnceLock<Archive>,
-    /// What is to be archived, and was.
-    care: curator::Care,
+    archiving: archiver::ArchivingState,
 }
 
-impl Nats {
-    pub(crate) fn open(address: Address) -> Result<Nats, OpenError> {
+impl NatsJournal {
+    pub(crate) fn open(address: CellAddress) -> Result<NatsJournal, OpenError> {
         let (opened_tx, opened) = mpsc::channel();
         let (alive, ended) = oneshot::channel();
         let run = move || {
@@ -115,17 +117,17 @@ impl Nats {
         };
         let thread = thread::Builder::new().name("journal-nats".into()).spawn(run);
         let thread = thread.expect("a process that cannot start a few threads cannot start");
-        let (store, handle) = opened.recv().expect("the thread tells before it ends")?;
-        Ok(Nats { store, handle, alive: Some(alive), thread: Some(thread) })
+        let (store, handle) = opened.recv().expect("the thread sends its result before it ends")?;
+        Ok(NatsJournal { store, handle, alive: Some(alive), thread: Some(thread) })
     }
 
-    /// Starts something on the connection's thread.
+    /// Starts a task on the connection's thread.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }
 
-    /// Does something there; what is returned can be waited for on any runtime.
-    fn ask<T: Send + 'static>(
+    /// Runs a task on the connection's thread. The result can be awaited on any runtime.
+    fn run_task<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> impl Future<Output = T> + Send + 'static {
@@ -133,65 +135,71 @@ impl Nats {
         self.spawn(async move {
             let _ = tx.send(work.await);
         });
-        async { done.await.expect("the thread outlives whoever asks it") }
+        async { done.await.expect("the thread outlives its users") }
     }
 
-    /// Does something there and waits for it. Never from that thread.
-    fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+    /// Runs a task on the connection's thread and blocks until it ends. Must not be called on that
+    /// thread.
+    fn run_blocking<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         let (tx, done) = mpsc::sync_channel(1);
         self.spawn(async move {
             let _ = tx.send(work.await);
         });
-        done.recv().expect("the thread outlives whoever asks it")
+        done.recv().expect("the thread outlives its users")
     }
 
-    pub(crate) fn claim(&self, stream: &str) -> Result<Claim, AppendError> {
+    pub(crate) fn claim_stream(&self, stream: &str) -> Result<StreamClaim, AppendError> {
         let (store, stream): (_, Arc<str>) = (self.store.clone(), stream.into());
-        self.wait(async move { store.claim(&stream).await })
+        self.run_blocking(async move { store.claim_stream(&stream).await })
     }
 
-    pub(crate) fn append(&self, batch: &[Append]) -> Vec<Result<u64, AppendError>> {
+    pub(crate) fn append_batch(&self, batch: &[AppendRequest]) -> Vec<Result<u64, AppendError>> {
         let (store, batch) = (self.store.clone(), batch.to_vec());
-        self.wait(async move { store.append_all(batch).await })
+        self.run_blocking(async move { store.append_batch(batch).await })
     }
 
-    pub(crate) fn read(
+    pub(crate) fn read_events(
         &self,
         stream: &str,
         after: u64,
         events_max: usize,
         bytes_max: usize,
-    ) -> Result<Vec<Event>, ReadError> {
+    ) -> Result<Vec<StoredEvent>, ReadError> {
         let (store, stream): (_, Arc<str>) = (self.store.clone(), stream.into());
-        self.wait(async move { store.read(&stream, after, events_max, bytes_max).await })
+        self.run_blocking(
+            async move { store.read_events(&stream, after, events_max, bytes_max).await },
+        )
     }
 
-    pub(crate) fn streams(&self) -> Result<Vec<Stream>, ReadError> {
+    pub(crate) fn list_streams(&self) -> Result<Vec<StreamInfo>, ReadError> {
         let store = self.store.clone();
-        self.wait(async move { store.streams().await })
+        self.run_blocking(async move { store.list_streams().await })
     }
 
     fn open_archive(&self, url: &str) -> Result<(), OpenError> {
         let store = self.store.clone();
-        let used = self.wait(async move { store.has_used_archive().await });
+        let used = self.run_blocking(async move { store.has_used_archive().await });
         let used = used.map_err(|it| {
-            let source: Cause = Arc::new(it);
+            let source: SharedError = Arc::new(it);
             OpenError::Archive { url: url.to_owned(), source }
         })?;
-        let archive = Archive::open(url, &self.store.cell.name, !used)?;
+        let missing_directory =
+            if used { MissingDirectory::Refuse } else { MissingDirectory::Create };
+        let archive = Archive::open(url, &self.store.cell.name, missing_directory)?;
         self.store.archive.set(archive).map_err(|_| {
-            let source: Cause = Arc::new(Trouble::Refused("there is one already".to_owned()));
+            let source: SharedError =
+                Arc::new(NatsError::Refused("an archive is already open".to_owned()));
             OpenError::Archive { url: url.to_owned(), source }
         })
     }
 
-    pub(crate) fn delete(&self, stream: &str) -> Result<(), AppendError> {
+    pub(crate) fn delete_stream(&self, stream: &str) -> Result<(), AppendError> {
         let (store, stream): (_, Arc<str>) = (self.store.clone(), stream.into());
-        self.wait(async move { store.delete(&stream).await })
+        self.run_blocking(async move { store.delete_stream(&stream).await })
     }
 }
 
-impl Drop for Nats {
+impl Drop for NatsJournal {
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
@@ -200,12 +208,12 @@ impl Drop for Nats {
     }
 }
 
-async fn connect(address: Address) -> Result<Store, OpenError> {
-    let Address { servers, cell, owner } = address;
-    let shown = servers.shown();
+async fn connect(address: CellAddress) -> Result<NatsStore, OpenError> {
+    let CellAddress { servers, cell, owner } = address;
+    let urls = servers.redacted_urls();
     let failed = |error: StartError| {
-        let (servers, is_temporary) = (shown.clone(), error.is_temporary());
-        let source: Cause = Arc::new(error);
+        let (servers, is_temporary) = (urls.clone(), error.is_temporary());
+        let source: SharedError = Arc::new(error);
         if is_temporary {
             OpenError::Unreachable { servers, source }
         } else {
@@ -213,11 +221,11 @@ async fn connect(address: Address) -> Result<Store, OpenError> {
         }
     };
     let connection = servers.connect().await.map_err(failed)?;
-    let servers = Servers::new(connection.client.clone());
-    let streams = stream::iter(cell.streams()).map(Ok);
-    let ensure = async |config: Config| servers.ensure(&connection, &config).await;
-    streams.try_for_each_concurrent(MADE_AT_ONCE, ensure).await.map_err(failed)?;
+    let jetstream = JetStreamClient::new(connection.client.clone());
+    let streams = stream::iter(cell.stream_configs()).map(Ok);
+    let ensure = async |config: Config| jetstream.ensure_stream(&connection, &config).await;
+    streams.try_for_each_concurrent(CONCURRENT_CREATIONS_MAX, ensure).await.map_err(failed)?;
     let (tails, hints, summaries) = Default::default();
-    let (archive, care) = Default::default();
-    Ok(Store { cell, servers, owner, tails, hints, summaries, archive, care })
+    let (archive, archiving) = Default::default();
+    Ok(NatsStore { cell, jetstream, owner, tails, hints, summaries, archive, archiving })
 }

@@ -1,103 +1,106 @@
-//! Reading a log: how far it goes is asked of the leader, the events come from any server, or from the
-//! archive if the log begins behind them.
+//! Reads logs: the end of the log comes from the leader, the events from any replica, or from the
+//! archive if the log starts after them.
 
 use super::{
-    Cell, Store,
-    log::{POISONED, Patience},
-    message::{Heading, Kind},
-    servers::{BATCH, BATCH_BYTES, Stored, Trouble},
+    CellConfig, NatsStore,
+    jetstream::{BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, NatsError, StoredMessage},
+    log::{POISONED, RetryDeadline},
+    message::{MessageKind, RecordHeader},
 };
 use crate::{
-    error::{Damage, ReadError},
-    record::{Answer, Event, Piece, Reference},
+    error::{ReadError, RecordDamage},
+    record::{BlobReference, EventBatch, RecordContent, StoredEvent},
 };
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// A read of so many logs may begin where the last one ended; beyond that it begins at the start.
+/// The number of logs with a read hint. Without a hint, a read starts at the beginning of the log.
 const HINTS_MAX: usize = 10_000;
 
-/// The message with the event `next` comes after this place.
+/// The message with the event `next` comes after the position `after`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hint {
+pub(super) struct ReadHint {
     next: u64,
     after: u64,
 }
 
-/// Why an answer ends before the log does.
-enum Stop {
+/// Why a read ends before the end of the log.
+enum ReadStop {
     Full,
-    Damaged(Damage),
-    /// Not where it was looked for.
+    Damaged(RecordDamage),
+    /// The log starts after the requested event, or the hint was wrong.
     Misplaced,
 }
 
-impl Store {
-    pub(crate) async fn read(
+impl NatsStore {
+    pub(crate) async fn read_events(
         &self,
         stream: &Arc<str>,
         after: u64,
         events_max: usize,
         bytes_max: usize,
-    ) -> Result<Vec<Event>, ReadError> {
-        let patience = Patience::new();
+    ) -> Result<Vec<StoredEvent>, ReadError> {
+        let retries = RetryDeadline::new();
         loop {
-            let mut answer = Answer::new(after, events_max, bytes_max);
-            match self.try_read(stream, &mut answer).await {
-                Ok(Some(damage)) if answer.is_empty() => {
-                    let (stream, first) = (stream.clone(), answer.next());
+            let mut batch = EventBatch::new(after, events_max, bytes_max);
+            match self.try_read_events(stream, &mut batch).await {
+                Ok(Some(damage)) if batch.is_empty() => {
+                    let (stream, first) = (stream.clone(), batch.next_seq());
                     return Err(ReadError::Damaged { stream, first, damage });
                 }
-                Ok(_) => return Ok(answer.into_events()),
-                Err(why) => patience.or_give_up(why).await.map_err(|why| {
-                    let (stream, source) = (stream.clone(), Arc::new(why));
+                Ok(_) => return Ok(batch.into_events()),
+                Err(error) => retries.wait_or_fail(error).await.map_err(|error| {
+                    let (stream, source) = (stream.clone(), Arc::new(error));
                     ReadError::Unavailable { stream, after, source }
                 })?,
             }
         }
     }
 
-    /// Fills the answer; says what is broken if that is why it ends.
-    async fn try_read(
+    /// Fills the batch. Returns the damage if that is why the batch ends.
+    async fn try_read_events(
         &self,
         stream: &Arc<str>,
-        answer: &mut Answer,
-    ) -> Result<Option<Damage>, Trouble> {
-        let tail = self.look(stream).await?;
-        if !tail.exists || tail.head < answer.next() {
+        batch: &mut EventBatch,
+    ) -> Result<Option<RecordDamage>, NatsError> {
+        let tail = self.read_tail(stream).await?;
+        if !tail.exists || tail.head < batch.next_seq() {
             return Ok(None);
         }
-        let hint = self.hint(stream, answer.next());
-        let mut place = hint.unwrap_or(0);
+        let hint = self.read_hint(stream, batch.next_seq());
+        let mut position = hint.unwrap_or(0);
         let mut is_hinted = hint.is_some();
         loop {
-            let (log, subject) = (self.cell.log(stream), self.cell.subject(stream));
-            let found = self.servers.batch(&log, &subject, place + 1, BATCH, BATCH_BYTES).await?;
+            let (log, subject) = (self.cell.log_name(stream), self.cell.log_subject(stream));
+            let found = self
+                .jetstream
+                .read_batch(&log, &subject, position + 1, BATCH_MESSAGES_MAX, BATCH_BYTES_MAX)
+                .await?;
             if found.is_empty() {
                 if is_hinted {
-                    (is_hinted, place) = (false, 0);
+                    (is_hinted, position) = (false, 0);
                     continue;
                 }
-                // The leader has it: this server will.
-                return Err(Trouble::Unknown("a server is behind its leader".to_owned()));
+                // The leader has the event, so this replica will receive it.
+                return Err(NatsError::Unknown("the replica lags behind its leader".to_owned()));
             }
             for stored in found {
-                match self.unpack(stream, &stored, answer).await? {
-                    Ok(()) => place = stored.at,
-                    Err(Stop::Misplaced) if is_hinted => {
-                        (is_hinted, place) = (false, 0);
+                match self.add_message(stream, &stored, batch).await? {
+                    Ok(()) => position = stored.position,
+                    Err(ReadStop::Misplaced) if is_hinted => {
+                        (is_hinted, position) = (false, 0);
                         break;
                     }
-                    Err(Stop::Full) => return Ok(None),
-                    Err(stop) => match self.read_cold(stream, stop, answer).await? {
-                        // This message, or the next one, may be what follows now.
+                    Err(ReadStop::Full) => return Ok(None),
+                    Err(stop) => match self.add_archived_segment(stream, stop, batch).await? {
+                        // Read again: this message or a later one may contain the next event.
                         Ok(()) => break,
-                        Err(Stop::Damaged(damage)) => return Ok(Some(damage)),
-                        Err(Stop::Full | Stop::Misplaced) => return Ok(None),
+                        Err(ReadStop::Damaged(damage)) => return Ok(Some(damage)),
+                        Err(ReadStop::Full | ReadStop::Misplaced) => return Ok(None),
                     },
                 }
-                self.set_hint(stream, Hint { next: answer.next(), after: place });
-                if tail.head < answer.next() {
+                self.set_hint(stream, ReadHint { next: batch.next_seq(), after: position });
+                if tail.head < batch.next_seq() {
                     return Ok(None);
                 }
             }
@@ -105,93 +108,96 @@ impl Store {
     }
 
     /// Adds the events of a message.
-    async fn unpack(
+    async fn add_message(
         &self,
         stream: &str,
-        stored: &Stored,
-        answer: &mut Answer,
-    ) -> Result<Result<(), Stop>, Trouble> {
-        let damaged = |damage| Ok(Err(Stop::Damaged(damage)));
-        let Some(heading) = Heading::parse(&stored.headers) else {
-            return damaged(Damage::Checksum);
+        stored: &StoredMessage,
+        batch: &mut EventBatch,
+    ) -> Result<Result<(), ReadStop>, NatsError> {
+        let damaged = |damage| Ok(Err(ReadStop::Damaged(damage)));
+        let Some(header) = RecordHeader::parse(&stored.headers) else {
+            return damaged(RecordDamage::Checksum);
         };
-        // Also a message without events says which one comes next.
-        if answer.next() < heading.first {
-            return Ok(Err(Stop::Misplaced));
+        // A message without events also contains the sequence number of the next event.
+        if batch.next_seq() < header.first {
+            return Ok(Err(ReadStop::Misplaced));
         }
-        if heading.head() < answer.next() {
+        if header.head() < batch.next_seq() {
             return Ok(Ok(()));
         }
-        let piece = Piece { first: heading.first, count: heading.count, body: stored.body.clone() };
-        if !heading.fits(stream, &piece) {
-            return damaged(Damage::Checksum);
+        let content =
+            RecordContent { first: header.first, count: header.count, body: stored.body.clone() };
+        if !header.matches(stream, &content) {
+            return damaged(RecordDamage::Checksum);
         }
-        let body = match heading.kind {
-            Kind::Reference => match self.large(stream, &heading, &piece.body, answer).await? {
-                Ok(body) => body,
-                Err(stop) => return Ok(Err(stop)),
-            },
-            _ => piece.body,
+        let body = match header.kind {
+            MessageKind::Reference => {
+                match self.read_large_event(stream, &header, &content.body, batch).await? {
+                    Ok(body) => body,
+                    Err(stop) => return Ok(Err(stop)),
+                }
+            }
+            _ => content.body,
         };
-        let all = answer.unpack(heading.first, &body);
-        Ok(if all { Ok(()) } else { Err(Stop::Full) })
+        let is_complete = batch.push_record(header.first, &body);
+        Ok(if is_complete { Ok(()) } else { Err(ReadStop::Full) })
     }
 
-    async fn large(
+    async fn read_large_event(
         &self,
         stream: &str,
-        heading: &Heading,
+        header: &RecordHeader,
         line: &[u8],
-        answer: &Answer,
-    ) -> Result<Result<Bytes, Stop>, Trouble> {
-        let Some(reference) = Reference::parse(line) else {
-            return Ok(Err(Stop::Damaged(Damage::Blob)));
+        batch: &EventBatch,
+    ) -> Result<Result<Bytes, ReadStop>, NatsError> {
+        let Some(reference) = BlobReference::parse(line) else {
+            return Ok(Err(ReadStop::Damaged(RecordDamage::Blob)));
         };
-        if !answer.has_room_for(reference.bytes) {
-            return Ok(Err(Stop::Full));
+        if !batch.has_space_for(reference.bytes) {
+            return Ok(Err(ReadStop::Full));
         }
-        let blob = self.blob(stream, heading.epoch, heading.first, reference).await?;
-        Ok(blob.ok_or(Stop::Damaged(Damage::Blob)))
+        let blob = self.read_blob(stream, header.epoch, header.first, reference).await?;
+        Ok(blob.ok_or(ReadStop::Damaged(RecordDamage::Blob)))
     }
 
-    /// What is not in the log, or not any more, may be in the archive: adds a segment of it.
-    async fn read_cold(
+    /// Adds a segment of the archive, if the events were moved there.
+    async fn add_archived_segment(
         &self,
         stream: &str,
-        stop: Stop,
-        answer: &mut Answer,
-    ) -> Result<Result<(), Stop>, Trouble> {
-        let (absent, is_moved) = match stop {
-            Stop::Misplaced if self.archive.get().is_none() => (Damage::Archived, false),
-            Stop::Misplaced => (Damage::Missing, true),
-            // It was moved after its reference was read.
-            Stop::Damaged(Damage::Blob) => (Damage::Blob, true),
-            Stop::Damaged(damage) => (damage, false),
-            Stop::Full => return Ok(Err(Stop::Full)),
+        stop: ReadStop,
+        batch: &mut EventBatch,
+    ) -> Result<Result<(), ReadStop>, NatsError> {
+        let (damage, may_be_archived) = match stop {
+            ReadStop::Misplaced if self.archive.get().is_none() => (RecordDamage::Archived, false),
+            ReadStop::Misplaced => (RecordDamage::Missing, true),
+            // The blob may have been archived after its reference was read.
+            ReadStop::Damaged(RecordDamage::Blob) => (RecordDamage::Blob, true),
+            ReadStop::Damaged(damage) => (damage, false),
+            ReadStop::Full => return Ok(Err(ReadStop::Full)),
         };
-        let Some(archive) = self.archive.get().filter(|_| is_moved) else {
-            return Ok(Err(Stop::Damaged(absent)));
+        let Some(archive) = self.archive.get().filter(|_| may_be_archived) else {
+            return Ok(Err(ReadStop::Damaged(damage)));
         };
-        match archive.with(&Cell::folder(stream), answer.next()).await? {
+        match archive.read_segment(&CellConfig::archive_folder(stream), batch.next_seq()).await? {
             Ok(Some(segment)) => {
-                let all = answer.unpack(segment.first, &segment.body);
-                Ok(if all { Ok(()) } else { Err(Stop::Full) })
+                let is_complete = batch.push_record(segment.first, &segment.body);
+                Ok(if is_complete { Ok(()) } else { Err(ReadStop::Full) })
             }
             Ok(None) => {
-                // An archive that is not there, or not ours, says nothing about the event.
+                // The event may still exist if this archive is unavailable or not ours.
                 self.check_used_archive().await?;
-                Ok(Err(Stop::Damaged(absent)))
+                Ok(Err(ReadStop::Damaged(damage)))
             }
-            Err(damage) => Ok(Err(Stop::Damaged(damage))),
+            Err(damage) => Ok(Err(ReadStop::Damaged(damage))),
         }
     }
 
-    fn hint(&self, stream: &str, next: u64) -> Option<u64> {
+    fn read_hint(&self, stream: &str, next: u64) -> Option<u64> {
         let hints = self.hints.lock().expect(POISONED);
         hints.get(stream).filter(|it| it.next <= next).map(|it| it.after)
     }
 
-    fn set_hint(&self, stream: &Arc<str>, hint: Hint) {
+    fn set_hint(&self, stream: &Arc<str>, hint: ReadHint) {
         let mut hints = self.hints.lock().expect(POISONED);
         if HINTS_MAX <= hints.len() {
             hints.clear();

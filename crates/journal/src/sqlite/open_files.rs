@@ -1,7 +1,8 @@
-//! Whether the database and its WAL are still the files that were opened.
+//! Checks that the database and its WAL are still the files that were opened.
 //!
-//! SQLite goes on writing to a file that was removed or renamed: every commit succeeds and is gone after the next
-//! start. So each commit is followed by a look at the paths, before anything is acknowledged.
+//! SQLite continues to write to a file that was removed or renamed: every commit succeeds and is
+//! lost at the next start. Therefore the paths are checked after each commit, before it is
+//! acknowledged.
 
 use crate::error::{FileChange, JournalFileChanged};
 use std::{
@@ -10,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The files of an open journal, known by device and inode.
+/// The files of an open journal, identified by device and inode.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     files: [OpenFile; 2],
@@ -29,14 +30,14 @@ struct FileId {
 }
 
 impl OpenFiles {
-    /// The files at these paths now; the caller has just opened them.
-    pub(super) fn of(database: &Path) -> io::Result<OpenFiles> {
+    /// Records the files that are at these paths now. The caller has just opened them.
+    pub(super) fn new(database: &Path) -> io::Result<OpenFiles> {
         let open = |path: PathBuf| Ok::<_, io::Error>(OpenFile { id: file_id(&path)?, path });
         Ok(OpenFiles { files: [open(database.to_owned())?, open(wal_path(database))?] })
     }
 
-    /// An error if one of the files is no longer at its path.
-    pub(super) fn check(&self) -> Result<(), JournalFileChanged> {
+    /// Fails if one of the files is no longer at its path.
+    pub(super) fn check_paths(&self) -> Result<(), JournalFileChanged> {
         for OpenFile { path, id } in &self.files {
             let change = match file_id(path) {
                 Ok(found) if found == *id => continue,
@@ -50,11 +51,11 @@ impl OpenFiles {
 }
 
 pub(super) fn wal_path(database: &Path) -> PathBuf {
-    beside(database, "-wal")
+    companion_path(database, "-wal")
 }
 
-/// The path of a file that belongs to the database.
-pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
+/// The path of a file that belongs to the database, for example its WAL.
+pub(super) fn companion_path(database: &Path, suffix: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(suffix);
     path.into()

@@ -1,84 +1,84 @@
-//! Reading: each answer is one snapshot, on a connection that never blocks the writer.
+//! Reads events. Each read uses one snapshot, on a connection that never blocks the writer.
 
 use super::{
-    schema::place,
-    tail::{Glimpse, Unplaced},
+    schema::index_key,
+    unindexed_tail::{StreamTail, UnindexedRecord},
 };
 use crate::{
-    error::Damage,
-    journal::Stream,
-    record::{Answer, Event, Piece, Reference, SEQ_MAX, checksum},
+    error::RecordDamage,
+    journal::StreamInfo,
+    record::{BlobReference, EventBatch, RecordContent, SEQ_MAX, StoredEvent, compute_checksum},
 };
 use bytes::Bytes;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row};
 use std::{collections::HashMap, sync::Arc};
 
-/// Why a read has no answer.
-pub(super) enum Failure {
-    Damaged { first: u64, damage: Damage },
+/// Why a read failed.
+pub(super) enum ReadFailure {
+    Damaged { first: u64, damage: RecordDamage },
     Sqlite(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Failure {
-        Failure::Sqlite(error)
+impl From<rusqlite::Error> for ReadFailure {
+    fn from(error: rusqlite::Error) -> ReadFailure {
+        ReadFailure::Sqlite(error)
     }
 }
 
-/// Whether there is a point in looking at the next record.
-enum Next {
-    Wanted,
-    Done,
+/// Whether to continue with the next record.
+enum ReadProgress {
+    Continue,
+    Finished,
 }
 
-/// Reads on a snapshot that is younger than the glimpse.
-pub(super) fn read(
+/// Reads from a snapshot that is newer than `stream_tail`.
+pub(super) fn read_events(
     conn: &mut Connection,
     stream: &str,
-    glimpse: Glimpse,
-    mut answer: Answer,
-) -> Result<Vec<Event>, Failure> {
+    stream_tail: StreamTail,
+    mut batch: EventBatch,
+) -> Result<Vec<StoredEvent>, ReadFailure> {
     let snapshot = conn.transaction()?;
-    match read_on(&snapshot, stream, glimpse, &mut answer) {
-        Ok(()) => Ok(answer.into_events()),
-        // What comes before the damage is good; the next read starts at it and says so.
-        Err(Failure::Damaged { .. }) if !answer.is_empty() => Ok(answer.into_events()),
+    match fill_batch(&snapshot, stream, stream_tail, &mut batch) {
+        Ok(()) => Ok(batch.into_events()),
+        // The events before the damage are intact. The next read starts at the damage and fails.
+        Err(ReadFailure::Damaged { .. }) if !batch.is_empty() => Ok(batch.into_events()),
         Err(failure) => Err(failure),
     }
 }
 
-fn read_on(
+fn fill_batch(
     conn: &Connection,
     stream: &str,
-    mut glimpse: Glimpse,
-    answer: &mut Answer,
-) -> Result<(), Failure> {
+    mut stream_tail: StreamTail,
+    batch: &mut EventBatch,
+) -> Result<(), ReadFailure> {
     let found = conn
         .prepare_cached("SELECT number, placed FROM stream, mark WHERE name = ?1")?
         .query_row([stream], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let Some::<(i64, i64)>((number, placed)) = found else { return Ok(()) };
-    if glimpse.number != number && !glimpse.records.is_empty() {
-        // Of an earlier stream of this name.
-        glimpse = Glimpse::default();
+    let Some::<(i64, i64)>((number, indexed)) = found else { return Ok(()) };
+    if stream_tail.number != number && !stream_tail.records.is_empty() {
+        // It belongs to an earlier stream of this name.
+        stream_tail = StreamTail::default();
     }
 
     // The record that contains the next event is the last one that starts no later.
     let start: Option<i64> = conn
         .prepare_cached("SELECT max(at) FROM place WHERE at BETWEEN ?1 AND ?2")?
-        .query_row([place(number, 0), place(number, answer.next())], |row| row.get(0))?;
-    let start = start.unwrap_or(place(number, 0));
-    let by_place = conn.prepare_cached(
+        .query_row([index_key(number, 0), index_key(number, batch.next_seq())], |row| row.get(0))?;
+    let start = start.unwrap_or(index_key(number, 0));
+    let by_index = conn.prepare_cached(
         "SELECT r.id, r.epoch, r.first, r.count, r.checksum, r.is_reference, r.body
            FROM place p CROSS JOIN record r ON r.id = p.record
           WHERE p.at BETWEEN ?1 AND ?2 ORDER BY p.at",
     )?;
-    let through = [start, place(number, SEQ_MAX)];
-    if let Next::Done = take_all(conn, stream, by_place, through, answer)? {
+    let range = [start, index_key(number, SEQ_MAX)];
+    if let ReadProgress::Finished = add_records(conn, stream, by_index, range, batch)? {
         return Ok(());
     }
-    for unplaced in glimpse.records.iter().filter(|it| placed < it.id) {
-        if let Next::Done = take_unplaced(conn, stream, *unplaced, answer)? {
+    for unindexed in stream_tail.records.iter().filter(|it| indexed < it.id) {
+        if let ReadProgress::Finished = add_unindexed_record(conn, stream, *unindexed, batch)? {
             return Ok(());
         }
     }
@@ -86,93 +86,102 @@ fn read_on(
         "SELECT id, epoch, first, count, checksum, is_reference, body FROM record
           WHERE ?1 < id AND stream = ?2 AND 0 < count ORDER BY id",
     )?;
-    let after = placed.max(glimpse.upto);
-    take_all(conn, stream, by_search, [after, number], answer).map(drop)
+    let after = indexed.max(stream_tail.upto);
+    add_records(conn, stream, by_search, [after, number], batch).map(drop)
 }
 
-fn take_unplaced(
+fn add_unindexed_record(
     conn: &Connection,
     stream: &str,
-    unplaced: Unplaced,
-    answer: &mut Answer,
-) -> Result<Next, Failure> {
-    if !answer.has_room_for(0) {
-        return Ok(Next::Done);
+    unindexed: UnindexedRecord,
+    batch: &mut EventBatch,
+) -> Result<ReadProgress, ReadFailure> {
+    if !batch.has_space_for(0) {
+        return Ok(ReadProgress::Finished);
     }
     let by_id = conn.prepare_cached(
         "SELECT id, epoch, first, count, checksum, is_reference, body FROM record WHERE id = ?1",
     )?;
-    let next = take_all(conn, stream, by_id, [unplaced.id], answer)?;
-    if matches!(next, Next::Wanted) && answer.next() <= unplaced.last {
-        return Err(Failure::Damaged { first: answer.next(), damage: Damage::Missing });
+    let next = add_records(conn, stream, by_id, [unindexed.id], batch)?;
+    if matches!(next, ReadProgress::Continue) && batch.next_seq() <= unindexed.last {
+        return Err(ReadFailure::Damaged {
+            first: batch.next_seq(),
+            damage: RecordDamage::Missing,
+        });
     }
     Ok(next)
 }
 
-fn take_all(
+fn add_records(
     conn: &Connection,
     stream: &str,
     mut records: CachedStatement<'_>,
     params: impl Params,
-    answer: &mut Answer,
-) -> Result<Next, Failure> {
+    batch: &mut EventBatch,
+) -> Result<ReadProgress, ReadFailure> {
     let mut rows = records.query(params)?;
     while let Some(row) = rows.next()? {
-        if let Next::Done = take(conn, stream, row, answer)? {
-            return Ok(Next::Done);
+        if let ReadProgress::Finished = add_record(conn, stream, row, batch)? {
+            return Ok(ReadProgress::Finished);
         }
     }
-    Ok(Next::Wanted)
+    Ok(ReadProgress::Continue)
 }
 
-/// Adds what one record has to offer.
-fn take(
+/// Adds the events of one record.
+fn add_record(
     conn: &Connection,
     stream: &str,
     row: &Row<'_>,
-    answer: &mut Answer,
-) -> Result<Next, Failure> {
+    batch: &mut EventBatch,
+) -> Result<ReadProgress, ReadFailure> {
     let unsigned = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
     let (epoch, first, count) = (unsigned(1)?, unsigned(2)?, unsigned(3)?);
-    let next = answer.next();
+    let next = batch.next_seq();
     if first.saturating_add(count) <= next {
-        return Ok(Next::Wanted);
+        return Ok(ReadProgress::Continue);
     }
     if next < first {
-        return Err(Failure::Damaged { first: next, damage: Damage::Missing });
+        return Err(ReadFailure::Damaged { first: next, damage: RecordDamage::Missing });
     }
-    if !answer.has_room_for(0) {
-        return Ok(Next::Done);
+    if !batch.has_space_for(0) {
+        return Ok(ReadProgress::Finished);
     }
-    // The record may begin before the event that is asked for.
-    let damaged = |damage| Failure::Damaged { first: next, damage };
-    let count = u32::try_from(count).map_err(|_| damaged(Damage::Checksum))?;
+    // The record may start before the requested event.
+    let damaged = |damage| ReadFailure::Damaged { first: next, damage };
+    let count = u32::try_from(count).map_err(|_| damaged(RecordDamage::Checksum))?;
     let is_reference = row.get(5)?;
-    let body = row.get_ref(6)?.as_blob().map_err(|_| damaged(Damage::Checksum))?;
-    let piece = Piece { first, count, body: Bytes::copy_from_slice(body) };
-    if checksum(stream, epoch, &piece, is_reference) != row.get::<_, u32>(4)? {
-        return Err(damaged(Damage::Checksum));
+    let body = row.get_ref(6)?.as_blob().map_err(|_| damaged(RecordDamage::Checksum))?;
+    let content = RecordContent { first, count, body: Bytes::copy_from_slice(body) };
+    if compute_checksum(stream, epoch, &content, is_reference) != row.get::<_, u32>(4)? {
+        return Err(damaged(RecordDamage::Checksum));
     }
     let all_fit = if is_reference {
-        let reference = Reference::parse(&piece.body).ok_or(damaged(Damage::Blob))?;
-        // Asked before it is fetched: it may be far too long for this answer.
-        answer.has_room_for(reference.bytes)
-            && answer.push(fetch(conn, row.get(0)?, reference)?.ok_or(damaged(Damage::Blob))?)
+        let reference = BlobReference::parse(&content.body).ok_or(damaged(RecordDamage::Blob))?;
+        // The size is checked before the blob is read: it may be far too long for this batch.
+        batch.has_space_for(reference.bytes)
+            && batch.push_line(
+                read_blob(conn, row.get(0)?, reference)?.ok_or(damaged(RecordDamage::Blob))?,
+            )
     } else {
-        answer.unpack(first, &piece.body)
+        batch.push_record(first, &content.body)
     };
-    Ok(if all_fit { Next::Wanted } else { Next::Done })
+    Ok(if all_fit { ReadProgress::Continue } else { ReadProgress::Finished })
 }
 
-fn fetch(conn: &Connection, record: i64, reference: Reference) -> rusqlite::Result<Option<Bytes>> {
+fn read_blob(
+    conn: &Connection,
+    record: i64,
+    reference: BlobReference,
+) -> rusqlite::Result<Option<Bytes>> {
     let mut blobs = conn.prepare_cached("SELECT body FROM blob WHERE record = ?1")?;
     let body: Option<Vec<u8>> = blobs.query_row([record], |row| row.get(0)).optional()?;
-    Ok(body.filter(|it| Reference::to(it) == reference).map(Bytes::from))
+    Ok(body.filter(|it| BlobReference::for_body(it) == reference).map(Bytes::from))
 }
 
-pub(super) fn each_stream(
+pub(super) fn for_each_stream(
     conn: &mut Connection,
-    take: &mut dyn FnMut(Stream),
+    visit: &mut dyn FnMut(StreamInfo),
 ) -> rusqlite::Result<()> {
     let conn = conn.transaction()?;
     let mut tail = HashMap::<i64, u64>::new();
@@ -192,18 +201,18 @@ pub(super) fn each_stream(
     )?;
     let found =
         streams.query_map([SEQ_MAX.cast_signed(), crate::record::SEQ_BITS.into()], |row| {
-            let placed: Option<i64> = row.get(5)?;
+            let indexed: Option<i64> = row.get(5)?;
             let head = tail.get(&row.get(0)?).copied();
-            Ok(Stream {
+            Ok(StreamInfo {
                 name: row.get::<_, Arc<str>>(1)?,
                 epoch: row.get::<_, i64>(2)?.cast_unsigned(),
-                head: head.unwrap_or(placed.unwrap_or(0).cast_unsigned()),
+                head: head.unwrap_or(indexed.unwrap_or(0).cast_unsigned()),
                 summary: row.get::<_, Vec<u8>>(3)?.into(),
                 summary_upto: row.get::<_, i64>(4)?.cast_unsigned(),
             })
         })?;
     for stream in found {
-        take(stream?);
+        visit(stream?);
     }
     Ok(())
 }

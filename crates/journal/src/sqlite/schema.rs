@@ -1,36 +1,38 @@
-//! The SQLite file: its tables, its versions, and how a connection to it is set up.
+//! The SQLite file: its tables, its versions, and the configuration of its connections.
 //!
-//! `record` is the log of the whole journal, in the order of the commits, never changed. Each takes
-//! the `id` after the last one, which makes the log its own lock: two writers cannot both take it.
-//! A claim is a record too (with no events), so is a deletion (of stream 0).
+//! `record` is the log of the whole journal in commit order. Rows are never changed. Each record
+//! takes the `id` after the last one, which makes the log its own lock: two writers cannot both
+//! take an id. A claim is a record without events, and a deletion is a record of stream 0.
 //!
-//! `place` finds the records of one stream. It lags behind: it covers the log up to `mark.placed`,
-//! and readers look through the short rest by themselves. So a commit touches one page of one
-//! table, whether one stream is active or a thousand.
+//! `place` is the index of the records by stream and sequence number. It lags behind: it covers the
+//! log up to `mark.placed`, and readers scan the short unindexed rest. So a commit touches one page
+//! of one table, whether one stream is active or a thousand.
 //!
-//! The view `event` is for people: `SELECT * FROM event WHERE stream = 's-…' ORDER BY seq`. Lines
+//! `dead` lists deleted streams whose records are not removed yet.
+//!
+//! The view `event` is for users: `SELECT * FROM event WHERE stream = 's-…' ORDER BY seq`. Lines
 //! that are not JSON appear there as one text per record.
 
 use super::upkeep::WAL_BYTES_MAX;
 use crate::{
-    error::{Cause, OpenError},
-    journal::Durability,
+    error::{OpenError, SharedError},
+    journal::DurabilityLevel,
     record::{SEQ_BITS, SEQ_MAX},
 };
 use rusqlite::{Connection, OpenFlags};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-// Earlier versions can lose a commit when a checkpoint on one connection meets a write on another
-// (the WAL-reset bug), and checkpoints on a connection of their own are what we do.
+// Earlier versions can lose a commit when a checkpoint on one connection coincides with a write on
+// another (the WAL-reset bug), and we checkpoint on a separate connection.
 const _: () = assert!(3_051_003 <= rusqlite::ffi::SQLITE_VERSION_NUMBER);
 
-/// "JKFD": tells our file from any other SQLite database.
+/// "JKFD": distinguishes a journal from other SQLite databases.
 pub(super) const APPLICATION_ID: i64 = 0x4A4B_4644;
 
-/// What takes a file from version `n` to `n + 1`. A step may add, never rewrite what is there.
-const STEPS: &[&str] = &[V1];
+/// Step `n` migrates a file from version `n` to `n + 1`. A step may add data, never rewrite it.
+const MIGRATIONS: &[&str] = &[V1];
 
-pub(super) const VERSION: i64 = STEPS.len().cast_signed() as i64;
+pub(super) const FORMAT_VERSION: i64 = MIGRATIONS.len().cast_signed() as i64;
 
 const V1: &str = "
 CREATE TABLE stream (
@@ -97,54 +99,56 @@ CREATE VIEW event (stream, seq, epoch, json) AS
      WHERE c.is_reference;
 ";
 
-// The view spells them out.
+// The view contains these numbers as literals.
 const _: () = assert!(SEQ_BITS == 36 && SEQ_MAX == 68_719_476_735);
 
-/// How long a write waits for another process that writes to the same file.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a write waits for another process that is writing to the same file.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where the file is and how it is to be opened.
-pub(super) struct Place {
+/// The path of the database and its durability.
+pub(super) struct DatabaseFile {
     pub(super) path: PathBuf,
-    pub(super) durability: Durability,
+    pub(super) durability: DurabilityLevel,
 }
 
-/// What stands in the way of using a file.
-enum Refusal {
+/// Why a file cannot be used as a journal.
+enum PrepareError {
     NotAJournal,
     TooNew(i64),
-    Failed(Cause),
+    Failed(SharedError),
 }
 
-impl From<rusqlite::Error> for Refusal {
-    fn from(error: rusqlite::Error) -> Refusal {
+impl From<rusqlite::Error> for PrepareError {
+    fn from(error: rusqlite::Error) -> PrepareError {
         match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => Refusal::NotAJournal,
-            _ => Refusal::Failed(Arc::new(error)),
+            Some(rusqlite::ErrorCode::NotADatabase) => PrepareError::NotAJournal,
+            _ => PrepareError::Failed(Arc::new(error)),
         }
     }
 }
 
-impl Place {
-    /// Makes sure that the file is a journal of the present version, and returns a connection.
+impl DatabaseFile {
+    /// Creates or migrates the journal, and returns a connection.
     pub(super) fn prepare(&self) -> Result<Connection, OpenError> {
         let path = self.path.clone();
         self.prepare_file().map_err(|refusal| match refusal {
-            Refusal::NotAJournal => OpenError::NotAJournal { path },
-            Refusal::TooNew(found) => OpenError::TooNew { path, found, known: VERSION },
-            Refusal::Failed(source) => OpenError::Unavailable { path, source },
+            PrepareError::NotAJournal => OpenError::NotAJournal { path },
+            PrepareError::TooNew(actual) => {
+                OpenError::TooNew { path, actual, supported: FORMAT_VERSION }
+            }
+            PrepareError::Failed(source) => OpenError::Unavailable { path, source },
         })
     }
 
-    fn prepare_file(&self) -> Result<Connection, Refusal> {
+    fn prepare_file(&self) -> Result<Connection, PrepareError> {
         jackfield_private_files::prepare_database(&self.path)
-            .map_err(|error| Refusal::Failed(Arc::new(error)))?;
+            .map_err(|error| PrepareError::Failed(Arc::new(error)))?;
         let mut conn = self.open()?;
-        if version(&conn)? < VERSION {
+        if read_version(&conn)? < FORMAT_VERSION {
             migrate(&mut conn)?;
         }
-        // Two processes may meet here on a new file; SQLite does not wait by itself then.
-        let deadline = std::time::Instant::now() + PATIENCE;
+        // Two processes may do this to a new file at once, and SQLite does not wait in this case.
+        let deadline = std::time::Instant::now() + BUSY_TIMEOUT;
         loop {
             match conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
                 Ok(_) => break,
@@ -154,66 +158,67 @@ impl Place {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.set_up(&conn)?;
-        // What a burst left behind is given back to the file system with the next start of the WAL.
+        self.configure_connection(&conn)?;
+        // The next restart of the WAL returns the space of a burst to the file system.
         conn.pragma_update(None, "journal_size_limit", 2 * WAL_BYTES_MAX.cast_signed() as i64)?;
         Ok(conn)
     }
 
-    /// One more connection to a file that was prepared, for anything but appending.
+    /// Opens another connection to a prepared file, for anything but appends.
     pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
         let conn = self.open()?;
-        self.set_up(&conn)?;
-        // In KiB. They read in sequence: more of it would only be memory.
+        self.configure_connection(&conn)?;
+        // In KiB. These connections read sequentially and do not profit from a larger cache.
         conn.pragma_update(None, "cache_size", -512)?;
         Ok(conn)
     }
 
     fn open(&self) -> rusqlite::Result<Connection> {
-        // Without the flag for URIs: a path is a path.
+        // Without `SQLITE_OPEN_URI`: a path is never interpreted as a URI.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(&self.path, flags)?;
-        conn.busy_timeout(PATIENCE)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
         Ok(conn)
     }
 
-    fn set_up(&self, conn: &Connection) -> rusqlite::Result<()> {
+    fn configure_connection(&self, conn: &Connection) -> rusqlite::Result<()> {
         conn.execute_batch(match self.durability {
-            Durability::Process => "PRAGMA synchronous = NORMAL",
-            // The second is for macOS, whose plain fsync stops at the drive's cache.
-            Durability::Power => "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON",
+            DurabilityLevel::Process => "PRAGMA synchronous = NORMAL",
+            // `fullfsync` is for macOS, where a plain fsync only reaches the cache of the drive.
+            DurabilityLevel::Power => "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON",
         })?;
-        // Checkpoints are `upkeep`'s work: on the connection that commits they would stall it.
+        // Checkpoints are part of upkeep: on the connection that commits they would delay it.
         conn.execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY")?;
         conn.set_prepared_statement_cache_capacity(32);
         Ok(())
     }
 }
 
-/// The file's version; 0 for one that is still empty.
-fn version(conn: &Connection) -> Result<i64, Refusal> {
+/// The format version of the file; 0 if it is empty.
+fn read_version(conn: &Connection) -> Result<i64, PrepareError> {
     let number = |sql| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
     let version = number("PRAGMA user_version")?;
     let is_new = version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0;
     if !is_new && number("PRAGMA application_id")? != APPLICATION_ID {
-        return Err(Refusal::NotAJournal);
+        return Err(PrepareError::NotAJournal);
     }
-    if VERSION < version {
-        return Err(Refusal::TooNew(version));
+    if FORMAT_VERSION < version {
+        return Err(PrepareError::TooNew(version));
     }
     Ok(version)
 }
 
-fn migrate(conn: &mut Connection) -> Result<(), Refusal> {
-    let write = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Read again: another process may have been faster.
-    let from = usize::try_from(version(&write)?).map_err(|_| Refusal::NotAJournal)?;
-    for step in &STEPS[from..] {
-        write.execute_batch(step)?;
+fn migrate(conn: &mut Connection) -> Result<(), PrepareError> {
+    let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Read again: another process may have migrated the file in the meantime.
+    let from =
+        usize::try_from(read_version(&transaction)?).map_err(|_| PrepareError::NotAJournal)?;
+    for step in &MIGRATIONS[from..] {
+        transaction.execute_batch(step)?;
     }
-    write.pragma_update(None, "application_id", APPLICATION_ID)?;
-    write.pragma_update(None, "user_version", VERSION)?;
-    write.commit()?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
+    transaction.commit()?;
     Ok(())
 }
 
@@ -221,12 +226,13 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
-/// The last record of the log; 0 if there is none.
+/// The id of the last record; 0 if the log is empty.
 pub(super) fn last_record(conn: &Connection) -> rusqlite::Result<i64> {
     conn.prepare_cached("SELECT coalesce(max(id), 0) FROM record")?.query_row([], |row| row.get(0))
 }
 
-/// A stream's number and a seq as one integer, in the order in which they are read.
-pub(super) fn place(stream: i64, seq: u64) -> i64 {
+/// The key of `place`: a stream number and a sequence number in one integer that sorts in read
+/// order.
+pub(super) fn index_key(stream: i64, seq: u64) -> i64 {
     stream << SEQ_BITS | seq.min(SEQ_MAX).cast_signed()
 }

@@ -1,73 +1,76 @@
-//! The work that appends are spared: placing records, sweeping dead streams, emptying the WAL.
+//! Upkeep: indexes records, removes records of deleted streams, and checkpoints the WAL, so that
+//! appends need not do it.
 //!
-//! None of it changes what a reader sees. Whatever needs the writer is done in short turns, so
+//! Upkeep does not change what a reader sees. Work that needs the writer is done in short turns, so
 //! that an append never waits long.
 
 use super::{
-    schema::place,
-    write::{Wait, Writer},
+    schema::index_key,
+    writer::{BusyPolicy, SqliteWriter},
 };
 use crate::record::{SEQ_BITS, SEQ_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// Records that may lie beyond `mark.placed` before it is moved. The more there are, the more of
-/// them go to the same page of `place`; and the longer takes whoever has to search them.
-pub(super) const UNPLACED_MAX: u64 = 4096;
+/// The number of unindexed records that makes upkeep due. With more records, more of them share a
+/// page of `place`, but a reader that has to scan them takes longer.
+pub(super) const UNINDEXED_MAX: u64 = 4096;
 
-/// The size of the WAL at which it is worth emptying. A larger one makes fewer, longer pauses and
-/// a slower start after a crash.
+/// The size of the WAL that makes upkeep due. A larger limit means fewer but longer pauses, and a
+/// slower start after a crash.
 pub(super) const WAL_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Records placed in one turn of the writer.
-const PLACE_TURN: i64 = 4096;
+/// The number of records that one turn of the writer indexes.
+const INDEXED_PER_TURN: i64 = 4096;
 
-/// Records removed in one turn of the writer: fewer, because each may be long.
-const SWEEP_TURN: i64 = 64;
+/// The number of records that one turn of the writer removes: fewer, because each may be long.
+const SWEPT_PER_TURN: i64 = 64;
 
-/// Rounds of copying while appends go on, before the last one that keeps them out.
-const ROUNDS_MAX: u32 = 3;
+/// The number of checkpoint rounds that run concurrently with appends, before the last round that
+/// blocks them.
+const CHECKPOINT_ROUNDS_MAX: u32 = 3;
 
-/// So few frames left in the WAL that the last round is short.
-const FRAMES_LEFT: i64 = 256;
+/// With fewer remaining WAL frames than this, the last round is short.
+const REMAINING_FRAMES_MAX: i64 = 256;
 
-/// Whether there is more of the same to do.
+/// The result of one turn of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum More {
-    Yes,
-    No,
+pub(super) enum TurnResult {
+    MoreWork,
+    Finished,
 }
 
-/// Moves `mark.placed` on, up to the end of the log if that is near.
-pub(super) fn place_some(writer: &mut Writer) -> rusqlite::Result<More> {
-    writer.be_patient(Wait::Yes)?;
-    let upto = writer.transaction(|it| {
-        let placed = it.placed();
-        let upto = it.last().min(placed + PLACE_TURN);
+/// Indexes up to [`INDEXED_PER_TURN`] records and advances `mark.placed`.
+pub(super) fn index_records(writer: &mut SqliteWriter) -> rusqlite::Result<TurnResult> {
+    writer.set_busy_policy(BusyPolicy::Wait)?;
+    let upto = writer.run_transaction(|it| {
+        let indexed = it.indexed_upto();
+        let upto = it.last_record().min(indexed + INDEXED_PER_TURN);
         it.conn()
             .prepare_cached(
                 "INSERT INTO place
                  SELECT stream << ?3 | first, count, id FROM record
                   WHERE ?1 < id AND id <= ?2 AND 0 < count ORDER BY stream, first",
             )?
-            .execute(params![placed, upto, SEQ_BITS])?;
+            .execute(params![indexed, upto, SEQ_BITS])?;
         it.conn().prepare_cached("UPDATE mark SET placed = ?1")?.execute([upto])?;
         Ok(upto)
     })?;
-    writer.was_placed(upto);
-    Ok(if upto < writer.last() { More::Yes } else { More::No })
+    writer.mark_indexed(upto);
+    Ok(if upto < writer.last_record() { TurnResult::MoreWork } else { TurnResult::Finished })
 }
 
-/// Removes some records of a dead stream. They are found by place, so those come first.
-pub(super) fn sweep_some(writer: &mut Writer) -> rusqlite::Result<More> {
-    writer.be_patient(Wait::Yes)?;
-    writer.transaction(|it| {
+/// Removes some records of a deleted stream. It finds them through `place`, so they must be indexed
+/// first.
+pub(super) fn sweep_deleted_records(writer: &mut SqliteWriter) -> rusqlite::Result<TurnResult> {
+    writer.set_busy_policy(BusyPolicy::Wait)?;
+    writer.run_transaction(|it| {
         let dead = it
             .conn()
             .prepare_cached("SELECT stream FROM dead WHERE tombstone <= ?1 LIMIT 1")?
-            .query_row([it.placed()], |row| row.get::<_, i64>(0))
+            .query_row([it.indexed_upto()], |row| row.get::<_, i64>(0))
             .optional()?;
-        let Some(stream) = dead else { return Ok(More::No) };
-        let some = params![place(stream, 0), place(stream, SEQ_MAX), SWEEP_TURN];
+        let Some(stream) = dead else { return Ok(TurnResult::Finished) };
+        let some = params![index_key(stream, 0), index_key(stream, SEQ_MAX), SWEPT_PER_TURN];
         let delete = |sql| it.conn().prepare_cached(sql)?.execute(some);
         delete(
             "DELETE FROM blob WHERE record IN
@@ -84,35 +87,38 @@ pub(super) fn sweep_some(writer: &mut Writer) -> rusqlite::Result<More> {
         if swept == 0 {
             it.conn().prepare_cached("DELETE FROM dead WHERE stream = ?1")?.execute([stream])?;
         }
-        Ok(More::Yes)
+        Ok(TurnResult::MoreWork)
     })
 }
 
-/// Copies what is in the WAL into the database while appends go on, until little is left.
-pub(super) fn copy_wal(keeper: &Connection) -> rusqlite::Result<()> {
-    for _ in 0..ROUNDS_MAX {
-        if checkpoint(keeper)? < FRAMES_LEFT {
+/// Checkpoints the WAL concurrently with appends, until few frames remain.
+pub(super) fn checkpoint_wal(upkeep_conn: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..CHECKPOINT_ROUNDS_MAX {
+        if run_checkpoint(upkeep_conn)? < REMAINING_FRAMES_MAX {
             break;
         }
     }
     Ok(())
 }
 
-/// Copies the rest and writes something, with the writer kept out: the first write after
-/// everything was copied starts the WAL over, and waits for the disk once. Better here than in
-/// an append.
-pub(super) fn restart_wal(keeper: &Connection, writer: &mut Writer) -> rusqlite::Result<()> {
-    writer.let_go();
-    let left = checkpoint(keeper)?;
-    place_some(writer)?;
-    // A reader may have been in the way: then soon again.
+/// Checkpoints the remaining frames while the writer is locked, and indexes records. The first
+/// write after a full checkpoint restarts the WAL and waits for the disk once, which is better done
+/// here than in an append.
+pub(super) fn restart_wal(
+    upkeep_conn: &Connection,
+    writer: &mut SqliteWriter,
+) -> rusqlite::Result<()> {
+    writer.close_snapshot();
+    let left = run_checkpoint(upkeep_conn)?;
+    index_records(writer)?;
+    // A reader may have prevented a full checkpoint; then upkeep is due again soon.
     writer.set_wal_bytes(if left == 0 { 0 } else { WAL_BYTES_MAX / 2 });
     Ok(())
 }
 
-/// Frames that could not be copied yet.
-fn checkpoint(keeper: &Connection) -> rusqlite::Result<i64> {
-    keeper
+/// Returns the number of frames that could not be checkpointed yet.
+fn run_checkpoint(upkeep_conn: &Connection) -> rusqlite::Result<i64> {
+    upkeep_conn
         .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?
         .query_row([], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))
 }

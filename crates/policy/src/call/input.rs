@@ -1,15 +1,15 @@
-//! The input of a tool: every command, path and folder in it, at any depth, and the rest.
+//! The input of a tool: every command, path and folder in it, at any depth, and unknown texts.
 //!
-//! Agents differ in which member they run, so nothing is picked: all that may be a command counts.
-//! A text under a name that is not in the table of members may be anything.
+//! Agents differ in which member they execute, so every member that may be a command counts. The
+//! meaning of a text is unknown if its member is not in the table of member names.
 
 use crate::{
-    Shell,
-    member::{MemberKind, kinds_of},
+    ShellCommand,
+    member::{MemberKind, member_kinds},
 };
 use serde_json::{Map, Value};
 
-/// An input with more than these is not judged by its parts.
+// An input that exceeds one of these limits is marked as cut.
 const COMMANDS_MAX: usize = 64;
 const COMMAND_BYTES_MAX: usize = 512 * 1024;
 const TEXTS_MAX: usize = 4096;
@@ -17,7 +17,7 @@ const UNKNOWN_BYTES_MAX: usize = 256 * 1024;
 const DEPTH_MAX: usize = 16;
 const ARGUMENTS_MAX: usize = 8;
 
-/// What editors of files call what they do, under the name that others have for a command.
+/// Actions of file editing tools, which name their action in the member `command`.
 const EDITOR_VERBS: &[&str] = &[
     "create",
     "delete",
@@ -38,38 +38,47 @@ const PATCH_HEADERS: &[&str] =
     &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 const DIFF_HEADERS: &[&str] = &["+++ ", "--- ", "rename from ", "rename to "];
 
-/// What one or several inputs contain.
+/// The contents of one or several inputs.
 #[derive(Debug, Default)]
-pub(super) struct Input {
-    pub(super) commands: Vec<Shell>,
+pub(super) struct ToolInput {
+    pub(super) commands: Vec<ShellCommand>,
     pub(super) paths: Vec<String>,
     pub(super) folders: Vec<String>,
-    /// Files that a diff names: a path from the root may have lost its first slash.
+    /// Files that a diff names. An absolute path may have lost its first slash.
     pub(super) diffed: Vec<String>,
-    /// Texts of which the name does not say what they are.
+    /// Texts whose member name does not determine their meaning.
     pub(super) unknown: Vec<String>,
-    /// It has more parts than are looked at.
+    /// It has more parts than are analyzed.
     pub(super) is_cut: bool,
-    texts: usize,
+    value_count: usize,
     command_bytes: usize,
     unknown_bytes: usize,
-    /// The tool is said to edit files.
-    edits: bool,
+    /// The tool's declared kind is neither `execute` nor `other`.
+    is_edit_tool: bool,
 }
 
-impl Input {
-    pub(super) fn new(kind: Option<&str>) -> Input {
-        let edits = !matches!(kind, None | Some("execute" | "other"));
-        Input { edits, ..Input::default() }
+/// The patch formats that a text may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PatchFormat {
+    /// `*** Begin Patch`, which is recognized in every text.
+    BeginPatchOnly,
+    /// That format, or a unified diff.
+    AnyPatch,
+}
+
+impl ToolInput {
+    pub(super) fn new(kind: Option<&str>) -> ToolInput {
+        let is_edit_tool = !matches!(kind, None | Some("execute" | "other"));
+        ToolInput { is_edit_tool, ..ToolInput::default() }
     }
 
-    /// Adds all that a `rawInput` contains.
-    pub(super) fn read(&mut self, value: &Value) {
+    /// Adds the contents of a `rawInput`.
+    pub(super) fn add_value(&mut self, value: &Value) {
         self.visit(&[], value, 0);
     }
 
-    /// Adds the paths of an input whose commands are known from elsewhere.
-    pub(super) fn add_paths(&mut self, other: Input) {
+    /// Adds the paths of an input whose commands are already known.
+    pub(super) fn add_paths(&mut self, other: ToolInput) {
         self.paths.extend(other.paths);
         self.folders.extend(other.folders);
         self.diffed.extend(other.diffed);
@@ -77,11 +86,11 @@ impl Input {
     }
 
     fn visit(&mut self, kinds: &[MemberKind], value: &Value, depth: usize) {
-        if depth > DEPTH_MAX || self.texts > TEXTS_MAX {
+        if depth > DEPTH_MAX || self.value_count > TEXTS_MAX {
             self.is_cut = true;
             return;
         }
-        self.texts += 1;
+        self.value_count += 1;
         match value {
             Value::Object(members) => self.visit_object(kinds, members, depth),
             Value::Array(items) => self.visit_list(kinds, items, depth),
@@ -95,29 +104,29 @@ impl Input {
             self.is_cut = true;
             return;
         }
-        let members_of = members.iter().map(|(key, value)| (kinds_of(key), key, value));
-        let known: Vec<(Vec<MemberKind>, &String, &Value)> = members_of.collect();
+        let known: Vec<(Vec<MemberKind>, &String, &Value)> =
+            members.iter().map(|(key, value)| (member_kinds(key), key, value)).collect();
         let is_command = |it: &[MemberKind]| it.contains(&MemberKind::Command);
-        let has_command = known.iter().any(|it| is_command(&it.0)) && !self.is_edit(members);
-        let joins = |it: &[MemberKind], value: &Value| {
+        let has_command = known.iter().any(|it| is_command(&it.0)) && !self.is_edit_action(members);
+        let is_argument = |it: &[MemberKind], value: &Value| {
             has_command && it.contains(&MemberKind::Arguments) && is_words(value)
         };
-        let joined = known.iter().filter(|it| joins(&it.0, it.2)).map(|it| it.2);
-        let joined: Vec<&Value> = joined.take(ARGUMENTS_MAX + 1).collect();
-        self.is_cut |= joined.len() > ARGUMENTS_MAX;
+        let arguments = known.iter().filter(|it| is_argument(&it.0, it.2)).map(|it| it.2);
+        let arguments: Vec<&Value> = arguments.take(ARGUMENTS_MAX + 1).collect();
+        self.is_cut |= arguments.len() > ARGUMENTS_MAX;
         for (kinds, key, value) in &known {
             if is_command(kinds) && has_command {
-                self.add_command(value, &joined, depth);
+                self.add_command(value, &arguments, depth);
             } else if is_command(kinds) {
                 self.visit(&[MemberKind::Text], value, depth + 1);
-            } else if !joins(kinds, value) {
+            } else if !is_argument(kinds, value) {
                 self.visit_key(own, kinds, key);
                 self.visit(kinds, value, depth + 1);
             }
         }
     }
 
-    /// A file by its name: `{"changes": {"src/a.rs": …}}`.
+    /// Adds a key that is a file name: `{"changes": {"src/a.rs": …}}`.
     fn visit_key(&mut self, own: &[MemberKind], kinds: &[MemberKind], key: &str) {
         if own.contains(&MemberKind::Files) {
             self.add_path(key);
@@ -135,10 +144,10 @@ impl Input {
         }
     }
 
-    /// `command` is also what editors of files call what they do.
-    fn is_edit(&self, members: &Map<String, Value>) -> bool {
+    /// Whether the member `command` is the action of a file editing tool, not a command line.
+    fn is_edit_action(&self, members: &Map<String, Value>) -> bool {
         let verb = members.get("command").and_then(Value::as_str);
-        self.edits
+        self.is_edit_tool
             && verb.is_some_and(|it| EDITOR_VERBS.contains(&it))
             && members.get("path").is_some_and(Value::is_string)
     }
@@ -146,7 +155,7 @@ impl Input {
     fn visit_list(&mut self, kinds: &[MemberKind], items: &[Value], depth: usize) {
         let words: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
         match words {
-            // The words of a command may stand apart.
+            // They may be the words of one command.
             Some(words) if kinds.is_empty() || kinds.contains(&MemberKind::Arguments) => {
                 self.add_unknown(&words.join(" "));
             }
@@ -155,9 +164,11 @@ impl Input {
     }
 
     fn visit_text(&mut self, kinds: &[MemberKind], text: &str, depth: usize) {
-        let patched = self.add_patch(text, kinds.contains(&MemberKind::Patch));
-        let mut known = patched && kinds.contains(&MemberKind::Patch);
-        // The input once more, as a text.
+        let is_patch_member = kinds.contains(&MemberKind::Patch);
+        let format =
+            if is_patch_member { PatchFormat::AnyPatch } else { PatchFormat::BeginPatchOnly };
+        let mut known = self.add_patch(text, format) && is_patch_member;
+        // The text may be an input in JSON.
         if text.trim_start().starts_with(['{', '['])
             && !kinds.contains(&MemberKind::Text)
             && let Ok(value) = serde_json::from_str::<Value>(text)
@@ -170,7 +181,7 @@ impl Input {
             match kind {
                 MemberKind::Path => self.add_path(text),
                 MemberKind::Folder => self.folders.push(text.to_owned()),
-                MemberKind::Pattern if leaves_folder(text) => {
+                MemberKind::CommandPattern if leaves_folder(text) => {
                     self.add_unknown(text);
                     self.add_path(text);
                 }
@@ -179,7 +190,7 @@ impl Input {
                 | MemberKind::Whole
                 | MemberKind::Files
                 | MemberKind::Patch => continue,
-                MemberKind::Pattern | MemberKind::Text => {}
+                MemberKind::CommandPattern | MemberKind::Text => {}
             }
             known = true;
         }
@@ -200,8 +211,9 @@ impl Input {
         }
     }
 
-    /// The files that a patch names; whether there is one.
-    fn add_patch(&mut self, text: &str, is_diff: bool) -> bool {
+    /// Adds the files that a patch names. Returns whether the text is a patch.
+    fn add_patch(&mut self, text: &str, format: PatchFormat) -> bool {
+        let is_diff = format == PatchFormat::AnyPatch;
         let named = |headers: &[&str], line: &str| {
             let path = headers.iter().find_map(|it| line.strip_prefix(it))?;
             let path = path.split('\t').next().unwrap_or(path).trim_end();
@@ -224,7 +236,7 @@ impl Input {
     fn add_command(&mut self, value: &Value, arguments: &[&Value], depth: usize) {
         match value {
             Value::String(line) => {
-                self.add_patch(line, false);
+                self.add_patch(line, PatchFormat::BeginPatchOnly);
                 self.add_line(line, arguments);
             }
             Value::Array(items) => match strings(value) {
@@ -248,46 +260,49 @@ impl Input {
             return;
         }
         if arguments.is_empty() {
-            return self.push_command(Shell::of_line(line));
+            return self.push_command(ShellCommand::from_line(line));
         }
-        // Whether a shell joins them is not said: both must be allowed.
+        // It is not known whether a shell joins them, so both forms must be allowed.
         for rest in arguments {
             let words = strings(rest);
             if let Some(rest) = &words {
                 let argv: Vec<String> =
                     [line.to_owned()].into_iter().chain(rest.iter().cloned()).collect();
-                self.push_command(Shell::of_argv(&argv));
+                self.push_command(ShellCommand::from_argv(&argv));
             }
             let rest =
                 words.map_or_else(|| rest.as_str().map(str::to_owned), |it| Some(it.join(" ")));
-            self.push_command(Shell::of_line(&format!("{line} {}", rest.unwrap_or_default())));
+            self.push_command(ShellCommand::from_line(&format!(
+                "{line} {}",
+                rest.unwrap_or_default()
+            )));
         }
     }
 
     fn add_argv(&mut self, argv: Vec<String>, arguments: &[&Value]) {
         for word in &argv {
-            self.add_patch(word, false);
+            self.add_patch(word, PatchFormat::BeginPatchOnly);
         }
         let rest = arguments.iter().filter_map(|it| strings(it)).flatten();
         let argv: Vec<String> = argv.into_iter().chain(rest).collect();
         arguments.iter().filter_map(|it| it.as_str()).for_each(|it| self.add_unknown(it));
         if !arguments.is_empty() {
-            self.push_command(Shell::of_line(&argv.join(" ")));
+            self.push_command(ShellCommand::from_line(&argv.join(" ")));
         }
         match argv.as_slice() {
             [] => {}
-            // A list of one is a line; of more, a program and its arguments, unless its first is
-            // already several words.
+            // A list of one element is a line. A longer list is a program and its arguments, unless
+            // the first element already has several words.
             [first, ..] if argv.len() == 1 || first.contains(char::is_whitespace) => {
                 for line in &argv {
-                    self.push_command(Shell::of_line(line));
+                    self.push_command(ShellCommand::from_line(line));
                 }
             }
-            argv => self.push_command(Shell::of_argv(argv)),
+            argv => self.push_command(ShellCommand::from_argv(argv)),
         }
     }
 
-    fn push_command(&mut self, command: Shell) {
+    fn push_command(&mut self, command: ShellCommand) {
         if self.commands.contains(&command) {
             return;
         }
@@ -300,7 +315,7 @@ impl Input {
     }
 }
 
-/// All texts of an input, for one that does not say which of them is run.
+/// All texts of an input, for a tool whose command is not known.
 pub(super) fn texts_of(value: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = vec![value];
@@ -325,7 +340,7 @@ fn is_words(value: &Value) -> bool {
     }
 }
 
-/// A list of texts, also one that is written as a text.
+/// A list of texts, which may also be written as a JSON text.
 fn strings(value: &Value) -> Option<Vec<String>> {
     let text = value.as_str().filter(|it| it.trim_start().starts_with('['));
     let read: Option<Value> = text.and_then(|it| serde_json::from_str(it).ok());
@@ -337,7 +352,7 @@ fn strings(value: &Value) -> Option<Vec<String>> {
         .collect()
 }
 
-/// Whether a glob may reach files outside of the folder it is used in.
+/// Whether a glob may match files outside of the folder it is used in.
 fn leaves_folder(pattern: &str) -> bool {
     pattern.starts_with(['/', '~', '$']) || pattern.split('/').any(|it| it == "..")
 }

@@ -1,9 +1,11 @@
 //! The arguments of `git`: settings and options that name programs or write files.
 
-use super::{Word, WordKind, hazard::names_long_option, program::Role, wild::could_be_option};
+use super::{
+    ShellWord, WordKind, expansion::could_be_option, hazard::is_long_option, program::ProgramRole,
+};
 
-/// Options before the subcommand that only change where or how git looks.
-const FLAGS: &[&str] = &[
+/// Options before the subcommand that only change where or how git reads.
+const FLAG_OPTIONS: &[&str] = &[
     "--bare",
     "--glob-pathspecs",
     "--help",
@@ -21,10 +23,10 @@ const FLAGS: &[&str] = &[
     "-v",
 ];
 
-const VALUED: &[&str] = &["-C", "--git-dir", "--work-tree", "--namespace"];
+const VALUED_OPTIONS: &[&str] = &["-C", "--git-dir", "--work-tree", "--namespace"];
 
-/// Options of any subcommand that write a file or name a program; abbreviations count.
-const LONG: &[&str] = &[
+/// Options of any subcommand that write a file or name a program. Abbreviations match, too.
+const HAZARDOUS_LONG_OPTIONS: &[&str] = &[
     "--cc-cmd",
     "--config",
     "--config-env",
@@ -44,8 +46,8 @@ const LONG: &[&str] = &[
     "--upload-pack",
 ];
 
-/// Short options that do so, by their subcommand.
-const SHORT: &[(&str, &str)] = &[
+/// Short options that write a file or name a program, by subcommand.
+const HAZARDOUS_SHORT_OPTIONS: &[(&str, &str)] = &[
     ("archive", "o"),
     ("clone", "cu"),
     ("difftool", "xt"),
@@ -54,8 +56,8 @@ const SHORT: &[(&str, &str)] = &[
     ("rebase", "x"),
 ];
 
-/// Subcommands that run programs that settings name, or any.
-const RUNNERS: &[&str] = &[
+/// Subcommands that run other programs.
+const HAZARDOUS_SUBCOMMANDS: &[&str] = &[
     "citool",
     "credential",
     "cvsserver",
@@ -79,50 +81,53 @@ const RUNNERS: &[&str] = &[
     "web--browse",
 ];
 
-/// Ways of `git config` to look at settings.
-const LOOKS: &[&str] = &["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"];
+/// First arguments with which `git config` only reads settings.
+const CONFIG_READERS: &[&str] =
+    &["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"];
 
-const RUNS: Role = Role::Unreadable("git is told to write a file or to run a program");
+const HAZARDOUS_GIT: ProgramRole =
+    ProgramRole::Unreadable("`git` writes a file or runs another program");
 
-/// What git does with the words after it.
-pub(super) fn role(words: &[Word], at: usize) -> Role {
+/// The role of the arguments of `git`.
+pub(super) fn classify_git(words: &[ShellWord], at: usize) -> ProgramRole {
     let mut next = at + 1;
     while let Some(word) = words.get(next).filter(|it| it.text.starts_with('-')) {
         let text = word.text.as_str();
         let name = text.split_once('=').map_or(text, |it| it.0);
-        if VALUED.contains(&text) {
+        if VALUED_OPTIONS.contains(&text) {
             next += 2;
-        } else if FLAGS.contains(&text) || text != "-C" && VALUED.contains(&name) {
+        } else if FLAG_OPTIONS.contains(&text) || text != "-C" && VALUED_OPTIONS.contains(&name) {
             next += 1;
         } else {
-            return Role::Unreadable("git is given settings");
+            return ProgramRole::Unreadable("an option of `git` changes its settings");
         }
     }
-    let Some(subcommand) = words.get(next) else { return Role::Plain };
+    let Some(subcommand) = words.get(next) else { return ProgramRole::Plain };
     let arguments = &words[next + 1..];
     if subcommand.kind != WordKind::Fixed {
-        return Role::Unreadable("what git does is not said in plain letters");
+        return ProgramRole::Unreadable("the subcommand of `git` is not a literal word");
     }
-    if is_hazardous(&subcommand.text, arguments) { RUNS } else { Role::Plain }
+    if is_hazardous(&subcommand.text, arguments) { HAZARDOUS_GIT } else { ProgramRole::Plain }
 }
 
-fn is_hazardous(subcommand: &str, arguments: &[Word]) -> bool {
-    let says = |text: &str| arguments.iter().any(|it| it.text == text);
-    let told = match subcommand {
-        "bisect" => says("run"),
-        "submodule" => says("foreach"),
-        "bundle" => says("create"),
-        "config" => !arguments.first().is_some_and(|it| LOOKS.contains(&it.text.as_str())),
-        name => RUNNERS.contains(&name),
+fn is_hazardous(subcommand: &str, arguments: &[ShellWord]) -> bool {
+    let has = |text: &str| arguments.iter().any(|it| it.text == text);
+    let runs_or_writes = match subcommand {
+        "bisect" => has("run"),
+        "submodule" => has("foreach"),
+        "bundle" => has("create"),
+        "config" => !arguments.first().is_some_and(|it| CONFIG_READERS.contains(&it.text.as_str())),
+        name => HAZARDOUS_SUBCOMMANDS.contains(&name),
     };
-    let short = SHORT.iter().find(|it| it.0 == subcommand).map_or("", |it| it.1);
+    let short = HAZARDOUS_SHORT_OPTIONS.iter().find(|it| it.0 == subcommand).map_or("", |it| it.1);
     let mut options = arguments.iter().take_while(|it| it.text != "--");
-    told || arguments.iter().any(|it| it.text.contains("ext::"))
+    runs_or_writes
+        || arguments.iter().any(|it| it.text.contains("ext::"))
         || options.any(|word| {
             let name = word.text.split_once('=').map_or(word.text.as_str(), |it| it.0);
             let letters = word.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
             could_be_option(word)
-                || names_long_option(LONG, name)
+                || is_long_option(HAZARDOUS_LONG_OPTIONS, name)
                 || letters.is_some_and(|it| it.contains(|it| short.contains(it)))
         })
 }

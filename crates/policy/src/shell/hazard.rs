@@ -1,21 +1,23 @@
-//! Options with which a program writes a file that its pattern does not name, or runs another.
+//! Options with which a program writes a file that its pattern does not name, or runs another
+//! program.
 //!
-//! A rule that allows `sort` means a program that prints: `sort -o FILE` is something else, and the
+//! A rule that allows `sort` allows a program that prints. `sort -o FILE` writes a file, so the
 //! line is opaque. What a program does without any option is what its rule allows.
 
 use super::{
-    Word, WordKind, script,
-    wild::{Token, could_be_option, tokens},
+    ShellWord, WordKind,
+    expansion::{GlobToken, could_be_option, tokenize_word},
+    sed_awk,
 };
 
-/// The options of one program.
-struct Hazard {
+/// The hazardous options of some programs.
+struct HazardousOptions {
     programs: &'static [&'static str],
     /// Letters of short options.
     short: &'static str,
-    /// Letters of short options with a value: what follows them in a word is no option.
+    /// Letters of short options with a value: the rest of the word is not an option.
     valued: &'static str,
-    /// Long options; any abbreviation counts, and a single hyphen means what it says.
+    /// Long options. Abbreviations match, too; options with a single hyphen match as a whole.
     long: &'static [&'static str],
 }
 
@@ -24,11 +26,11 @@ const fn hazard(
     short: &'static str,
     valued: &'static str,
     long: &'static [&'static str],
-) -> Hazard {
-    Hazard { programs, short, valued, long }
+) -> HazardousOptions {
+    HazardousOptions { programs, short, valued, long }
 }
 
-const HAZARDS: &[Hazard] = &[
+const HAZARDS: &[HazardousOptions] = &[
     hazard(&["sort", "gsort"], "o", "kStT", &["--output", "--compress-program"]),
     hazard(
         &["tar", "gtar", "bsdtar"],
@@ -277,22 +279,22 @@ const GO: &[&str] = &[
     "-vettool",
 ];
 
-/// Whether a program has such options or arguments.
+/// Whether a program has hazardous options or arguments.
 pub(super) fn is_listed(name: &str) -> bool {
     let scripted =
         ["sed", "gsed", "awk", "gawk", "mawk", "nawk", "tee", "sponge", "dd", "uniq", "xxd"];
     scripted.contains(&name) || HAZARDS.iter().any(|it| it.programs.contains(&name))
 }
 
-/// Why the arguments of a program make it write or run more than its name says.
-pub(super) fn of(name: &str, arguments: &[Word]) -> Option<&'static str> {
+/// Why the arguments of a program are hazardous; `None` if they are not.
+pub(super) fn find_hazard(name: &str, arguments: &[ShellWord]) -> Option<&'static str> {
     const WRITES: &str = "an option makes it write a file or run a program";
     let operands = || operands(arguments);
     let named = HAZARDS.iter().filter(|it| it.programs.contains(&name));
     let hazardous = match name {
-        "sed" | "gsed" => script::sed_is_hazardous(arguments),
-        "awk" | "gawk" | "mawk" | "nawk" => script::awk_is_hazardous(arguments),
-        // They write to what they name.
+        "sed" | "gsed" => sed_awk::sed_is_hazardous(arguments),
+        "awk" | "gawk" | "mawk" | "nawk" => sed_awk::awk_is_hazardous(arguments),
+        // They write to their operands.
         "tee" | "sponge" => {
             operands().any(|it| !it.text.starts_with("/dev/std") && it.text != "/dev/null")
         }
@@ -308,7 +310,7 @@ pub(super) fn of(name: &str, arguments: &[Word]) -> Option<&'static str> {
             true
         }
         "socat" => !arguments.is_empty(),
-        // An index of an array is computed, and may have a substitution in it.
+        // The index of an array is evaluated and may contain a substitution.
         "test" | "[" | "printf" | "read" | "unset" | "declare" | "typeset" | "export"
         | "readonly" | "local" | "wait" | "getopts"
             if arguments.iter().any(|it| it.text.contains("$(") || it.text.contains('`')) =>
@@ -317,22 +319,22 @@ pub(super) fn of(name: &str, arguments: &[Word]) -> Option<&'static str> {
         }
         _ => false,
     };
-    (hazardous || named.into_iter().any(|it| it.is_in(arguments))).then_some(WRITES)
+    (hazardous || named.into_iter().any(|it| it.matches_any(arguments))).then_some(WRITES)
 }
 
-impl Hazard {
-    fn is_in(&self, arguments: &[Word]) -> bool {
+impl HazardousOptions {
+    fn matches_any(&self, arguments: &[ShellWord]) -> bool {
         let options = arguments.iter().take_while(|it| it.text != "--");
-        options.into_iter().any(|word| self.is(word))
+        options.into_iter().any(|word| self.matches_word(word))
     }
 
-    fn is(&self, word: &Word) -> bool {
+    fn matches_word(&self, word: &ShellWord) -> bool {
         let text = word.text.as_str();
         if could_be_option(word) {
             return true;
         }
         let name = text.split_once('=').map_or(text, |it| it.0);
-        if names_long_option(self.long, name) {
+        if is_long_option(self.long, name) {
             return true;
         }
         let Some(letters) = text.strip_prefix('-').filter(|it| !it.starts_with('-')) else {
@@ -344,7 +346,7 @@ impl Hazard {
 }
 
 /// Whether a word is one of these long options, or an abbreviation of one.
-pub(super) fn names_long_option(long: &[&str], name: &str) -> bool {
+pub(super) fn is_long_option(long: &[&str], name: &str) -> bool {
     long.iter().any(|it| match it.strip_prefix("--") {
         Some(_) => name.len() > 2 && name.starts_with("--") && it.starts_with(name),
         // `-exec` may be written with two hyphens.
@@ -352,23 +354,23 @@ pub(super) fn names_long_option(long: &[&str], name: &str) -> bool {
     })
 }
 
-/// The words that are no options; after `--` all of them.
-pub(super) fn operands(arguments: &[Word]) -> impl Iterator<Item = &Word> {
+/// The words that are not options; after `--`, all words.
+pub(super) fn operands(arguments: &[ShellWord]) -> impl Iterator<Item = &ShellWord> {
     let end = arguments.iter().position(|it| it.text == "--").unwrap_or(arguments.len());
     let before = arguments[..end].iter().filter(|it| !it.text.starts_with('-') || it.text == "-");
     before.chain(arguments[end..].iter().skip(1))
 }
 
-/// Whether a word begins like this, or could.
-fn could_start(word: &Word, start: &str) -> bool {
+/// Whether a word begins with this text, or could after its expansion.
+fn could_start(word: &ShellWord, start: &str) -> bool {
     if word.kind == WordKind::Fixed {
         return word.text.starts_with(start);
     }
     let mut wanted = start.chars();
-    for token in tokens(word) {
+    for token in tokenize_word(word) {
         match (token, wanted.next()) {
-            (Token::Char(it), Some(next)) if it == next => {}
-            (Token::Char(_), Some(_)) => return false,
+            (GlobToken::Char(it), Some(next)) if it == next => {}
+            (GlobToken::Char(_), Some(_)) => return false,
             (_, None | Some(_)) => return true,
         }
     }

@@ -1,102 +1,103 @@
-//! What a command line runs, as far as that can be said for certain, and what may be seen in it.
+//! Analyzes shell command lines: which programs a line runs for certain, and which it may run.
 //!
-//! Two readers look at it. An allow needs certainty: every simple command of the line, each with the
-//! words that say which program runs; a line that is *opaque* has none. A deny or an ask needs a
-//! suspicion: the same commands from behind every wrapper, and in an opaque line every word.
+//! The analysis serves two purposes. An allow rule needs certainty: every simple command of the
+//! line, each with the words that identify the program; an *opaque* line has none. A deny or ask
+//! rule needs only a possibility: the same commands without their wrappers, and every word of an
+//! opaque line.
 //!
-//! **Invariant:** a reading takes time and memory in proportion to the length of the line, and a
-//! line is read only when a rule or a person wants to know.
+//! **Invariant:** an analysis takes time and memory in proportion to the length of the line, and a
+//! line is analyzed only when a rule or a user needs the result.
 
+mod analysis;
+mod command_pattern;
+mod expansion;
 mod git;
 mod hazard;
-mod lex;
-mod loose;
-mod pattern;
+mod lexer;
+mod loose_words;
 mod program;
-mod reading;
-mod script;
-mod wild;
+mod sed_awk;
 mod wrapper;
 
-pub(crate) use loose::loose;
-pub(crate) use pattern::{Pattern, flaw};
-pub(crate) use program::{base, interpreter, runs_others};
-pub(crate) use reading::Reading;
-pub(crate) use wild::{Hit, Token, could_meet, tokens};
+pub(crate) use analysis::CommandAnalysis;
+pub(crate) use command_pattern::{CommandPattern, find_pattern_error};
+pub(crate) use expansion::{GlobToken, MatchCertainty, could_overlap, tokenize_word};
+pub(crate) use loose_words::loose_words;
+pub(crate) use program::{interpreter_code_options, program_name, runs_other_programs};
 
 use serde::{Serialize, Serializer};
 use std::{borrow::Cow, ops::Range};
 
-/// Longer lines are not searched: every rule that forbids something holds for them.
+/// Longer lines are not searched: every deny and ask rule about commands or paths matches them.
 pub(crate) const LINE_BYTES_MAX: usize = 256 * 1024;
 
 /// One command line that an agent wants to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shell {
+pub struct ShellCommand {
     text: String,
-    /// The words, if no shell has read them.
+    /// The argument list, if the agent runs the program without a shell.
     argv: Option<Vec<String>>,
 }
 
-/// How much the reading of a line consists of.
+/// The size of the analysis of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadingSize {
+pub struct AnalysisSize {
     pub words: usize,
-    /// The lengths of all words.
+    /// The total length of all words.
     pub bytes: usize,
-    /// How often a program was looked at with its arguments.
+    /// The number of programs whose arguments were examined.
     pub programs: usize,
 }
 
-/// One program and its arguments, with all that stands before it.
+/// One program and its arguments, with its assignments and wrappers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Simple {
-    /// Its words among those of the reading.
+pub(crate) struct SimpleCommand {
+    /// The range of its words in the analysis.
     pub(crate) words: Range<usize>,
-    /// How many words an allow has to spell: up to the innermost program.
-    pub(crate) reach: usize,
-    /// The words that name programs, counted from its first.
+    /// The number of words that an allow rule must spell out: up to the innermost program.
+    pub(crate) spelled_len: usize,
+    /// The indexes of the words that name programs, counted from its first word.
     pub(crate) programs: Vec<usize>,
 }
 
-/// A word after quotes and escapes are gone.
+/// A word after quotes and escapes are removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct ShellWord {
     pub(crate) text: String,
     pub(crate) kind: WordKind,
-    /// It may be the first of a command.
+    /// Whether it may be the first word of a command.
     pub(crate) is_start: bool,
 }
 
-/// What a shell makes of a word.
+/// How a shell expands a word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WordKind {
-    /// Itself.
+    /// Not at all.
     #[default]
     Fixed,
-    /// Names of files.
+    /// To file names.
     Glob,
-    /// Anything: a variable, or braces that become several words.
+    /// To any text: a variable, or braces that become several words.
     Open,
 }
 
-impl Shell {
-    /// A line as a shell reads it.
-    pub fn of_line(text: &str) -> Shell {
-        Shell { text: text.to_owned(), argv: None }
+impl ShellCommand {
+    /// A line for a shell.
+    pub fn from_line(text: &str) -> ShellCommand {
+        ShellCommand { text: text.to_owned(), argv: None }
     }
 
-    /// A program and its arguments, which no shell has read.
-    pub fn of_argv(argv: &[String]) -> Shell {
-        Shell { text: argv.join(" "), argv: Some(argv.to_vec()) }
+    /// A program and its arguments, which run without a shell.
+    pub fn from_argv(argv: &[String]) -> ShellCommand {
+        ShellCommand { text: argv.join(" "), argv: Some(argv.to_vec()) }
     }
 
-    /// The line itself; the words of an argument list joined by spaces.
+    /// The line, or the words of an argument list joined by spaces.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The line by which a rule knows exactly this command: words that no shell has read are quoted.
+    /// The line that an `exact` matcher must have. The words of an argument list are quoted.
     pub(crate) fn exact_text(&self) -> Cow<'_, str> {
         let Some(argv) = &self.argv else { return self.text.trim().into() };
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./=:,+@%".contains(it);
@@ -107,38 +108,38 @@ impl Shell {
         argv.iter().map(quoted).collect::<Vec<_>>().join(" ").into()
     }
 
-    /// Why nothing can be said for certain about what it runs.
-    pub fn opaque(&self) -> Option<&'static str> {
-        self.read().opaque()
+    /// Why it is not certain what the line runs; `None` if it is.
+    pub fn opaque_reason(&self) -> Option<&'static str> {
+        self.analyze().opaque_reason()
     }
 
-    /// The size of its reading: in proportion to the length of the line, whatever stands in it.
-    pub fn reading_size(&self) -> ReadingSize {
-        self.read().size()
+    /// The size of its analysis, which is always in proportion to the length of the line.
+    pub fn analysis_size(&self) -> AnalysisSize {
+        self.analyze().size()
     }
 
-    pub(crate) fn read(&self) -> Reading {
+    pub(crate) fn analyze(&self) -> CommandAnalysis {
         match &self.argv {
-            Some(argv) => Reading::of_argv(&self.text, argv),
-            None => Reading::of_line(&self.text),
+            Some(argv) => CommandAnalysis::from_argv(&self.text, argv),
+            None => CommandAnalysis::from_line(&self.text),
         }
     }
 }
 
-impl Serialize for Shell {
+impl Serialize for ShellCommand {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'a> {
+        struct SerializedCommand<'a> {
             text: &'a str,
             runs: Vec<Vec<&'a str>>,
             #[serde(skip_serializing_if = "Option::is_none")]
             opaque: Option<&'static str>,
         }
-        let reading = self.read();
-        let words = |it: &'_ Simple| -> Vec<&str> {
-            reading.words_of(it).iter().map(|it| it.text.as_str()).collect()
+        let analysis = self.analyze();
+        let words = |it: &'_ SimpleCommand| -> Vec<&str> {
+            analysis.words_of(it).iter().map(|it| it.text.as_str()).collect()
         };
-        let runs = reading.commands().iter().map(words).collect();
-        Told { text: &self.text, runs, opaque: reading.opaque() }.serialize(to)
+        let runs = analysis.commands().iter().map(words).collect();
+        SerializedCommand { text: &self.text, runs, opaque: analysis.opaque_reason() }.serialize(to)
     }
 }

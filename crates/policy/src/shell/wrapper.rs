@@ -1,14 +1,14 @@
-//! Programs that run the command in their arguments.
+//! Wrappers: programs that run the command in their arguments.
 
 use super::{
-    Word, WordKind,
-    program::{Role, is_assignment},
+    ShellWord, WordKind,
+    program::{ProgramRole, is_assignment},
 };
 
 /// A program that runs the command in its arguments.
-struct Wrapper {
+struct WrapperProgram {
     name: &'static str,
-    /// Words of its own between its options and the command.
+    /// The number of its own operands between its options and the command.
     operands: usize,
     /// Options without a value.
     flags: &'static [&'static str],
@@ -21,12 +21,12 @@ const fn wrapper(
     operands: usize,
     flags: &'static [&'static str],
     valued: &'static [&'static str],
-) -> Wrapper {
-    Wrapper { name, operands, flags, valued }
+) -> WrapperProgram {
+    WrapperProgram { name, operands, flags, valued }
 }
 
-/// Of an option that is not here it is not known whether a value follows it.
-const WRAPPERS: &[Wrapper] = &[
+/// An option that is not listed makes the line opaque, because it may take a value.
+const WRAPPERS: &[WrapperProgram] = &[
     wrapper("env", 0, &["-i", "-", "--ignore-environment"], &["-u", "--unset", "-C", "--chdir"]),
     wrapper("genv", 0, &["-i", "-", "--ignore-environment"], &["-u", "--unset", "-C", "--chdir"]),
     wrapper("nohup", 0, &[], &[]),
@@ -93,8 +93,8 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("arch", 0, &["-arm64", "-x86_64"], &[]),
 ];
 
-/// Programs that run a command of their arguments in ways that are not followed.
-const OPAQUE: &[&str] = &[
+/// Programs that run a command of their arguments in ways that are not supported here.
+const OPAQUE_WRAPPERS: &[&str] = &[
     "at",
     "batch",
     "bwrap",
@@ -133,21 +133,23 @@ const OPAQUE: &[&str] = &[
     "zellij",
 ];
 
-/// Whether a program of this name runs others.
+/// Whether a program of this name runs other programs.
 pub(super) fn is_wrapper(name: &str) -> bool {
-    WRAPPERS.iter().any(|it| it.name == name) || OPAQUE.contains(&name)
+    WRAPPERS.iter().any(|it| it.name == name) || OPAQUE_WRAPPERS.contains(&name)
 }
 
-/// What such a program does with the words after it.
-pub(super) fn role(words: &[Word], at: usize, name: &str) -> Option<Role> {
-    if OPAQUE.contains(&name) && at + 1 < words.len() {
-        return Some(Role::Unreadable("a program runs others in a way that is not followed"));
+/// The role of a wrapper; `None` if the program is not a wrapper.
+pub(super) fn classify_wrapper(words: &[ShellWord], at: usize, name: &str) -> Option<ProgramRole> {
+    if OPAQUE_WRAPPERS.contains(&name) && at + 1 < words.len() {
+        return Some(ProgramRole::Unreadable(
+            "a program runs other programs in an unsupported way",
+        ));
     }
     let wrapper = WRAPPERS.iter().find(|it| it.name == name)?;
-    Some(wrapped(wrapper, words, at))
+    Some(find_wrapped_command(wrapper, words, at))
 }
 
-fn wrapped(wrapper: &Wrapper, words: &[Word], at: usize) -> Role {
+fn find_wrapped_command(wrapper: &WrapperProgram, words: &[ShellWord], at: usize) -> ProgramRole {
     let mut next = at + 1;
     while let Some(word) = words.get(next) {
         let text = word.text.as_str();
@@ -161,7 +163,9 @@ fn wrapped(wrapper: &Wrapper, words: &[Word], at: usize) -> Role {
         } else if wrapper.valued.contains(&text) {
             next += 2;
         } else if text.starts_with('-') {
-            return Role::Unreadable("a program that runs others has an option that is not known");
+            return ProgramRole::Unreadable(
+                "a program that runs other programs has an unknown option",
+            );
         } else {
             break;
         }
@@ -170,20 +174,20 @@ fn wrapped(wrapper: &Wrapper, words: &[Word], at: usize) -> Role {
     if matches!(wrapper.name, "env" | "genv") {
         next += words.iter().skip(next).take_while(|it| is_assignment(it)).count();
     }
-    let is_open = |it: &Word| it.kind == WordKind::Open;
+    let is_open = |it: &ShellWord| it.kind == WordKind::Open;
     match words.get(next) {
         _ if words[at..next.min(words.len())].iter().any(is_open) => {
-            Role::Unreadable("which program it runs is not said in plain letters")
+            ProgramRole::Unreadable("the program is not a literal word")
         }
-        None => Role::Plain,
+        None => ProgramRole::Plain,
         // `flock FILE -c LINE`, `su USER -c LINE`.
         Some(word) if word.text.starts_with('-') => {
-            Role::Unreadable("a program passes a line to a shell")
+            ProgramRole::Unreadable("a program passes a line to a shell")
         }
-        // What `ssh` runs is a line for a shell elsewhere, and the others join their words.
+        // `ssh` passes a line to a shell on another machine, and the others join their words.
         Some(_) if matches!(wrapper.name, "ssh" | "watch" | "parallel" | "su") => {
-            Role::Unreadable("a program passes a line to a shell")
+            ProgramRole::Unreadable("a program passes a line to a shell")
         }
-        Some(_) => Role::Runs(next),
+        Some(_) => ProgramRole::RunsCommandAt(next),
     }
 }

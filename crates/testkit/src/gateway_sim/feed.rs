@@ -8,11 +8,9 @@ use jackfield_core::{
     ConnId, Time,
     gateway::{GatewayInput, GatewayOutput, LegId},
 };
+use jackfield_events::HostId;
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a trace keeps.
 const TRACE_MAX: usize = 80;
@@ -77,7 +75,7 @@ impl World {
         }
     }
 
-    fn on_leg(&mut self, leg: LegId, host: Arc<str>) {
+    fn on_leg(&mut self, leg: LegId, host: HostId) {
         let it = Leg {
             host,
             tenant: None,

@@ -5,9 +5,9 @@ use jackfield_core::{
     gateway::{GatewayInput, LegId},
     tenant_of,
 };
+use jackfield_events::HostId;
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 impl World {
     /// A hub reads what was sent to it.
@@ -260,7 +260,7 @@ impl World {
         self.feed(GatewayInput::LegGone { leg, why: "connection reset".to_owned() });
     }
 
-    pub(super) fn host_dies(&mut self, name: &Arc<str>) {
+    pub(super) fn host_dies(&mut self, name: &HostId) {
         self.tally.count("hosts lost");
         let host = self.hosts.get_mut(name).expect("a host of ours");
         (host.alive, host.draining, host.stopping) = (false, false, false);

@@ -1,11 +1,12 @@
 //! What the fleet remembers of a session, whoever owns it: its events, its turn, its keys.
 
+use jackfield_events::HostId;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct Log {
-    pub(super) owner: Option<Arc<str>>,
+    pub(super) owner: Option<HostId>,
     /// How many frames each event is.
     pub(super) events: Vec<u64>,
     pub(super) turn: Option<u64>,

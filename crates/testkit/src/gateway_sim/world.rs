@@ -8,12 +8,10 @@ use jackfield_core::{
     gateway::{Config, Gateway, GatewayInput, Host, LegId, Limits, Listed, Page},
     tenant_of,
 };
+use jackfield_events::HostId;
 use jackfield_wire::Fault;
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub(super) struct World {
     pub(super) gateway: Gateway,
@@ -21,11 +19,11 @@ pub(super) struct World {
     pub(super) rng: Rng,
     pub(super) limits: Limits,
     pub(super) clients: BTreeMap<ConnId, Client>,
-    pub(super) hosts: BTreeMap<Arc<str>, Machine>,
+    pub(super) hosts: BTreeMap<HostId, Machine>,
     pub(super) legs: BTreeMap<LegId, Leg>,
     pub(super) logs: Logs,
     /// What the gateway wants to know and was not told yet.
-    pub(super) locates: Vec<(SessionId, Option<Arc<str>>)>,
+    pub(super) locates: Vec<(SessionId, Option<HostId>)>,
     pub(super) lists: Vec<u64>,
     pub(super) tally: Tally,
     pub(super) trace: VecDeque<String>,
@@ -75,7 +73,7 @@ pub(super) struct Machine {
 }
 
 pub(super) struct Leg {
-    pub(super) host: Arc<str>,
+    pub(super) host: HostId,
     /// Whose it was said to be.
     pub(super) tenant: Option<String>,
     pub(super) inbox: VecDeque<Bytes>,
@@ -195,7 +193,7 @@ impl World {
 
     /// Hosts die, come back and are drained; legs end.
     fn trouble(&mut self) {
-        let names: Vec<Arc<str>> = self.hosts.keys().cloned().collect();
+        let names: Vec<HostId> = self.hosts.keys().cloned().collect();
         let name = names[self.rng.index(names.len())].clone();
         match self.rng.below(10) {
             0..=2 => {
@@ -226,6 +224,7 @@ impl World {
             agents: BTreeMap::new(),
             free: None,
             load: 0,
+            sessions: 0,
             draining: it.draining,
             tenants: BTreeMap::new(),
         });
@@ -261,7 +260,7 @@ impl World {
         self.feed(GatewayInput::Located { session, owner });
     }
 
-    fn owner_of(&mut self, session: &str, avoid: Option<&Arc<str>>) -> Result<Arc<str>, Fault> {
+    fn owner_of(&mut self, session: &str, avoid: Option<&HostId>) -> Result<HostId, Fault> {
         let Some(log) = self.logs.get(session) else {
             return Err(Fault::SessionNotFound { session: session.to_owned() });
         };
@@ -269,7 +268,7 @@ impl World {
             return Ok(owner.clone());
         }
         let alive = self.hosts.iter().filter(|(_, it)| it.alive).map(|(name, _)| name.clone());
-        let mut alive: Vec<Arc<str>> = alive.collect();
+        let mut alive: Vec<HostId> = alive.collect();
         if 1 < alive.len() {
             alive.retain(|it| Some(it) != avoid);
         }

@@ -8,11 +8,9 @@ use super::{
 };
 use bytes::Bytes;
 use jackfield_core::{AgentId, Exit, Input};
+use jackfield_events::AgentSessionId;
 use jackfield_wire::{Frame, Kind};
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The programs of this world: their names, and what they announce.
 pub(super) const PROGRAMS: &[(&str, bool, bool)] = &[
@@ -38,14 +36,14 @@ pub(super) struct Process {
     pub(super) deaf: bool,
     ignores_cancel: bool,
     /// Its sessions, by its own names for them.
-    pub(super) rooms: BTreeMap<Arc<str>, Room>,
+    pub(super) rooms: BTreeMap<AgentSessionId, Room>,
     /// What it was asked for, had and has lost: requests that waited for the journal may still name
     /// it.
-    pub(super) known: BTreeSet<Arc<str>>,
+    pub(super) known: BTreeSet<AgentSessionId>,
     /// The last request for each of them: the answer to an earlier one says nothing.
-    pub(super) asked: BTreeMap<Arc<str>, Box<str>>,
+    pub(super) asked: BTreeMap<AgentSessionId, Box<str>>,
     /// The prompts the hub has sent and the hub has not heard answered, each with its session.
-    pub(super) prompts: BTreeMap<u64, Arc<str>>,
+    pub(super) prompts: BTreeMap<u64, AgentSessionId>,
     asks: BTreeSet<u64>,
     /// The ids of all requests the hub has sent.
     pub(super) requests: BTreeSet<Box<str>>,
@@ -192,7 +190,7 @@ impl World {
                     _ => false,
                 };
                 let process = self.procs.get_mut(&agent).expect("found above");
-                let theirs = frame.session_id().map(|it| Arc::<str>::from(&*it));
+                let theirs = frame.session_id().map(|it| AgentSessionId::from(&*it));
                 for (name, room) in process.rooms.iter_mut().filter(|_| stops) {
                     let named = theirs.as_ref().is_none_or(|it| it == name);
                     let is_it = |it: &&mut Turn| {
@@ -256,7 +254,7 @@ impl World {
     fn on_new(&mut self, agent: AgentId, id: &str, frame: &Frame) {
         let token = peek::token(frame.bytes()).unwrap_or(0);
         self.next_mark += 1;
-        let name: Arc<str> = format!("g-{}", self.next_mark).into();
+        let name: AgentSessionId = format!("g-{}", self.next_mark).into();
         let program = self.procs[&agent].program;
         self.remembered[program].insert(name.clone());
         if self.rng.chance(self.temper.refuses) {
@@ -289,7 +287,7 @@ impl World {
             let why = self.rng.pick(&["no", "no such session", "the session is locked"]);
             return self.say(agent, refusal(id, code, why, 0));
         }
-        let name: Arc<str> = name.into();
+        let name: AgentSessionId = name.into();
         self.begin_to_serve(agent, id, name.clone());
         let mut told = false;
         self.room(agent, &name).pretends = pretends;
@@ -305,7 +303,7 @@ impl World {
         self.say(agent, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
     }
 
-    fn begin_to_serve(&mut self, agent: AgentId, request: &str, name: Arc<str>) {
+    fn begin_to_serve(&mut self, agent: AgentId, request: &str, name: AgentSessionId) {
         let process = self.procs.get_mut(&agent).expect("it speaks");
         let room = Room { opening: Some(request.into()), ..Room::default() };
         process.known.insert(name.clone());
@@ -318,9 +316,13 @@ impl World {
     }
 
     /// One of its sessions of which something is true.
-    fn some_room(&mut self, agent: AgentId, is_so: impl Fn(&Room) -> bool) -> Option<Arc<str>> {
+    fn some_room(
+        &mut self,
+        agent: AgentId,
+        is_so: impl Fn(&Room) -> bool,
+    ) -> Option<AgentSessionId> {
         let rooms = self.procs[&agent].rooms.iter().filter(|(_, it)| is_so(it));
-        let names: Vec<Arc<str>> = rooms.map(|(name, _)| name.clone()).collect();
+        let names: Vec<AgentSessionId> = rooms.map(|(name, _)| name.clone()).collect();
         (!names.is_empty()).then(|| names[self.rng.index(names.len())].clone())
     }
 
@@ -391,7 +393,7 @@ impl World {
     }
 
     /// True if it tells the conversation.
-    fn say_update(&mut self, agent: AgentId, theirs: &Arc<str>, replay: bool) -> bool {
+    fn say_update(&mut self, agent: AgentId, theirs: &AgentSessionId, replay: bool) -> bool {
         self.next_mark += 1;
         let mark = self.next_mark;
         let big = self.rng.chance(self.temper.big);
@@ -424,7 +426,7 @@ impl World {
         tells
     }
 
-    fn say_in_passing(&mut self, agent: AgentId, theirs: &Arc<str>) {
+    fn say_in_passing(&mut self, agent: AgentId, theirs: &AgentSessionId) {
         self.next_mark += 1;
         let mark = self.next_mark;
         self.passing.insert(mark, theirs.clone());
@@ -433,7 +435,7 @@ impl World {
         ));
     }
 
-    fn ask(&mut self, agent: AgentId, theirs: &Arc<str>, method: &str) {
+    fn ask(&mut self, agent: AgentId, theirs: &AgentSessionId, method: &str) {
         self.next_mark += 1;
         let mark = self.next_mark;
         let process = self.procs.get_mut(&agent).expect("it speaks");

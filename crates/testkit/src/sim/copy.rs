@@ -2,10 +2,8 @@
 
 use super::{World, check, disk::Stream};
 use bytes::Bytes;
-use jackfield_core::{
-    Input, Seq, SessionId,
-    log::{Body, Event, State},
-};
+use jackfield_core::{Input, Seq, SessionId};
+use jackfield_events::{EventBody, SessionEvent, SessionSummary};
 
 /// A copy that is being made. Nobody can read it before it is whole.
 #[derive(Debug)]
@@ -13,12 +11,12 @@ pub(super) struct Copying {
     pub(super) from: SessionId,
     pub(super) upto: Seq,
     pub(super) to: SessionId,
-    pub(super) last: Event,
-    events: Vec<Event>,
+    pub(super) last: SessionEvent,
+    events: Vec<SessionEvent>,
 }
 
 impl Copying {
-    pub(super) fn new(from: SessionId, upto: Seq, to: SessionId, last: Event) -> Copying {
+    pub(super) fn new(from: SessionId, upto: Seq, to: SessionId, last: SessionEvent) -> Copying {
         Copying { from, upto, to, last, events: Vec::new() }
     }
 }
@@ -40,7 +38,7 @@ impl World {
         let upto = usize::try_from(copying.upto.0).expect("logs are short here");
         let there = copying.events.len();
         let next = &source.events[there..upto.min(there + slice)];
-        copying.events.extend(next.iter().map(|it| it.moved_to(&copying.to)));
+        copying.events.extend(next.iter().map(|it| it.with_session_id(&copying.to)));
         if copying.events.len() == upto {
             let copying = self.disk.copies.remove(at);
             self.finish_copy(copying);
@@ -49,7 +47,7 @@ impl World {
 
     fn finish_copy(&mut self, copying: Copying) {
         let Copying { from, to, last, mut events, .. } = copying;
-        let mut state = State::default();
+        let mut state = SessionSummary::default();
         for event in &events {
             state.fold(event);
         }
@@ -58,7 +56,7 @@ impl World {
         state.fold(&last);
         self.wakes.on_copied(&to, &state);
         events.push(last);
-        let line = |event: &Event| {
+        let line = |event: &SessionEvent| {
             let mut line = Vec::new();
             event.encode(&mut line);
             Bytes::from(line)
@@ -77,7 +75,7 @@ impl World {
     /// Where a session begins that is a copy.
     pub(super) fn branch(&self, session: &SessionId) -> Option<u64> {
         let events = &self.disk.streams.get(session)?.events;
-        let at = events.iter().rposition(|it| matches!(it.body, Body::Forked { .. }))?;
+        let at = events.iter().rposition(|it| matches!(it.body, EventBody::Forked(_)))?;
         Some(at as u64 + 1)
     }
 }

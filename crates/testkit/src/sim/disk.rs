@@ -3,10 +3,8 @@
 
 use super::{copy::Copying, rng::Rng};
 use bytes::Bytes;
-use jackfield_core::{
-    AppendFailure, ConnId, Input, Seq, SessionId, StorageFault,
-    log::{Event, State},
-};
+use jackfield_core::{AppendFailure, ConnId, Input, Seq, SessionId, StorageFault};
+use jackfield_events::{SessionEvent, SessionSummary};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What one read may return, small enough that catching up takes several.
@@ -29,14 +27,14 @@ pub(super) struct Disk {
 pub(super) struct Stream {
     /// Durable: what a crash leaves.
     pub(super) lines: Vec<Bytes>,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<SessionEvent>,
     pub(super) summary: Option<Bytes>,
     /// How far the hub was told.
     pub(super) acked: u64,
     /// How far the hub has appended.
     pub(super) head: u64,
     /// Appended by the hub, not yet handed to the disk.
-    collected: Vec<(Event, Option<Bytes>)>,
+    collected: Vec<(SessionEvent, Option<Bytes>)>,
     /// A summary of what is durable, not yet handed to the disk.
     late_summary: Option<Bytes>,
     in_flight: Option<Batch>,
@@ -49,7 +47,7 @@ pub(super) struct Stream {
 
 #[derive(Debug)]
 struct Batch {
-    events: Vec<(Event, Bytes)>,
+    events: Vec<(SessionEvent, Bytes)>,
     summary: Option<Bytes>,
     stage: Stage,
 }
@@ -84,20 +82,20 @@ pub(super) enum Luck {
 /// What a crash leaves of an append.
 #[derive(Debug)]
 pub(super) struct Crashed {
-    pub(super) landed: Vec<Event>,
+    pub(super) landed: Vec<SessionEvent>,
     /// Some of it is lost.
     pub(super) torn: bool,
 }
 
 impl Stream {
     /// A log that is there from its first event to its last.
-    pub(super) fn whole(lines: Vec<Bytes>, events: Vec<Event>, summary: Bytes) -> Stream {
+    pub(super) fn whole(lines: Vec<Bytes>, events: Vec<SessionEvent>, summary: Bytes) -> Stream {
         let head = lines.len() as u64;
         let summary = Some(summary);
         Stream { lines, events, summary, acked: head, head, ..Stream::default() }
     }
 
-    pub(super) fn collect(&mut self, event: Event, summary: Option<Bytes>) {
+    pub(super) fn collect(&mut self, event: SessionEvent, summary: Option<Bytes>) {
         self.head = self.head.max(event.seq.0);
         self.collected.push((event, summary));
     }
@@ -137,7 +135,7 @@ impl Stream {
     }
 
     /// One step of the append: handed over, accepted, safe. Returns what landed.
-    pub(super) fn append_on(&mut self, session: &SessionId, luck: Luck) -> Vec<Event> {
+    pub(super) fn append_on(&mut self, session: &SessionId, luck: Luck) -> Vec<SessionEvent> {
         match &mut self.in_flight {
             None => {
                 let taken = std::mem::take(&mut self.collected);
@@ -160,7 +158,7 @@ impl Stream {
         }
     }
 
-    fn decide(&mut self, session: &SessionId, luck: Luck) -> Vec<Event> {
+    fn decide(&mut self, session: &SessionId, luck: Luck) -> Vec<SessionEvent> {
         let mut landed = Vec::new();
         if matches!(luck, Luck::Good | Luck::FailedButLanded) {
             landed = self.land(usize::MAX, Rest::Landed);
@@ -185,7 +183,7 @@ impl Stream {
     }
 
     /// Makes the first `count` events of the append in flight durable. What is there is skipped.
-    fn land(&mut self, count: usize, rest: Rest) -> Vec<Event> {
+    fn land(&mut self, count: usize, rest: Rest) -> Vec<SessionEvent> {
         let Some(batch) = &self.in_flight else { return Vec::new() };
         let mut landed = Vec::new();
         for (event, line) in batch.events.iter().take(count) {
@@ -247,7 +245,7 @@ impl Stream {
             if full || stale.is_some_and(|most| most <= events.len()) {
                 break;
             }
-            let event = Event::decode(Seq(index as u64 + 1), line);
+            let event = SessionEvent::decode(Seq(index as u64 + 1), line);
             events.push(event.expect("what was written can be read"));
         }
         self.answers.push_back(if conn == FOR_THE_HUB {
@@ -258,11 +256,11 @@ impl Stream {
     }
 
     /// As the daemon does it: the summary, and what came after it.
-    pub(super) fn recovered(&self) -> State {
-        let summary = self.summary.as_ref().map(|it| State::from_summary(it));
+    pub(super) fn recovered(&self) -> SessionSummary {
+        let summary = self.summary.as_ref().map(|it| SessionSummary::from_summary(it));
         let mut state = summary.transpose().expect("a summary can be read").unwrap_or_default();
         while let Some(line) = self.lines.get(place(state.upto().next())) {
-            let event = Event::decode(state.upto().next(), line);
+            let event = SessionEvent::decode(state.upto().next(), line);
             state.fold(&event.expect("what was written can be read"));
         }
         state
@@ -275,11 +273,11 @@ impl Stream {
 
     /// How far the summary reaches.
     pub(super) fn summed_up(&self) -> u64 {
-        let summary = self.summary.as_ref().map(|it| State::from_summary(it));
+        let summary = self.summary.as_ref().map(|it| SessionSummary::from_summary(it));
         summary.map_or(0, |it| it.expect("a summary can be read").seq)
     }
 
-    pub(super) fn event(&self, seq: u64) -> Option<&Event> {
+    pub(super) fn event(&self, seq: u64) -> Option<&SessionEvent> {
         self.events.get(place(Seq(seq)))
     }
 
@@ -306,7 +304,7 @@ impl Stream {
         let waiting = self.collected.iter().map(|(event, _)| event);
         let batch = self.in_flight.iter().flat_map(|it| it.events.iter().map(|(event, _)| event));
         let untold = batch.chain(waiting).filter(|event| told < event.seq.0);
-        untold.map(|event| event.body.weight()).sum()
+        untold.map(|event| event.body.size_bytes()).sum()
     }
 }
 

@@ -8,12 +8,9 @@ use super::{
     peek,
 };
 use bytes::Bytes;
-use jackfield_core::{
-    AgentId, ConnId, Input, Note, Output, SessionId,
-    log::{Body, Event},
-};
+use jackfield_core::{AgentId, ConnId, Input, Note, Output, SessionId};
+use jackfield_events::{AgentSessionId, EventBody, SessionEvent, TurnStarted};
 use jackfield_wire::{self as wire, Frame};
-use std::sync::Arc;
 
 impl World {
     /// One input, then everything the hub says to it.
@@ -187,7 +184,7 @@ impl World {
         let mut rooms = process.rooms.iter();
         let opens = rooms.find(|(_, it)| it.opening.as_deref() == frame.id());
         let latest =
-            |it: &Arc<str>| process.asked.get(it).is_none_or(|it| Some(&**it) == frame.id());
+            |it: &AgentSessionId| process.asked.get(it).is_none_or(|it| Some(&**it) == frame.id());
         let theirs = opens.map(|(it, _)| it.clone()).filter(latest);
         // A session that wakes under a new name is served when its settings are set again.
         if let Some(theirs) = theirs.filter(|it| self.serves(agent, it)) {
@@ -196,7 +193,7 @@ impl World {
     }
 
     /// Under a `new` name nothing was said that the hub did not want to hear.
-    fn serves_from_now_on(&mut self, agent: AgentId, theirs: &Arc<str>, new: bool) {
+    fn serves_from_now_on(&mut self, agent: AgentId, theirs: &AgentSessionId, new: bool) {
         let room = self.procs.get_mut(&agent).and_then(|it| it.rooms.get_mut(theirs));
         let Some(room) = room.filter(|it| !it.bound) else { return };
         room.bound = true;
@@ -313,11 +310,11 @@ impl World {
         }
     }
 
-    fn tally_waiting(&mut self, event: &Event) {
+    fn tally_waiting(&mut self, event: &SessionEvent) {
         self.tally.count(match &event.body {
-            Body::Queued { .. } => "prompts queued",
-            Body::Withdrawn { .. } => "prompts withdrawn",
-            Body::Prompted { prompt: Some(_), frame, .. } => {
+            EventBody::Queued(_) => "prompts queued",
+            EventBody::Withdrawn(_) => "prompts withdrawn",
+            EventBody::Prompted(TurnStarted { prompt: Some(_), frame, .. }) => {
                 if peek::contains(frame.bytes(), "\"steer\":true") {
                     "prompts steered"
                 } else {
@@ -425,7 +422,7 @@ impl World {
     }
 
     /// Events that became durable.
-    pub(super) fn landed(&mut self, session: &SessionId, events: &[Event]) {
+    pub(super) fn landed(&mut self, session: &SessionId, events: &[SessionEvent]) {
         for event in events {
             self.facts.on_landed(session, event);
             self.queues.on_landed(session, event);

@@ -83,7 +83,7 @@ impl World {
 
     /// Whether the hub does nothing more in a session, because it is on its way out.
     pub(super) fn is_too_late(&self, session: &SessionId) -> bool {
-        let idle = |it: &jackfield_core::log::State| it.open_turn.is_none();
+        let idle = |it: &jackfield_events::SessionSummary| it.open_turn.is_none();
         self.fleet.leaving.contains(session) && self.hub.session(session).is_some_and(idle)
     }
 

@@ -1,7 +1,7 @@
 //! How the hub of a world is told to keep house: who sleeps when, how many live, what is too long.
 
 use super::{agent::PROGRAMS, rng::Rng};
-use jackfield_core::{AgentPool, Config, Liveness, Policies, Sleep};
+use jackfield_core::{AgentPool, Config, Liveness, PolicySet, Sleep};
 use std::sync::Arc;
 
 /// Which kinds of tools rules speak of in the worlds that have rules.
@@ -68,8 +68,9 @@ impl Habits {
         };
         let pools = (0..PROGRAMS.len()).map(|at| (PROGRAMS[at].0.into(), pool(at))).collect();
         let rules = if self.rules { RULES } else { "" };
-        let user = jackfield_policy::parse(rules, "policy.toml").expect("these rules are valid");
-        let policies = Arc::new(Policies { user, ..Policies::default() });
+        let user =
+            jackfield_policy::parse_policy(rules, "policy.toml").expect("these rules are valid");
+        let policies = Arc::new(PolicySet { user, ..PolicySet::default() });
         let (sleep, liveness, keep_asleep) = (self.sleep, self.liveness, !self.forgets);
         let host = Some("east".into());
         Config { sleep, liveness, pools, policies, host, keep_asleep, ..config }

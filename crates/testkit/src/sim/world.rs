@@ -16,10 +16,10 @@ use super::{
 use jackfield_core::{
     AgentId, ByteLimits, Config, ConnId, Hub, Input, Launch, Limits, Recovered, SessionId, Time,
 };
+use jackfield_events::{AgentName, AgentSessionId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::Arc,
 };
 
 /// One seed decides everything that happens here.
@@ -38,7 +38,7 @@ pub(super) struct World {
     pub(super) conns: BTreeMap<ConnId, Connection>,
     pub(super) procs: BTreeMap<AgentId, Process>,
     /// The sessions each program has on its own disk.
-    pub(super) remembered: Vec<BTreeSet<Arc<str>>>,
+    pub(super) remembered: Vec<BTreeSet<AgentSessionId>>,
     /// Sessions that clients have heard of.
     pub(super) known: Vec<SessionId>,
     pub(super) facts: Facts,
@@ -50,7 +50,7 @@ pub(super) struct World {
     pub(super) fleet: Fleet,
     pub(super) tenants: Tenants,
     /// Marks of notifications that are not written down, and the sessions they were said in.
-    pub(super) passing: BTreeMap<u64, Arc<str>>,
+    pub(super) passing: BTreeMap<u64, AgentSessionId>,
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     /// No more trouble.
@@ -385,7 +385,7 @@ impl World {
 
 fn config(seed: u64, life: u64) -> Config {
     let launch = |(name, _, _): &(&str, bool, bool)| {
-        let name: Arc<str> = (*name).into();
+        let name = AgentName::from(*name);
         let launch = Launch {
             name: name.clone(),
             argv: vec![name.to_string()],

@@ -1,7 +1,8 @@
 //! Sessions that come and go between hosts: `host adopts $session from west`.
 
 use super::stage::Stage;
-use jackfield_core::{AppendFailure, Input, SessionId, log::State};
+use jackfield_core::{AppendFailure, Input, SessionId};
+use jackfield_events::SessionSummary;
 
 impl Stage {
     pub(super) fn moves(&mut self, deed: &str, place: &str) {
@@ -30,8 +31,8 @@ impl Stage {
     }
 
     /// What the journal says about a session.
-    pub(super) fn folded(&self, session: &SessionId) -> State {
-        let mut state = State::default();
+    pub(super) fn folded(&self, session: &SessionId) -> SessionSummary {
+        let mut state = SessionSummary::default();
         for event in self.journal.get(session).into_iter().flatten() {
             state.fold(event);
         }

@@ -1,14 +1,14 @@
 //! How the daemon of a scenario keeps house: `daemon keeps house: sleep after 600s`.
 
 use jackfield_core::{AgentPool, Config, Liveness, Sleep};
-use std::sync::Arc;
+use jackfield_events::HostId;
 
 #[derive(Default)]
 pub(super) struct House {
     sleep: Sleep,
     liveness: Liveness,
     pool: AgentPool,
-    host: Option<Arc<str>>,
+    host: Option<HostId>,
     forgets: bool,
 }
 

@@ -7,10 +7,10 @@ use super::{
 };
 use bytes::Bytes;
 use jackfield_core::{
-    AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, Policies, Recovered, Seq, SessionId,
-    Time, limits,
-    log::{Event, State},
+    AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, PolicySet, Recovered, Seq,
+    SessionId, Time, limits,
 };
+use jackfield_events::{AgentName, SessionEvent, SessionSummary};
 use jackfield_wire::{Fault, Frame};
 use serde_json::Value;
 use std::{
@@ -26,7 +26,7 @@ pub(super) struct Stage {
     hub: Hub,
     now: Time,
     lives: u64,
-    pub(super) journal: BTreeMap<SessionId, Vec<Event>>,
+    pub(super) journal: BTreeMap<SessionId, Vec<SessionEvent>>,
     clients: BTreeMap<String, ConnId>,
     conns: BTreeMap<ConnId, Conn>,
     agents: BTreeMap<String, AgentId>,
@@ -92,9 +92,9 @@ impl Stage {
             return self.expect(who.trim(), text.trim(), true, place);
         }
         if let Some(rules) = line.strip_prefix("policy ") {
-            let user = jackfield_policy::parse(rules, "policy.toml");
+            let user = jackfield_policy::parse_policy(rules, "policy.toml");
             let user = user.unwrap_or_else(|flaws| panic!("{place}: {flaws:?}"));
-            let policies = Arc::new(Policies { user, ..Policies::default() });
+            let policies = Arc::new(PolicySet { user, ..PolicySet::default() });
             return self.feed(Input::PolicyChanged { policies });
         }
         if let Some(rule) = line.strip_prefix("daemon keeps house: ") {
@@ -301,9 +301,9 @@ impl Stage {
             }
             Output::Copy { from, upto, to, last } => {
                 let log = self.journal.get(&from).into_iter().flatten();
-                let events = log.take_while(|it| it.seq <= upto).map(|it| it.moved_to(&to));
-                let events: Vec<Event> = events.chain([last]).collect();
-                let mut state = State::default();
+                let events = log.take_while(|it| it.seq <= upto).map(|it| it.with_session_id(&to));
+                let events: Vec<SessionEvent> = events.chain([last]).collect();
+                let mut state = SessionSummary::default();
                 for event in &events {
                     state.fold(event);
                 }
@@ -376,7 +376,7 @@ impl Stage {
 
 fn config(life: u64) -> Config {
     let launch = |name: &str| {
-        let name: Arc<str> = name.into();
+        let name = AgentName::from(name);
         let argv = vec![name.to_string()];
         (name.clone(), Launch { name, argv, cwd: PathBuf::new(), env: None })
     };

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use jackfield_core::{
     AgentId, Config, ConnId, Exit, Hub, Input, Launch, Output, Recovered, SessionId, Time, limits,
-    log::{Body, Event, Json, State},
 };
+use jackfield_events::{EventBody, RawJson, SessionEvent, SessionOpened, SessionSummary};
 use jackfield_wire::{Fault, Frame};
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -20,7 +20,7 @@ const DAWN: Time = Time(1_700_000_000_000);
 pub(crate) struct World {
     hub: Hub,
     now: Time,
-    pub(crate) journal: BTreeMap<SessionId, Vec<Event>>,
+    pub(crate) journal: BTreeMap<SessionId, Vec<SessionEvent>>,
     clients: BTreeMap<ConnId, VecDeque<String>>,
     /// The process that runs, and what it has heard.
     agent: Option<AgentId>,
@@ -34,20 +34,20 @@ impl World {
 
     /// A world in which the session `ours` was opened earlier, by an agent that is gone.
     pub(crate) fn after(ours: &SessionId, theirs: &str, params: &str) -> World {
-        let body = Body::Opened {
+        let body = EventBody::Opened(SessionOpened {
             agent: AGENT.into(),
             argv: vec![AGENT.to_owned()],
             cwd: "/user/project".to_owned(),
-            params: Json::trusted(params.to_owned()),
+            params: RawJson::trusted(params.to_owned()),
             agent_session: theirs.into(),
-            setup: Json::null(),
-            fallback: Json::null(),
-        };
-        let opened = Event { seq: jackfield_core::Seq(1), at: DAWN, body };
+            setup: RawJson::null(),
+            fallback: None,
+        });
+        let opened = SessionEvent { seq: jackfield_core::Seq(1), at: DAWN, body };
         World::on(BTreeMap::from([(ours.clone(), vec![opened])]))
     }
 
-    fn on(journal: BTreeMap<SessionId, Vec<Event>>) -> World {
+    fn on(journal: BTreeMap<SessionId, Vec<SessionEvent>>) -> World {
         let argv = vec![AGENT.to_owned()];
         let launch = Launch { name: AGENT.into(), argv, cwd: PathBuf::new(), env: None };
         let config = Config {
@@ -152,8 +152,8 @@ impl World {
                 let upto = event.seq;
                 let mut line = Vec::new();
                 event.encode(&mut line);
-                let read =
-                    Event::decode(upto, &Bytes::from(line)).expect("what is written is read");
+                let read = SessionEvent::decode(upto, &Bytes::from(line))
+                    .expect("what is written is read");
                 assert_eq!(read, event, "the journal gives back what it was given");
                 self.journal.entry(session.clone()).or_default().push(read);
                 return Some(Input::Durable { session, upto });
@@ -197,8 +197,8 @@ impl World {
 }
 
 /// What the events say of their session.
-pub(crate) fn fold(events: &[Event]) -> State {
-    let mut state = State::default();
+pub(crate) fn fold(events: &[SessionEvent]) -> SessionSummary {
+    let mut state = SessionSummary::default();
     for event in events {
         state.fold(event);
     }

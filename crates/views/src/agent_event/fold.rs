@@ -3,6 +3,7 @@
 use super::{AgentEvent, Status, TokenUsage};
 use crate::story::{Step, Story, TurnEnded};
 use crate::usage::Tokens;
+use jackfield_events::ReceivedEvent;
 use serde_json::Value;
 
 /// Folded from the facts of a session, in order, from any fact on. Whoever wants the same events of
@@ -14,20 +15,19 @@ pub struct AgentEvents {
 }
 
 impl AgentEvents {
-    /// One fact: `{"sessionId":…,"seq":…,"at":…,"is":…,…}`.
-    pub fn fold(&mut self, fact: &Value) -> Vec<AgentEvent> {
-        let told = self.story.fold(fact);
+    pub fn fold(&mut self, event: &ReceivedEvent) -> Vec<AgentEvent> {
+        let told = self.story.fold(event);
         let mut events = Vec::new();
         for placed in told.steps {
-            self.tell(placed.step, fact, &mut events);
+            self.tell(placed.step, event, &mut events);
         }
         events
     }
 
-    fn tell(&self, step: Step, fact: &Value, events: &mut Vec<AgentEvent>) {
+    fn tell(&self, step: Step, event: &ReceivedEvent, events: &mut Vec<AgentEvent>) {
         match step {
             Step::Awake { rung, model } => {
-                let session_id = fact["sessionId"].as_str().map(str::to_owned);
+                let session_id = event.session.as_ref().map(ToString::to_string);
                 let status = Status { model, detail: rung, session_id, ..status("initializing") };
                 events.push(AgentEvent::Status(status));
             }

@@ -3,6 +3,7 @@
 use super::{Choice, Envelope, Ev, Role, TurnStatus, TurnUsage, block, cuid};
 use crate::story::{Asked, Began, Placed, Status, Step, Story, TurnEnded};
 use crate::usage::{Context, Tokens};
+use jackfield_events::ReceivedEvent;
 use serde_json::Value;
 
 /// Folded from the facts of one session, in order, from any fact on.
@@ -63,9 +64,8 @@ impl Envelopes {
         Envelopes { accumulates: true, ..Envelopes::new(session) }
     }
 
-    /// One fact: `{"sessionId":…,"seq":…,"at":…,"is":…,…}`.
-    pub fn fold(&mut self, fact: &Value) -> Vec<Envelope> {
-        let told = self.story.fold(fact);
+    pub fn fold(&mut self, event: &ReceivedEvent) -> Vec<Envelope> {
+        let told = self.story.fold(event);
         let mut envelopes = Vec::new();
         for Placed { turn, step } in told.steps {
             let place = Place { seq: told.seq, at: told.at, turn };

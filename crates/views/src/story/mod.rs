@@ -23,6 +23,11 @@ pub(crate) use step::{Asked, Placed, Step, Told, TurnEnded};
 
 use crate::usage::{Turn as Used, Usage};
 use calls::Calls;
+use jackfield_events::{
+    AgentMessage, EventBody, ReceivedEvent, Rung, ServedOutcome, SettingChanged,
+    TurnEnded as EndedEvent, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
+};
+use jackfield_wire::acp::Method;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -64,11 +69,12 @@ enum Speech {
 }
 
 impl Story {
-    /// The next fact, `{"seq":…,"at":…,"is":…,…}`, and what it means.
-    pub(crate) fn fold(&mut self, fact: &Value) -> Told {
-        // A log that is read from a file has no numbers: it begins at its beginning.
-        let seq = fact["seq"].as_u64().unwrap_or(self.seq.map_or(1, |it| it.saturating_add(1)));
-        let mut told = Told::new(seq, fact["at"].as_u64().unwrap_or(0));
+    /// Folds the next event in and returns what it means.
+    pub(crate) fn fold(&mut self, event: &ReceivedEvent) -> Told {
+        // Events that are read from a file have no position: they start at the first one.
+        let next = || self.seq.map_or(1, |it| it.saturating_add(1));
+        let seq = event.seq.map_or_else(next, |it| it.0);
+        let mut told = Told::new(seq, event.at.0);
         if self.seq.is_some_and(|it| seq <= it) {
             return told;
         }
@@ -76,7 +82,7 @@ impl Story {
             self.begin();
         }
         self.seq = Some(seq);
-        self.take(fact, &mut told);
+        self.fold_body(event, &mut told);
         told
     }
 
@@ -93,51 +99,59 @@ impl Story {
         self.knows_cost = true;
     }
 
-    fn take(&mut self, fact: &Value, told: &mut Told) {
-        let number = fact["turn"].as_u64().unwrap_or(0);
-        match fact["is"].as_str().unwrap_or_default() {
-            "opened" => self.awake(None, &fact["setup"], told),
-            "bound" => self.awake(fact["rung"].as_str(), &fact["setup"], told),
-            "prompted" => self.prompted(number, fact, told),
-            "said" => self.said(number, fact, told),
-            "ended" => self.ended(number, fact, told),
-            "asked" => self.asked(fact, told),
-            "answered" => self.answered(fact, told),
-            "configured" => self.configured(fact, told),
-            "cancelled" => {
+    fn fold_body(&mut self, event: &ReceivedEvent, told: &mut Told) {
+        match &event.body {
+            EventBody::Opened(opened) => self.awake(None, &opened.setup, told),
+            EventBody::Bound(bound) => self.awake(Some(bound.rung), &bound.setup, told),
+            EventBody::Prompted(started) => self.prompted(started, event, told),
+            EventBody::Said(message) => self.said(message, event, told),
+            EventBody::Ended(ended) => self.ended(ended, event, told),
+            EventBody::Asked(asked) => self.asked(asked, told),
+            EventBody::Answered(answered) => self.answered(answered, told),
+            EventBody::Configured(changed) => self.configured(changed, told),
+            EventBody::Cancelled(cancelled) => {
                 let since = self.usage.turns.last().and_then(|it| it.began_at);
                 let ms = since.map(|it| told.at.saturating_sub(it));
-                told.put_in(Some(number), Step::note("cancelling", None, ms));
+                told.put_in(Some(cancelled.turn), Step::note("cancelling", None, ms));
             }
-            "gone" => self.stopped("gone", fact["status"].as_str(), told),
-            "slept" => self.stopped("asleep", fact["why"].as_str(), told),
-            "closed" => self.stopped("closed", None, told),
-            // Whatever ran where it was is over; the end of its turn is told by itself.
-            "moved" => self.stopped("moved", fact["why"].as_str(), told),
-            "queued" => told.put(Step::note("queued", None, None)),
-            "withdrawn" => told.put(Step::note("withdrawn", fact["why"].as_str(), None)),
-            "quiet" => {
-                let ms = fact["since"].as_u64().map(|it| told.at.saturating_sub(it));
-                told.put(Step::note("quiet", fact["waits"].as_str(), ms));
+            EventBody::Gone(exited) => self.stopped("gone", Some(&exited.status), told),
+            EventBody::Slept(suspended) => self.stopped("asleep", Some(&suspended.why), told),
+            EventBody::Closed => self.stopped("closed", None, told),
+            // The process on the other host is over; an event of its own ends the turn.
+            EventBody::Moved(moved) => self.stopped("moved", Some(&moved.why), told),
+            EventBody::Queued(_) => told.put(Step::note("queued", None, None)),
+            EventBody::Withdrawn(withdrawn) => {
+                told.put(Step::note("withdrawn", Some(&withdrawn.why), None));
             }
-            "unasked" => {
-                let what = fact["call"]["title"].as_str().or(fact["call"]["tool"].as_str());
+            EventBody::Quiet(quiet) => {
+                let ms = told.at.saturating_sub(quiet.since.0);
+                told.put(Step::note("quiet", Some(&quiet.waits), Some(ms)));
+            }
+            EventBody::Unasked(UnaskedCall { call }) => {
+                let what = call["title"].as_str().or(call["tool"].as_str());
                 told.put(Step::note("unasked", what, None));
             }
-            "served" if fact["how"] == "denied" => {
-                told.put(Step::note("denied", fact["why"].as_str(), None));
+            EventBody::Served(served) => {
+                if let ServedOutcome::Denied(why) = &served.outcome {
+                    told.put(Step::note("denied", Some(why), None));
+                }
             }
-            // Where the log came from and what was learned is no part of what the agent does.
-            _ => {}
+            // These are not about what the agent does.
+            EventBody::Forked(_)
+            | EventBody::Imported(_)
+            | EventBody::Learned(_)
+            | EventBody::LeftOut(_)
+            | EventBody::Refused(_) => {}
         }
     }
 
-    fn awake(&mut self, rung: Option<&str>, setup: &Value, told: &mut Told) {
-        if rung == Some("failed") {
+    fn awake(&mut self, rung: Option<Rung>, setup: &Value, told: &mut Told) {
+        if rung == Some(Rung::Failed) {
             return told.put(Step::note("failed", Some("the session could not be woken"), None));
         }
         let model = model::current(setup);
-        told.put(Step::Awake { rung: rung.map(str::to_owned), model: model.clone() });
+        let rung = rung.map(|it| it.as_str().to_owned());
+        told.put(Step::Awake { rung, model: model.clone() });
         if let Some(model) = model {
             self.use_model(model, told);
         }
@@ -148,7 +162,8 @@ impl Story {
         self.model = Some(model);
     }
 
-    fn prompted(&mut self, turn: u64, fact: &Value, told: &mut Told) {
+    fn prompted(&mut self, started: &TurnStarted<Value>, event: &ReceivedEvent, told: &mut Told) {
+        let turn = started.turn;
         match self.turn {
             Turn::Open(open) if open == turn => return,
             // Its end is not in the log; it is over nevertheless, for turns do not nest.
@@ -157,16 +172,17 @@ impl Story {
         }
         self.knows_cost |= self.usage.cost.is_some();
         self.usage.turns.clear();
-        self.usage.fold(fact);
+        self.usage.fold(event);
         self.turn = Turn::Open(turn);
         self.waits_since = Some(told.at);
         self.speech = Speech::Nothing;
         self.calls.begin();
-        let blocks = fact["frame"]["params"]["prompt"].as_array().cloned().unwrap_or_default();
+        let blocks = started.frame["params"]["prompt"].as_array().cloned().unwrap_or_default();
         told.put_in(Some(turn), Step::TurnBegan { prompt: blocks });
     }
 
-    fn ended(&mut self, turn: u64, fact: &Value, told: &mut Told) {
+    fn ended(&mut self, ended: &EndedEvent<Value>, event: &ReceivedEvent, told: &mut Told) {
+        let turn = ended.turn;
         let ends = match self.turn {
             Turn::Open(open) => open == turn,
             Turn::Unknown => turn != 0,
@@ -178,8 +194,8 @@ impl Story {
         if self.usage.turns.is_empty() {
             self.usage.turns.push(Used { turn, ..Used::default() });
         }
-        self.usage.fold(fact);
-        self.end(turn, Outcome::of(fact), told);
+        self.usage.fold(event);
+        self.end(turn, Outcome::of(&ended.outcome), told);
     }
 
     fn end(&mut self, turn: u64, outcome: Outcome, told: &mut Told) {
@@ -220,15 +236,16 @@ impl Story {
         }
     }
 
-    fn said(&mut self, turn: u64, fact: &Value, told: &mut Told) {
+    fn said(&mut self, message: &AgentMessage<Value>, event: &ReceivedEvent, told: &mut Told) {
+        let turn = message.turn;
         if self.turn == Turn::Unknown {
             // So the turn runs, or has ended, without having been heard to.
-            let late = turn == 0 || fact["late"] == true;
+            let late = turn == 0 || message.late;
             self.turn = if late { Turn::Over(turn) } else { Turn::Open(turn) };
         }
-        self.usage.fold(fact);
+        self.usage.fold(event);
         let mut said = Told::new(told.seq, told.at);
-        self.update(&fact["frame"], &mut said);
+        self.update(&message.frame, &mut said);
         for placed in said.steps {
             told.put_in(Some(turn), placed.step);
         }
@@ -238,7 +255,7 @@ impl Story {
         let update = &frame["params"]["update"];
         let Some(kind) = update["sessionUpdate"].as_str() else {
             // A word of the agent's own, outside the protocol.
-            let method = frame["method"].as_str().filter(|it| *it != "session/update");
+            let method = frame["method"].as_str().filter(|it| *it != Method::SessionUpdate.name());
             return told.put_all(method.map(|it| Step::note(it, None, None)));
         };
         match kind {
@@ -302,8 +319,8 @@ impl Story {
         }
     }
 
-    fn configured(&mut self, fact: &Value, told: &mut Told) {
-        let (params, answer) = (&fact["frame"]["params"], &fact["answer"]);
+    fn configured(&mut self, changed: &SettingChanged<Value>, told: &mut Told) {
+        let (params, answer) = (&changed.frame["params"], &changed.answer);
         if let Some(mode) = params["modeId"].as_str() {
             told.put(Step::Mode(mode.to_owned()));
         }
@@ -318,10 +335,10 @@ impl Story {
         }
     }
 
-    fn asked(&mut self, fact: &Value, told: &mut Told) {
-        let (params, ask) = (&fact["frame"]["params"], fact["ask"].as_u64().unwrap_or(0));
+    fn asked(&mut self, asked: &UserAsked<Value>, told: &mut Told) {
+        let (params, ask) = (&asked.frame["params"], asked.ask);
         let turn = self.open_turn();
-        if fact["frame"]["method"] != "session/request_permission" {
+        if asked.frame["method"] != Method::SessionRequestPermission.name() {
             let message = params["message"].as_str();
             return told.put_in(turn, Step::note("question", message, None));
         }
@@ -334,16 +351,15 @@ impl Story {
         told.put_in(turn, Step::Asked(Box::new(asked)));
     }
 
-    fn answered(&mut self, fact: &Value, told: &mut Told) {
-        let ask = fact["ask"].as_u64().unwrap_or(0);
+    fn answered(&mut self, answered: &UserAnswered<Value>, told: &mut Told) {
+        let (ask, answer) = (answered.ask, &answered.answer);
         let call = self.asks.remove(&ask);
-        let answer = &fact["answer"];
         let outcome = &answer["result"]["outcome"];
         // Whoever asked a question and not for a permission is answered with an action.
         if let Some(action) = answer["result"]["action"].as_str() {
             return told.put_in(self.open_turn(), Step::note("answer", Some(action), None));
         }
-        let by = fact["by"].as_str().unwrap_or_default().to_owned();
+        let by = answered.by.to_string();
         let option = outcome["optionId"].as_str().map(str::to_owned);
         told.put_in(self.open_turn(), Step::Answered { ask, call, option, by });
     }

@@ -2,6 +2,7 @@
 //! `cancelled`, however the agent put it, so nobody has to know what went before.
 
 use crate::usage::{Cost, cost_of_answer};
+use jackfield_events::TurnOutcome;
 use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,15 +33,16 @@ pub(crate) struct Failure {
 const REQUEST_CANCELLED: i64 = -32800;
 
 impl Outcome {
-    /// Of the fact that says it.
-    pub(crate) fn of(fact: &Value) -> Outcome {
-        let answer = &fact["answer"];
+    pub(crate) fn of(outcome: &TurnOutcome<Value>) -> Outcome {
+        let answer = outcome.json();
         let (cost, stop_reason) = (cost_of_answer(answer), answer["stopReason"].as_str());
         let cancelled = stop_reason == Some("cancelled") || is_cancelled(answer);
-        let (status, failure) = match fact["how"].as_str() {
+        let (status, failure) = match outcome {
             _ if cancelled => (Status::Cancelled, None),
-            Some("stopped") => (Status::Completed, None),
-            _ => (Status::Failed, Some(Failure::of(answer))),
+            TurnOutcome::Stopped(_) => (Status::Completed, None),
+            TurnOutcome::Failed(_) | TurnOutcome::Interrupted(_) => {
+                (Status::Failed, Some(Failure::of(answer)))
+            }
         };
         Outcome { status, stop_reason: stop_reason.map(str::to_owned), failure, cost }
     }
@@ -81,7 +83,11 @@ mod tests {
     use serde_json::json;
 
     fn ended(how: &str, answer: &Value) -> (Status, Option<Failure>) {
-        let outcome = Outcome::of(&json!({ "is": "ended", "how": how, "answer": answer }));
+        let outcome = Outcome::of(&match how {
+            "stopped" => TurnOutcome::Stopped(answer.clone()),
+            "failed" => TurnOutcome::Failed(answer.clone()),
+            _ => TurnOutcome::Interrupted(answer.clone()),
+        });
         (outcome.status, outcome.failure)
     }
 

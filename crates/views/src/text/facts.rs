@@ -2,6 +2,11 @@
 //! what a tool call is called, and which option an answer chose.
 
 use super::Piece;
+use jackfield_events::{
+    EventBody, MessageDropped, ServedOutcome, SessionMoved, TurnEnded, TurnOutcome, UserAnswered,
+    UserAsked,
+};
+use jackfield_wire::acp::Method;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -19,84 +24,85 @@ pub(crate) fn words_of(content: &Value) -> String {
     }
 }
 
-/// What happened to a session or a turn, as a sentence; nothing for what is told in other ways or
-/// not worth a word.
-pub(crate) fn remark(fact: &Value) -> Option<String> {
-    let said = |name: &str| text(fact, name);
-    let number = |name: &str| fact[name].as_u64().unwrap_or(0);
-    let remark = match said("is") {
-        "opened" => format!("session opened: {} in {}", said("agent"), said("cwd")),
-        "forked" => {
-            let (from, seq) = (said("from"), number("seqThere"));
-            format!("session forked from {from} after event {seq}")
+/// An event as a sentence; `None` for events that are shown in other ways or not at all.
+pub(crate) fn remark(body: &EventBody<Value>) -> Option<String> {
+    let remark = match body {
+        EventBody::Opened(it) => format!("session opened: {} in {}", it.agent, it.cwd),
+        EventBody::Forked(it) => {
+            format!("session forked from {} after event {}", it.from, it.seq_there.0)
         }
-        "moved" => {
-            let (from, why) = (said("from"), said("why"));
-            match said("to") {
-                "" => format!("session moved from {from}: {why}"),
-                to => format!("session moved from {from} to {to}: {why}"),
-            }
-        }
-        "bound" => format!("session {} by a new agent process", said("rung")),
-        "withdrawn" => format!("prompt {} did not run: {}", number("prompt"), said("why")),
-        "cancelled" => match fact["step"].as_u64() {
-            Some(0 | 1) | None => "asked to stop".to_owned(),
-            Some(2) => "asked to stop again".to_owned(),
-            Some(_) => "did not stop: its process is ended".to_owned(),
+        EventBody::Moved(SessionMoved { from, to, why }) => match to {
+            None => format!("session moved from {from}: {why}"),
+            Some(to) => format!("session moved from {from} to {to}: {why}"),
         },
-        "ended" => {
-            let (answer, turn) = (&fact["answer"], number("turn"));
-            match (said("how"), text(answer, "stopReason")) {
-                ("stopped", "end_turn") => return None,
-                ("stopped", reason) => format!("turn {turn} ended: {reason}"),
-                (how, _) => format!("turn {turn} {how}: {}", text(answer, "message")),
+        EventBody::Bound(it) => format!("session {} by a new agent process", it.rung.as_str()),
+        EventBody::Withdrawn(it) => format!("prompt {} did not run: {}", it.prompt, it.why),
+        EventBody::Cancelled(it) => match it.step {
+            0 | 1 => "asked to stop".to_owned(),
+            2 => "asked to stop again".to_owned(),
+            _ => "did not stop: its process is ended".to_owned(),
+        },
+        EventBody::Ended(TurnEnded { turn, outcome }) => match outcome {
+            TurnOutcome::Stopped(result) => match text(result, "stopReason") {
+                "end_turn" => return None,
+                reason => format!("turn {turn} ended: {reason}"),
+            },
+            TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error) => {
+                format!("turn {turn} {}: {}", outcome.name(), text(error, "message"))
             }
+        },
+        EventBody::Refused(it) => {
+            let by = by_whom(&it.by, it.peer.as_ref());
+            format!("refused `{}` of {by}: {}", it.operation, it.why)
         }
-        "refused" => {
-            format!("refused `{}` of {}: {}", said("operation"), by_whom(fact), said("why"))
+        EventBody::LeftOut(MessageDropped { what, bytes, limit }) => {
+            format!("left out {what} of the agent: {bytes} bytes, and the limit is {limit}")
         }
-        "leftOut" => format!(
-            "left out {} of the agent: {} bytes, and the limit is {}",
-            said("what"),
-            number("bytes"),
-            number("limit")
-        ),
-        "served" => served(fact),
-        "gone" => format!("agent ended: {}", said("status")),
-        "quiet" => format!("quiet: {}", said("waits")),
-        "slept" => format!("asleep: {}", said("why")),
-        "closed" => "session closed".to_owned(),
-        _ => return None,
+        EventBody::Served(it) => served(&it.call, &it.outcome),
+        EventBody::Gone(it) => format!("agent ended: {}", it.status),
+        EventBody::Quiet(it) => format!("quiet: {}", it.waits),
+        EventBody::Slept(it) => format!("asleep: {}", it.why),
+        EventBody::Closed => "session closed".to_owned(),
+        EventBody::Imported(_)
+        | EventBody::Said(_)
+        | EventBody::Queued(_)
+        | EventBody::Prompted(_)
+        | EventBody::Asked(_)
+        | EventBody::Answered(_)
+        | EventBody::Learned(_)
+        | EventBody::Unasked(_)
+        | EventBody::Configured(_) => return None,
     };
     Some(remark)
 }
 
-/// The name that a client gives itself, and what the operating system says about its process.
-pub fn by_whom(fact: &Value) -> String {
-    let peer = &fact["peer"];
+/// The name that a client gives itself, and what the operating system reports about its process.
+pub fn by_whom(by: &str, peer: Option<&Value>) -> String {
+    let peer = peer.unwrap_or(&Value::Null);
     let number = |name: &str| peer[name].as_u64().map(|it| format!("{name} {it}"));
     let exe = peer["exe"].as_str().map(str::to_owned);
-    let parts = [Some(text(fact, "by").to_owned()), number("pid"), number("uid"), exe];
+    let parts = [Some(by.to_owned()), number("pid"), number("uid"), exe];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What the daemon itself did for the agent, or why not.
-fn served(fact: &Value) -> String {
-    let call = &fact["call"];
+/// A request of the agent that the daemon handled itself, and its outcome.
+fn served(call: &Value, outcome: &ServedOutcome) -> String {
     let args = call["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let what = match text(call, "method") {
-        "fs/read_text_file" => format!("read {}", text(call, "path")),
-        "fs/write_text_file" => format!("write {}", text(call, "path")),
+    let what = match Method::from_name(text(call, "method")) {
+        Some(Method::FsReadTextFile) => format!("read {}", text(call, "path")),
+        Some(Method::FsWriteTextFile) => format!("write {}", text(call, "path")),
         _ => {
             let words: Vec<&str> = std::iter::once(text(call, "command")).chain(args).collect();
             format!("run `{}`", words.join(" "))
         }
     };
-    match (text(fact, "how"), text(fact, "why")) {
-        ("done", _) => format!("the daemon did for the agent: {what}"),
-        ("denied", why) => format!("the daemon refused the agent: {what}: {why}"),
-        ("failed", why) => format!("the daemon could not do for the agent: {what}: {why}"),
-        _ => format!("the agent ended while the daemon was to: {what}"),
+    match outcome {
+        ServedOutcome::Done => format!("the daemon did for the agent: {what}"),
+        ServedOutcome::Denied(why) => format!("the daemon refused the agent: {what}: {why}"),
+        ServedOutcome::Failed(why) => {
+            format!("the daemon could not do for the agent: {what}: {why}")
+        }
+        ServedOutcome::Unknown => format!("the agent ended while the daemon was to: {what}"),
     }
 }
 
@@ -110,9 +116,9 @@ pub(crate) fn about(call: &Value) -> impl Iterator<Item = Piece> {
 }
 
 /// What an agent printed last, before it ended.
-pub(crate) fn last_lines(gone: &Value) -> Vec<&str> {
+pub(crate) fn last_lines(stderr: &str) -> Vec<&str> {
     const LINES_MAX: usize = 5;
-    let lines: Vec<&str> = text(gone, "stderr").lines().collect();
+    let lines: Vec<&str> = stderr.lines().collect();
     let tail = lines.len().saturating_sub(LINES_MAX);
     lines[tail..].to_vec()
 }
@@ -148,24 +154,22 @@ pub(crate) struct Options(BTreeMap<(u64, String), String>);
 
 impl Options {
     /// Keeps what can be chosen, for when it is answered.
-    pub(crate) fn learn(&mut self, asked: &Value) {
-        let number = asked["ask"].as_u64().unwrap_or(0);
-        for option in asked["frame"]["params"]["options"].as_array().into_iter().flatten() {
+    pub(crate) fn learn(&mut self, asked: &UserAsked<Value>) {
+        for option in asked.frame["params"]["options"].as_array().into_iter().flatten() {
             let (id, name) = (text(option, "optionId"), text(option, "name"));
-            self.0.insert((number, id.to_owned()), name.to_owned());
+            self.0.insert((asked.ask, id.to_owned()), name.to_owned());
         }
     }
 
     /// What was answered, in the words of the one who asked.
-    pub(crate) fn chosen<'a>(&'a self, answered: &'a Value) -> &'a str {
-        let answer = &answered["answer"];
+    pub(crate) fn chosen<'a>(&'a self, answered: &'a UserAnswered<Value>) -> &'a str {
+        let answer = &answered.answer;
         let result = &answer["result"];
         match (text(answer, "void"), text(&result["outcome"], "optionId")) {
             ("", "") if result["action"].is_string() => text(result, "action"),
             ("", "") => "no option chosen",
             ("", option) => {
-                let number = answered["ask"].as_u64().unwrap_or(0);
-                self.0.get(&(number, option.to_owned())).map_or(option, String::as_str)
+                self.0.get(&(answered.ask, option.to_owned())).map_or(option, String::as_str)
             }
             (void, _) => void,
         }

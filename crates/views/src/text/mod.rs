@@ -7,6 +7,8 @@ pub use facts::{Tool, by_whom};
 
 use crate::options;
 use facts::{Options, Tools, about, last_lines, remark, text, words_of};
+use jackfield_events::{EventBody, ReceivedEvent, UserAsked};
+use jackfield_wire::acp::Method;
 use serde_json::Value;
 
 /// What to print next.
@@ -53,9 +55,11 @@ impl Text {
     /// One message of the hub: `{"method":…,"params":…}`.
     pub fn message(&mut self, message: &Value) -> Vec<Piece> {
         let params = &message["params"];
-        match text(message, "method") {
-            "session/update" => self.update(&params["update"]),
-            "_jackfield/turn" | "_jackfield/ask" | "_jackfield/session" => self.fact(params),
+        match Method::from_name(text(message, "method")) {
+            Some(Method::SessionUpdate) => self.update(&params["update"]),
+            Some(Method::ControlTurn | Method::ControlAsk | Method::ControlSession) => {
+                self.notice(params)
+            }
             _ => Vec::new(),
         }
     }
@@ -90,39 +94,50 @@ impl Text {
         told
     }
 
-    /// One fact of the log that ACP has no words for.
-    pub fn fact(&mut self, fact: &Value) -> Vec<Piece> {
+    /// The params of a `_jackfield/…` notification. An event of a newer daemon is named, not explained.
+    fn notice(&mut self, params: &Value) -> Vec<Piece> {
+        if let Ok(event) = ReceivedEvent::from_value(params.clone()) {
+            return self.event(&event);
+        }
         let mut told = self.finish();
-        match text(fact, "is") {
-            // Its words are not those of the last turn.
-            "prompted" => self.words_are_over = true,
-            "asked" => {
-                let text = self.asked(fact);
+        told.push(Piece::Detail { word: "heard", text: text(params, "is").to_owned() });
+        told
+    }
+
+    /// One event that ACP has no message for.
+    pub fn event(&mut self, event: &ReceivedEvent) -> Vec<Piece> {
+        let mut told = self.finish();
+        match &event.body {
+            // The words of the last turn are over.
+            EventBody::Prompted(_) => self.words_are_over = true,
+            EventBody::Asked(asked) => {
+                let text = self.asked(asked);
                 told.push(Piece::Line { word: "ask", text });
-                told.extend(about(&fact["call"]));
+                told.extend(asked.call.iter().flat_map(about));
             }
-            "answered" => {
-                let (by, chosen) = (by_whom(fact), self.options.chosen(fact));
+            EventBody::Answered(answered) => {
+                let by = by_whom(&answered.by, answered.peer.as_ref());
+                let chosen = self.options.chosen(answered);
                 told.push(Piece::Line { word: "ask", text: format!("answered by {by}: {chosen}") });
             }
-            "ended" => told.extend(remark(fact).map(Piece::Remark)),
-            "gone" => {
-                told.extend(remark(fact).map(Piece::Remark));
+            EventBody::Ended(_) => told.extend(remark(&event.body).map(Piece::Remark)),
+            EventBody::Gone(exited) => {
+                told.extend(remark(&event.body).map(Piece::Remark));
                 let line = |it: &str| Piece::Line { word: "|", text: it.to_owned() };
-                told.extend(last_lines(fact).into_iter().map(line));
+                told.extend(last_lines(&exited.stderr).into_iter().map(line));
             }
-            other => told.push(match remark(fact) {
+            body => told.push(match remark(body) {
                 Some(remark) => Piece::Remark(remark),
-                None => Piece::Detail { word: "heard", text: other.to_owned() },
+                None => Piece::Detail { word: "heard", text: body.kind().to_string() },
             }),
         }
         told
     }
 
-    /// Keeps what can be chosen for when it is answered; returns what is asked.
-    pub fn asked(&mut self, fact: &Value) -> String {
-        self.options.learn(fact);
-        let params = &fact["frame"]["params"];
+    /// Remembers the options for the answer; returns what is asked.
+    pub fn asked(&mut self, asked: &UserAsked<Value>) -> String {
+        self.options.learn(asked);
+        let params = &asked.frame["params"];
         match text(params, "message") {
             "" => self.tool(&params["toolCall"]).title,
             message => message.to_owned(),
@@ -207,6 +222,7 @@ fn commands(update: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_events::received;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -257,7 +273,7 @@ mod tests {
         let pieces = told(&mut text, &[say("I look."), call, failed, say("No "), say("luck.")]);
         assert_eq!(pieces[1..3], [line("tool", "ls"), line("tool", "ls: failed")]);
         assert_eq!(text.final_words(), "No luck.");
-        text.fact(&json!({ "is": "prompted" }));
+        text.event(&received(&json!({ "is": "prompted" })));
         text.update(&say("Again."));
         assert_eq!(text.final_words(), "Again.");
     }
@@ -268,11 +284,11 @@ mod tests {
         let options = json!([{ "optionId": "o1", "name": "Allow once" }]);
         let call = json!({ "toolCallId": "t", "title": "rm x" });
         let frame = json!({ "params": { "toolCall": call, "options": options } });
-        let asked = text.fact(&json!({ "is": "asked", "ask": 3, "frame": frame }));
+        let asked = text.event(&received(&json!({ "is": "asked", "ask": 3, "frame": frame })));
         assert_eq!(asked.last(), Some(&line("ask", "rm x")));
         let outcome = json!({ "result": { "outcome": { "optionId": "o1" } } });
         let answered = json!({ "is": "answered", "ask": 3, "by": "zed", "answer": outcome });
-        let answered = text.fact(&answered);
+        let answered = text.event(&received(&answered));
         assert_eq!(answered.last(), Some(&line("ask", "answered by zed: Allow once")));
     }
 
@@ -281,13 +297,13 @@ mod tests {
         let peer = json!({ "pid": 7, "uid": 1000, "exe": "/bin/zed" });
         let answered = json!({ "is": "answered", "ask": 3, "by": "zed", "peer": peer,
                                "answer": { "void": "x" } });
-        let answered = Text::default().fact(&answered);
+        let answered = Text::default().event(&received(&answered));
         let Some(Piece::Line { text, .. }) = answered.last() else { panic!("{answered:?}") };
         assert!(text.starts_with("answered by zed, pid 7, uid 1000, /bin/zed: "), "{text}");
         let refused = json!({ "is": "refused", "operation": "_jackfield/stop", "by": "zed",
                               "why": "below an agent", "peer": { "uid": 0 } });
         let expected = "refused `_jackfield/stop` of zed, uid 0: below an agent";
-        let refused = Text::default().fact(&refused);
+        let refused = Text::default().event(&received(&refused));
         assert_eq!(refused.last(), Some(&Piece::Remark(expected.to_owned())));
     }
 
@@ -295,7 +311,7 @@ mod tests {
     fn a_good_end_is_not_worth_a_word_and_a_bad_one_is() {
         let end = |how: &str, answer: Value| {
             let fact = json!({ "is": "ended", "turn": 2, "how": how, "answer": answer });
-            Text::default().fact(&fact)[1..].to_vec()
+            Text::default().event(&received(&fact))[1..].to_vec()
         };
         assert_eq!(end("stopped", json!({ "stopReason": "end_turn" })), []);
         let remark = |it: &str| vec![Piece::Remark(it.to_owned())];

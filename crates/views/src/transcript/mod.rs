@@ -25,6 +25,11 @@ use crate::{
     usage::{HEADINGS, seconds},
 };
 use item::{Ask, quoted};
+use jackfield_events::{
+    AgentMessage, EventBody, ReceivedEvent, TurnEnded, TurnStarted, UnaskedCall, UserAnswered,
+    UserAsked,
+};
+use jackfield_wire::acp::Method;
 use markdown::{code, words};
 use section::Section;
 use serde_json::Value;
@@ -70,38 +75,48 @@ impl Transcript {
         header
     }
 
-    /// One fact: `{"seq":…,"at":…,"is":…,…}`.
-    pub fn fold(&mut self, fact: &Value) -> String {
-        self.usage.fold(fact);
-        match text(fact, "is") {
-            "prompted" => return self.begin(fact),
-            "ended" => return self.end(fact),
-            "said" => self.said(fact),
-            "asked" => self.asked(fact),
-            "answered" => self.answered(fact),
-            "learned" => {
-                if let Some(ask) = self.section.asked(number(fact, "ask")) {
+    pub fn fold(&mut self, event: &ReceivedEvent) -> String {
+        self.usage.fold(event);
+        match &event.body {
+            EventBody::Prompted(started) => return self.begin(started),
+            EventBody::Ended(ended) => return self.end(ended, &event.body),
+            EventBody::Said(message) => self.said(message),
+            EventBody::Asked(asked) => self.asked(asked),
+            EventBody::Answered(answered) => self.answered(answered),
+            EventBody::Learned(learned) => {
+                if let Some(ask) = self.section.asked(learned.ask) {
                     ask.always = true;
                 }
             }
-            "configured" => {
-                if let Some(setting) = configured(&fact["frame"]) {
+            EventBody::Configured(changed) => {
+                if let Some(setting) = configured(&changed.frame) {
                     self.section.remark(setting);
                 }
             }
-            "unasked" => {
-                let title = text(&fact["call"], "title");
+            EventBody::Unasked(UnaskedCall { call }) => {
+                let title = text(call, "title");
                 self.section.remark(format!("done without asking, against a rule: {title}"));
             }
-            "gone" => {
-                self.section.remark(remark(fact).unwrap_or_default());
-                self.section.print(&last_lines(fact));
+            EventBody::Gone(exited) => {
+                self.section.remark(remark(&event.body).unwrap_or_default());
+                self.section.print(&last_lines(&exited.stderr));
             }
-            "bound" | "served" | "refused" | "leftOut" | "cancelled" | "forked" | "moved"
-            | "withdrawn" | "closed" => {
-                self.section.remark(remark(fact).unwrap_or_default());
+            EventBody::Bound(_)
+            | EventBody::Served(_)
+            | EventBody::Refused(_)
+            | EventBody::LeftOut(_)
+            | EventBody::Cancelled(_)
+            | EventBody::Forked(_)
+            | EventBody::Moved(_)
+            | EventBody::Withdrawn(_)
+            | EventBody::Closed => {
+                self.section.remark(remark(&event.body).unwrap_or_default());
             }
-            _ => {}
+            EventBody::Opened(_)
+            | EventBody::Imported(_)
+            | EventBody::Queued(_)
+            | EventBody::Quiet(_)
+            | EventBody::Slept(_) => {}
         }
         String::new()
     }
@@ -113,37 +128,37 @@ impl Transcript {
         shown
     }
 
-    fn begin(&mut self, fact: &Value) -> String {
+    fn begin(&mut self, started: &TurnStarted<Value>) -> String {
         let mut shown = self.take();
-        let blocks = fact["frame"]["params"]["prompt"].as_array();
+        let blocks = started.frame["params"]["prompt"].as_array();
         let blocks: Vec<String> = blocks.into_iter().flatten().map(words_of).collect();
         self.prompt = blocks.join("\n");
         self.late = false;
-        let by = Some(words(text(fact, "by"))).filter(|it| !it.is_empty());
+        let by = Some(words(&started.by)).filter(|it| !it.is_empty());
         let by = by.map(|it| format!(", by {it}")).unwrap_or_default();
-        block(&mut shown, &format!("## Turn {}{by}", number(fact, "turn")));
+        block(&mut shown, &format!("## Turn {}{by}", started.turn));
         block(&mut shown, &quoted(&self.prompt));
         shown
     }
 
-    fn end(&mut self, fact: &Value) -> String {
+    fn end(&mut self, ended: &TurnEnded<Value>, body: &EventBody<Value>) -> String {
         let mut shown = self.take();
-        let turn = number(fact, "turn");
-        let how = match (Outcome::of(fact).failure, remark(fact)) {
-            (Some(failure), _) => format!("turn {turn} {}: {}", text(fact, "how"), failure.message),
+        let TurnEnded { turn, outcome } = ended;
+        let how = match (Outcome::of(outcome).failure, remark(body)) {
+            (Some(failure), _) => format!("turn {turn} {}: {}", outcome.name(), failure.message),
             (None, Some(remark)) => remark,
             (None, None) => format!("turn {turn} ended: end_turn"),
         };
-        let ms = self.usage.turns.iter().rfind(|it| it.turn == turn).and_then(|it| it.ms);
+        let ms = self.usage.turns.iter().rfind(|it| it.turn == *turn).and_then(|it| it.ms);
         let time = ms.map(|it| format!(" ({})", seconds(it))).unwrap_or_default();
         block(&mut shown, &item::remark(&format!("{how}{time}")));
         shown
     }
 
-    fn said(&mut self, fact: &Value) {
-        let update = &fact["frame"]["params"]["update"];
+    fn said(&mut self, message: &AgentMessage<Value>) {
+        let update = &message.frame["params"]["update"];
         let shown = ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"];
-        let is_late = fact["late"] == true && shown.contains(&text(update, "sessionUpdate"));
+        let is_late = message.late && shown.contains(&text(update, "sessionUpdate"));
         if is_late && !self.late {
             self.late = true;
             self.section.remark("said after the turn had ended:".to_owned());
@@ -151,22 +166,23 @@ impl Transcript {
         self.section.update(update);
     }
 
-    fn asked(&mut self, fact: &Value) {
-        self.options.learn(fact);
-        let params = &fact["frame"]["params"];
+    fn asked(&mut self, asked: &UserAsked<Value>) {
+        self.options.learn(asked);
+        let params = &asked.frame["params"];
         let call = &params["toolCall"];
         let ask = Ask {
             call: call.is_object().then(|| text(call, "toolCallId").to_owned()),
             message: text(params, "message").to_owned(),
-            why: text(&fact["decision"], "why").to_owned(),
+            why: asked.decision.as_ref().map(|it| text(it, "why").to_owned()).unwrap_or_default(),
             ..Ask::default()
         };
-        self.section.ask(number(fact, "ask"), ask, call);
+        self.section.ask(asked.ask, ask, call);
     }
 
-    fn answered(&mut self, fact: &Value) {
-        let (by, chosen) = (by_whom(fact), self.options.chosen(fact).to_owned());
-        match self.section.asked(number(fact, "ask")) {
+    fn answered(&mut self, answered: &UserAnswered<Value>) {
+        let by = by_whom(&answered.by, answered.peer.as_ref());
+        let chosen = self.options.chosen(answered).to_owned();
+        match self.section.asked(answered.ask) {
             Some(ask) => ask.answer = Some((by, chosen)),
             None => self.section.remark(format!("an ask was answered by {by}: {chosen}")),
         }
@@ -206,17 +222,13 @@ fn block(shown: &mut String, block: &str) {
     }
 }
 
-fn number(fact: &Value, name: &str) -> u64 {
-    fact[name].as_u64().unwrap_or(0)
-}
-
 /// A setting that was changed.
 fn configured(frame: &Value) -> Option<String> {
     let params = &frame["params"];
-    let (what, to) = match text(frame, "method") {
-        "session/set_mode" => ("mode", text(params, "modeId").to_owned()),
-        "session/set_model" => ("model", text(params, "modelId").to_owned()),
-        "session/set_config_option" => {
+    let (what, to) = match Method::from_name(text(frame, "method"))? {
+        Method::SessionSetMode => ("mode", text(params, "modeId").to_owned()),
+        Method::SessionSetModel => ("model", text(params, "modelId").to_owned()),
+        Method::SessionSetConfigOption => {
             let value = &params["value"];
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             (text(params, "configId"), value)
@@ -233,12 +245,13 @@ mod tests {
         strategy::{chunk, fact, said},
         *,
     };
+    use crate::test_events::{received, received_any};
     use proptest::{collection::vec, prelude::*};
     use serde_json::json;
 
     fn markdown(facts: &[Value]) -> String {
         let mut transcript = Transcript::default();
-        let mut shown: String = facts.iter().map(|it| transcript.fold(it)).collect();
+        let mut shown: String = facts.iter().map(|it| transcript.fold(&received(it))).collect();
         shown.push_str(&transcript.finish());
         shown
     }
@@ -301,7 +314,8 @@ mod tests {
         fn whatever_is_said_nothing_stays_open(facts in vec(fact(), 0..12)) {
             let mut transcript = Transcript::default();
             for fact in &facts {
-                let shown = transcript.fold(fact);
+                let Some(event) = received_any(fact) else { continue };
+                let shown = transcript.fold(&event);
                 prop_assert!(is_whole(&shown), "{}", shown);
             }
             let shown = transcript.finish();

@@ -3,6 +3,7 @@
 //! `envelope/mod.rs` says they are.
 
 use crate::log::Log;
+use crate::test_events::received;
 use jackfield_views::{
     Envelope,
     envelope::{Ev, Role, TurnStatus},
@@ -381,7 +382,7 @@ mod id_consistency {
         assert_eq!(log.envelopes(), log.envelopes());
         let mut other = jackfield_views::Envelopes::new("s-other");
         let other: BTreeSet<String> =
-            log.facts.iter().flat_map(|it| other.fold(it)).map(|it| it.id).collect();
+            log.facts.iter().flat_map(|it| other.fold(&received(it))).map(|it| it.id).collect();
         assert!(log.envelopes().iter().all(|it| !other.contains(&it.id)));
     }
 
@@ -393,7 +394,7 @@ mod id_consistency {
         for upto in 1..=log.facts.len() {
             // A reader that lost its place and begins three facts earlier each time.
             let from = upto.saturating_sub(4);
-            told.extend(log.facts[from..upto].iter().flat_map(|it| envelopes.fold(it)));
+            told.extend(log.facts[from..upto].iter().flat_map(|it| envelopes.fold(&received(it))));
         }
         assert_eq!(told, log.envelopes());
     }

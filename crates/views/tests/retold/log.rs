@@ -1,5 +1,6 @@
 //! A session's log, written fact by fact, and read by the views.
 
+use crate::test_events::received_any;
 use jackfield_views::{AgentEvents, Envelope, Envelopes};
 use serde_json::{Value, json};
 
@@ -144,13 +145,14 @@ impl Log {
 
     pub(crate) fn envelopes(&self) -> Vec<Envelope> {
         let mut envelopes = Envelopes::new(SESSION);
-        self.facts.iter().flat_map(|it| envelopes.fold(it)).collect()
+        self.facts.iter().filter_map(received_any).flat_map(|it| envelopes.fold(&it)).collect()
     }
 
     /// With the pieces of a text put together.
     pub(crate) fn whole_envelopes(&self) -> Vec<Envelope> {
         let mut envelopes = Envelopes::accumulating(SESSION);
-        let mut all: Vec<_> = self.facts.iter().flat_map(|it| envelopes.fold(it)).collect();
+        let mut all: Vec<_> =
+            self.facts.iter().filter_map(received_any).flat_map(|it| envelopes.fold(&it)).collect();
         all.extend(envelopes.finish());
         all
     }
@@ -158,7 +160,12 @@ impl Log {
     /// As they are sent.
     pub(crate) fn events(&self) -> Vec<Value> {
         let mut events = AgentEvents::default();
-        let events = self.facts.iter().flat_map(|it| events.fold(it)).collect::<Vec<_>>();
+        let events = self
+            .facts
+            .iter()
+            .filter_map(received_any)
+            .flat_map(|it| events.fold(&it))
+            .collect::<Vec<_>>();
         events.iter().map(|it| serde_json::to_value(it).unwrap()).collect()
     }
 }

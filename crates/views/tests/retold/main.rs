@@ -14,4 +14,6 @@ mod runtimes;
 mod scribe;
 mod shape;
 mod shown;
+#[path = "../../src/test_events.rs"]
+mod test_events;
 mod transcript;

@@ -5,6 +5,7 @@ use crate::{
     log::{Log, SESSION},
     made_up::{anything, session},
     recorded::tapes,
+    test_events::{received, received_any},
 };
 use jackfield_views::{AgentEvents, Envelope, Envelopes, envelope::Ev};
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The envelopes of each fact.
 fn envelopes(facts: &[Value]) -> Vec<Vec<Envelope>> {
     let mut envelopes = Envelopes::new(SESSION);
-    facts.iter().map(|it| envelopes.fold(it)).collect()
+    facts.iter().map(|it| envelopes.fold(&received(it))).collect()
 }
 
 /// The events of each fact, without what only those know who were there from the beginning.
@@ -28,7 +29,7 @@ fn events(facts: &[Value]) -> Vec<Vec<Value>> {
         }
         event
     };
-    facts.iter().map(|it| events.fold(it).into_iter().map(told).collect()).collect()
+    facts.iter().map(|it| events.fold(&received(it)).into_iter().map(told).collect()).collect()
 }
 
 /// Whoever starts later hears nothing else, and from the next turn on everything.
@@ -227,12 +228,12 @@ proptest! {
     fn no_fact_is_a_reason_to_panic(facts in prop::collection::vec(anything(), 0..24)) {
         let mut views = (AgentEvents::default(), Envelopes::new(SESSION), Envelopes::accumulating(SESSION));
         let (mut pieces, mut whole) = (Vec::new(), Vec::new());
-        for fact in &facts {
-            for event in views.0.fold(fact) {
+        for event in facts.iter().filter_map(received_any) {
+            for event in views.0.fold(&event) {
                 serde_json::to_string(&event).unwrap();
             }
-            pieces.extend(views.1.fold(fact));
-            whole.extend(views.2.fold(fact));
+            pieces.extend(views.1.fold(&event));
+            whole.extend(views.2.fold(&event));
         }
         whole.extend(views.2.finish());
         for envelopes in [pieces, whole] {

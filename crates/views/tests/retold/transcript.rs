@@ -1,5 +1,6 @@
 //! Sessions as Markdown: what some real agents said, kept as snapshots that people have read.
 
+use crate::test_events::received;
 use crate::{
     log::{Log, SESSION},
     recorded::tapes,
@@ -23,11 +24,11 @@ fn markdown(agent: &str, facts: &[Value]) -> String {
     let mut shown = Transcript::header(&about(agent));
     for fact in facts {
         for fact in veil.push(fact.clone()) {
-            shown.push_str(&transcript.fold(&fact));
+            shown.push_str(&transcript.fold(&received(&fact)));
         }
     }
     for fact in veil.finish() {
-        shown.push_str(&transcript.fold(&fact));
+        shown.push_str(&transcript.fold(&received(&fact)));
     }
     shown.push_str(&transcript.finish());
     shown

@@ -1,5 +1,12 @@
-//! What each ACP method means to the hub: one table, read by everything that routes.
+//! What each method means to hub and gateway: one table, read by everything that routes.
 
-mod method;
+mod row;
+mod table;
+#[cfg(test)]
+mod tests;
 
-pub use method::{Audience, Direction, Durability, METHODS, Method, MethodKind, Scope, method};
+pub use row::{
+    Audience, AuditRule, Direction, Durability, GatewayRoute, MethodKind, MethodRow, OperatorRule,
+    Scope, Stability, TenantRule,
+};
+pub use table::Method;

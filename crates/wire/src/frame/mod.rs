@@ -7,6 +7,7 @@ mod tests;
 pub(crate) use envelope::{Fields, Shape};
 
 use crate::{
+    acp::Method,
     fault::Fault,
     malformed::Malformed,
     quote::{quote, unquote},
@@ -75,6 +76,20 @@ impl Frame {
 
     pub fn method(&self) -> Option<Cow<'_, str>> {
         self.name(self.fields.method)
+    }
+
+    /// The method, if the method table has it.
+    pub fn known_method(&self) -> Option<Method> {
+        Method::from_name(&self.method()?)
+    }
+
+    pub fn is_method(&self, method: Method) -> bool {
+        self.method().is_some_and(|it| it == method.name())
+    }
+
+    /// Whether the method belongs to our control protocol, also if this version does not know it.
+    pub fn is_control(&self) -> bool {
+        self.method().is_some_and(|it| it.starts_with("_jackfield/"))
     }
 
     /// The params of a request or notification, as JSON text.

@@ -1,102 +1,109 @@
-//! What Codex asks before it acts: requests of the program that become asks of the client.
+//! Converts the approval requests of Codex into permission requests to the client.
 
 use crate::codex::command;
-use crate::{Answer, AskOption, Kind, Tool, Turn};
+use crate::{PermissionAnswer, PermissionOption, ToolKind, ToolUpdate, Turn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(super) struct Approvals {
-    /// By the program's request id, spelled as JSON.
-    open: BTreeMap<String, Approval>,
+pub(super) struct PendingApprovals {
+    /// By the program's request id, serialized as JSON.
+    open: BTreeMap<String, PendingApproval>,
 }
 
 #[derive(Debug)]
-struct Approval {
-    /// The program's request.
+struct PendingApproval {
+    /// The program's request id.
     id: Value,
     /// The result for each option.
     results: Vec<(String, Value)>,
-    /// The result if nobody decides, and if the turn is cancelled meanwhile.
+    /// The result if no option is selected.
+    declined: Value,
+    /// The result if the turn is cancelled meanwhile.
+    cancelled: Value,
+}
+
+/// An approval request as it is sent to the client.
+struct ApprovalPrompt {
+    tool: ToolUpdate,
+    options: Vec<ApprovalOption>,
     declined: Value,
     cancelled: Value,
 }
 
-/// A question as the client will see it.
-struct Question {
-    tool: Tool,
-    choices: Vec<Choice>,
-    declined: Value,
-    cancelled: Value,
-}
-
-struct Choice {
+struct ApprovalOption {
     id: String,
     name: String,
     kind: &'static str,
     result: Value,
 }
 
-impl Choice {
-    fn new(id: &str, name: impl Into<String>, kind: &'static str, result: Value) -> Choice {
-        Choice { id: id.to_owned(), name: name.into(), kind, result }
+impl ApprovalOption {
+    fn new(id: &str, name: impl Into<String>, kind: &'static str, result: Value) -> ApprovalOption {
+        ApprovalOption { id: id.to_owned(), name: name.into(), kind, result }
     }
 }
 
-impl Approvals {
-    /// Returns false for a request that is no question for people. `told` is the call it is about.
+impl PendingApprovals {
+    /// Returns false for a request that the user cannot answer. `known` is the tool call that it
+    /// concerns.
     pub(super) fn on_request(
         &mut self,
         method: &str,
         id: &Value,
         params: &Value,
-        told: Option<Tool>,
+        known: Option<ToolUpdate>,
         turn: &mut Turn,
     ) -> bool {
-        let told = told.unwrap_or_default();
+        let known = known.unwrap_or_default();
         let question = match method {
-            "item/commandExecution/requestApproval" => Some(about_command(params, told)),
-            "item/fileChange/requestApproval" => Some(about_files(params, told)),
-            "item/permissions/requestApproval" => Some(about_permissions(params, told)),
-            "item/tool/requestUserInput" => about_choice(params, told),
-            "mcpServer/elicitation/request" => about_server(params, told),
+            "item/commandExecution/requestApproval" => Some(command_approval(params, known)),
+            "item/fileChange/requestApproval" => Some(file_approval(params, known)),
+            "item/permissions/requestApproval" => Some(permissions_approval(params, known)),
+            "item/tool/requestUserInput" => question_approval(params, known),
+            "mcpServer/elicitation/request" => elicitation_approval(params, known),
             _ => None,
         };
-        let Some(Question { tool, choices, declined, cancelled }) = question else { return false };
+        let Some(ApprovalPrompt { tool, options, declined, cancelled }) = question else {
+            return false;
+        };
         let key = id.to_string();
-        let results = choices.iter().map(|it| (it.id.clone(), it.result.clone())).collect();
-        self.open.insert(key.clone(), Approval { id: id.clone(), results, declined, cancelled });
+        let results = options.iter().map(|it| (it.id.clone(), it.result.clone())).collect();
+        self.open
+            .insert(key.clone(), PendingApproval { id: id.clone(), results, declined, cancelled });
         if turn.is_running() && !turn.is_cancelled() {
-            let options = choices
+            let options = options
                 .into_iter()
-                .map(|Choice { id, name, kind, .. }| AskOption { id, name, kind })
+                .map(|ApprovalOption { id, name, kind, .. }| PermissionOption { id, name, kind })
                 .collect();
             let item =
                 params["itemId"].as_str().map_or_else(|| format!("ask-{key}"), str::to_owned);
-            turn.ask(&key, &item, tool, options);
+            turn.request_permission(&key, &item, tool, options);
         } else {
-            // There is nobody to ask.
-            self.answer(&key, Answer::Cancelled, turn);
+            // Without a running turn, no client can answer.
+            self.on_answer(&key, PermissionAnswer::Cancelled, turn);
         }
         true
     }
 
-    pub(super) fn answer(&mut self, key: &str, answer: Answer<'_>, turn: &mut Turn) {
+    pub(super) fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
         let Some(approval) = self.open.remove(key) else { return };
         let chosen = match answer {
-            Answer::Chosen(option) => approval.results.into_iter().find(|(id, _)| id == option),
-            Answer::Cancelled => None,
+            PermissionAnswer::Selected(option) => {
+                approval.results.into_iter().find(|(id, _)| id == option)
+            }
+            PermissionAnswer::Cancelled => None,
         };
-        let otherwise = if turn.is_cancelled() { approval.cancelled } else { approval.declined };
-        let result = chosen.map_or(otherwise, |(_, result)| result);
-        turn.write(&json!({"id": approval.id, "result": result}));
+        let fallback = if turn.is_cancelled() { approval.cancelled } else { approval.declined };
+        let result = chosen.map_or(fallback, |(_, result)| result);
+        turn.write_json(&json!({"id": approval.id, "result": result}));
     }
 
-    /// The program does not wait any more; it also says so after our own answer.
+    /// The program no longer waits for an answer. It reports this after the client's answer, too.
     pub(super) fn on_resolved(&mut self, id: &Value, turn: &mut Turn) {
         let key = id.to_string();
         if self.open.remove(&key).is_some() {
-            turn.unask(&key);
+            turn.withdraw_request(&key);
         }
     }
 
@@ -105,55 +112,59 @@ impl Approvals {
     }
 }
 
-fn decision(decision: impl Into<Value>) -> Value {
+fn decision_result(decision: impl Into<Value>) -> Value {
     json!({"decision": decision.into()})
 }
 
-/// The reason, where one is told, stands with what the client already knows of the call.
-fn reasoned(tool: Tool, params: &Value) -> Tool {
+/// Adds the reason, if there is one, to the information about the tool call.
+fn with_reason(tool: ToolUpdate, params: &Value) -> ToolUpdate {
     match params["reason"].as_str() {
-        Some(reason) => tool.text(reason),
+        Some(reason) => tool.with_text(reason),
         None => tool,
     }
 }
 
-fn about_command(params: &Value, told: Tool) -> Question {
-    let mut tool = told;
+fn command_approval(params: &Value, known: ToolUpdate) -> ApprovalPrompt {
+    let mut tool = known;
     if let Some(host) = params["networkApprovalContext"]["host"].as_str() {
-        tool = tool.title(format!("Connect to {host}")).kind(Kind::Fetch);
+        tool = tool.with_title(format!("Connect to {host}")).with_kind(ToolKind::Fetch);
     } else if let Some(command) = params["command"].as_str() {
-        let command = command::bare(command);
+        let command = command::strip_shell(command);
         let input = json!({"command": command, "cwd": params["cwd"]});
-        tool = tool.title(command).kind(Kind::Execute).input(input);
+        tool = tool.with_title(command).with_kind(ToolKind::Execute).with_input(input);
     }
     let offered = params["availableDecisions"].as_array().cloned();
-    let usual = || vec![json!("accept"), json!("acceptForSession"), json!("decline")];
-    let offered = offered.filter(|it| !it.is_empty()).unwrap_or_else(usual);
-    let mut choices: Vec<Choice> =
-        offered.iter().enumerate().filter_map(|(at, it)| command_choice(at, it)).collect();
+    let default = || vec![json!("accept"), json!("acceptForSession"), json!("decline")];
+    let offered = offered.filter(|it| !it.is_empty()).unwrap_or_else(default);
+    let mut options: Vec<ApprovalOption> =
+        offered.iter().enumerate().filter_map(|(index, it)| decision_option(index, it)).collect();
     if !offered.iter().any(|it| it == "decline") {
-        // It is always understood, and lets the turn go on, which `cancel` does not.
-        let end = choices.iter().position(|it| it.id == "cancel").unwrap_or(choices.len());
-        choices.extend(command_choice(end, &json!("decline")));
-        let last = choices.len() - 1;
-        choices.swap(end.min(last), last);
+        // Codex always accepts `decline`. Unlike `cancel`, it lets the turn continue.
+        let end = options.iter().position(|it| it.id == "cancel").unwrap_or(options.len());
+        options.extend(decision_option(end, &json!("decline")));
+        let last = options.len() - 1;
+        options.swap(end.min(last), last);
     }
-    let (declined, cancelled) = (decision("decline"), decision("cancel"));
-    Question { tool: reasoned(tool, params), choices, declined, cancelled }
+    let (declined, cancelled) = (decision_result("decline"), decision_result("cancel"));
+    ApprovalPrompt { tool: with_reason(tool, params), options, declined, cancelled }
 }
 
-fn command_choice(at: usize, offered: &Value) -> Option<Choice> {
-    let result = decision(offered.clone());
+fn decision_option(index: usize, offered: &Value) -> Option<ApprovalOption> {
+    let result = decision_result(offered.clone());
     match offered.as_str() {
-        Some("accept") => return Some(Choice::new("accept", "Allow", "allow_once", result)),
+        Some("accept") => {
+            return Some(ApprovalOption::new("accept", "Allow", "allow_once", result));
+        }
         Some("acceptForSession") => {
             let name = "Allow for this session";
-            return Some(Choice::new("acceptForSession", name, "allow_always", result));
+            return Some(ApprovalOption::new("acceptForSession", name, "allow_always", result));
         }
-        Some("decline") => return Some(Choice::new("decline", "Reject", "reject_once", result)),
+        Some("decline") => {
+            return Some(ApprovalOption::new("decline", "Reject", "reject_once", result));
+        }
         Some("cancel") => {
             let name = "Reject and stop the turn";
-            return Some(Choice::new("cancel", name, "reject_once", result));
+            return Some(ApprovalOption::new("cancel", name, "reject_once", result));
         }
         _ => {}
     }
@@ -161,7 +172,7 @@ fn command_choice(at: usize, offered: &Value) -> Option<Choice> {
     if let Some(words) = rule.as_array() {
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
         let name = format!("Always allow `{}`", words.join(" "));
-        return Some(Choice::new(&format!("rule-{at}"), name, "allow_always", result));
+        return Some(ApprovalOption::new(&format!("rule-{index}"), name, "allow_always", result));
     }
     let rule = &offered["applyNetworkPolicyAmendment"]["network_policy_amendment"];
     let host = rule["host"].as_str()?;
@@ -169,64 +180,70 @@ fn command_choice(at: usize, offered: &Value) -> Option<Choice> {
         "allow" => ("allow", "allow_always"),
         _ => ("reject", "reject_always"),
     };
-    Some(Choice::new(&format!("rule-{at}"), format!("Always {verb} {host}"), kind, result))
+    Some(ApprovalOption::new(
+        &format!("rule-{index}"),
+        format!("Always {verb} {host}"),
+        kind,
+        result,
+    ))
 }
 
-fn about_files(params: &Value, told: Tool) -> Question {
-    let mut tool = told;
+fn file_approval(params: &Value, known: ToolUpdate) -> ApprovalPrompt {
+    let mut tool = known;
     if !tool.fields.contains_key("title") {
-        tool = tool.title("Edit files").kind(Kind::Edit);
+        tool = tool.with_title("Edit files").with_kind(ToolKind::Edit);
     }
-    let choices = ["accept", "acceptForSession", "decline"].map(Value::from);
-    let choices =
-        choices.iter().enumerate().filter_map(|(at, it)| command_choice(at, it)).collect();
-    let (declined, cancelled) = (decision("decline"), decision("cancel"));
-    Question { tool: reasoned(tool, params), choices, declined, cancelled }
+    let options = ["accept", "acceptForSession", "decline"].map(Value::from);
+    let options =
+        options.iter().enumerate().filter_map(|(index, it)| decision_option(index, it)).collect();
+    let (declined, cancelled) = (decision_result("decline"), decision_result("cancel"));
+    ApprovalPrompt { tool: with_reason(tool, params), options, declined, cancelled }
 }
 
-fn about_permissions(params: &Value, told: Tool) -> Question {
-    let wanted = &params["permissions"];
-    let tool = told.title("Allow more").kind(Kind::Other).input(wanted.clone());
-    let grant = |scope: &str| json!({"permissions": wanted, "scope": scope});
-    let nothing = json!({"permissions": {}, "scope": "turn"});
-    let choices = vec![
-        Choice::new("turn", "Allow for this turn", "allow_once", grant("turn")),
-        Choice::new("session", "Allow for this session", "allow_always", grant("session")),
-        Choice::new("decline", "Reject", "reject_once", nothing.clone()),
+fn permissions_approval(params: &Value, known: ToolUpdate) -> ApprovalPrompt {
+    let requested = &params["permissions"];
+    let tool =
+        known.with_title("Allow more").with_kind(ToolKind::Other).with_input(requested.clone());
+    let grant = |scope: &str| json!({"permissions": requested, "scope": scope});
+    let declined = json!({"permissions": {}, "scope": "turn"});
+    let options = vec![
+        ApprovalOption::new("turn", "Allow for this turn", "allow_once", grant("turn")),
+        ApprovalOption::new("session", "Allow for this session", "allow_always", grant("session")),
+        ApprovalOption::new("decline", "Reject", "reject_once", declined.clone()),
     ];
-    let tool = reasoned(tool, params);
-    Question { tool, choices, declined: nothing.clone(), cancelled: nothing }
+    let tool = with_reason(tool, params);
+    ApprovalPrompt { tool, options, declined: declined.clone(), cancelled: declined }
 }
 
-/// One question with given answers can be put as a choice; ACP has no form for more.
-fn about_choice(params: &Value, told: Tool) -> Option<Question> {
+/// A single question with fixed answers becomes a permission request; ACP cannot express others.
+fn question_approval(params: &Value, known: ToolUpdate) -> Option<ApprovalPrompt> {
     let [question] = params["questions"].as_array()?.as_slice() else { return None };
-    let options = question["options"].as_array().filter(|options| !options.is_empty())?;
+    let answers = question["options"].as_array().filter(|answers| !answers.is_empty())?;
     let id = question["id"].as_str()?;
-    let mut choices = Vec::new();
-    for (at, option) in options.iter().enumerate() {
-        let label = option["label"].as_str()?;
+    let mut options = Vec::new();
+    for (index, answer) in answers.iter().enumerate() {
+        let label = answer["label"].as_str()?;
         let result = json!({"answers": {id: {"answers": [label]}}});
-        choices.push(Choice::new(&format!("answer-{at}"), label, "allow_once", result));
+        options.push(ApprovalOption::new(&format!("answer-{index}"), label, "allow_once", result));
     }
-    let nothing = json!({"answers": {}});
-    choices.push(Choice::new("decline", "Skip", "reject_once", nothing.clone()));
-    let tool = told.title(question["question"].as_str()?).kind(Kind::Other);
-    Some(Question { tool, choices, declined: nothing.clone(), cancelled: nothing })
+    let declined = json!({"answers": {}});
+    options.push(ApprovalOption::new("decline", "Skip", "reject_once", declined.clone()));
+    let tool = known.with_title(question["question"].as_str()?).with_kind(ToolKind::Other);
+    Some(ApprovalPrompt { tool, options, declined: declined.clone(), cancelled: declined })
 }
 
-/// An MCP server wants a yes or no; a form with fields cannot be filled in through ACP.
-fn about_server(params: &Value, told: Tool) -> Option<Question> {
+/// A yes-or-no question of an MCP server. A form with fields cannot be filled in through ACP.
+fn elicitation_approval(params: &Value, known: ToolUpdate) -> Option<ApprovalPrompt> {
     let fields = params["requestedSchema"]["properties"].as_object();
     if params["mode"] == "url" || fields.is_some_and(|fields| !fields.is_empty()) {
         return None;
     }
     let action = |action: &str| json!({"action": action, "content": null});
     let accepted = json!({"action": "accept", "content": {}});
-    let choices = vec![
-        Choice::new("accept", "Allow", "allow_once", accepted),
-        Choice::new("decline", "Reject", "reject_once", action("decline")),
+    let options = vec![
+        ApprovalOption::new("accept", "Allow", "allow_once", accepted),
+        ApprovalOption::new("decline", "Reject", "reject_once", action("decline")),
     ];
-    let tool = told.title(params["message"].as_str()?).kind(Kind::Other);
-    Some(Question { tool, choices, declined: action("decline"), cancelled: action("cancel") })
+    let tool = known.with_title(params["message"].as_str()?).with_kind(ToolKind::Other);
+    Some(ApprovalPrompt { tool, options, declined: action("decline"), cancelled: action("cancel") })
 }

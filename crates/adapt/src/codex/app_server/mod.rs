@@ -1,126 +1,132 @@
-//! `codex app-server`: one program for the session, its own JSON-RPC (without the `jsonrpc` member).
+//! `codex app-server`: one process per session, JSON-RPC without the `jsonrpc` member.
 //!
 //! ```text
-//!  open ──► initialize ──► initialized, thread/start or thread/resume ──► ready
+//!  start ──► initialize ──► initialized, thread/start or thread/resume ──► ready
 //!  prompt ─► turn/start ──► items, deltas, approvals, tokens ──► turn/completed
 //! ```
 //!
-//! A prompt that comes before the thread is ready waits for it.
+//! A prompt that arrives before the thread is ready waits for it.
 
 mod approvals;
 mod items;
 mod notification;
 mod params;
-mod voices;
+mod streamed_messages;
 
-use super::fault;
-use super::tokens::Tokens;
-use crate::{Answer, Can, Dialect, Failure, Life, Prompt, Setting, Start, Stop, Turn};
-use approvals::Approvals;
-use items::Items;
-use jackfield_agents::Exit;
+use super::failure;
+use super::token_counts::TokenCounts;
+use crate::{
+    Dialect, PermissionAnswer, ProgramCapabilities, ProgramLifetime, Prompt, SettingChange,
+    StartContext, StopReason, Turn, TurnFailure,
+};
+use approvals::PendingApprovals;
+use items::ItemTracker;
+use jackfield_agents::AgentExit;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-pub(super) struct AppServer {
-    link: Link,
-    /// Method and parameters that open the thread, kept for a second try.
-    opening: (&'static str, Value),
+pub(super) struct AppServerDialect {
+    link: LinkState,
+    /// The method and parameters that open the thread, kept for a retry.
+    thread_request: (&'static str, Value),
     model: Option<String>,
     effort: Option<String>,
-    requests_made: u64,
-    requests: BTreeMap<u64, Request>,
-    /// The input of a turn that waits for the thread.
-    waiting: Option<Value>,
-    /// The turn that Codex works on for us.
-    active: Option<String>,
-    /// Whether it has begun: before that it has an id, but cannot be interrupted.
-    started: bool,
-    /// The client cancelled, and Codex was not told yet.
-    cancelled: bool,
-    /// The turn that Codex was told to interrupt.
-    interrupted: Option<String>,
-    /// An error that `turn/completed` will tell again.
+    request_count: u64,
+    requests: BTreeMap<u64, SentRequest>,
+    /// The input of a prompt that waits for the thread.
+    pending_input: Option<Value>,
+    /// The id of the turn that processes the prompt.
+    active_turn: Option<String>,
+    /// Whether the turn has started: before that it has an id, but cannot be interrupted.
+    is_turn_started: bool,
+    /// The client cancelled the turn, and the interrupt was not sent yet.
+    is_cancel_pending: bool,
+    /// The turn for which an interrupt was sent.
+    interrupted_turn: Option<String>,
+    /// An error that `turn/completed` will repeat.
     error: Option<Value>,
-    approvals: Approvals,
-    items: Items,
-    meter: Meter,
+    approvals: PendingApprovals,
+    items: ItemTracker,
+    meter: TokenMeter,
 }
 
-/// How far we are with the program.
+/// The state of the connection to the program.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Link {
+enum LinkState {
     #[default]
     Closed,
-    Greeting,
-    Greeted,
-    Opening,
+    Initializing,
+    Initialized,
+    OpeningThread,
     Ready {
         thread: String,
     },
 }
 
-/// What we asked of the program.
+/// A request that was sent to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Request {
+enum SentRequest {
     Initialize,
     Thread,
     Turn,
     Interrupt,
 }
 
-/// Tokens of the conversation when the turn began, and now.
+/// The tokens of the thread at the start of the turn, and now.
 #[derive(Debug, Default)]
-struct Meter {
-    base: Option<Tokens>,
-    total: Option<Tokens>,
+struct TokenMeter {
+    base: Option<TokenCounts>,
+    total: Option<TokenCounts>,
 }
 
-impl Dialect for AppServer {
-    fn life(&self) -> Life {
-        Life::Session
+impl Dialect for AppServerDialect {
+    fn lifetime(&self) -> ProgramLifetime {
+        ProgramLifetime::PerSession
     }
 
-    fn can(&self) -> Can {
-        Can { images: true, mcp: true }
+    fn capabilities(&self) -> ProgramCapabilities {
+        ProgramCapabilities { images: true, mcp: true }
     }
 
-    fn open(&mut self, start: &Start<'_>, turn: &mut Turn) {
+    fn on_start(&mut self, start: &StartContext<'_>, turn: &mut Turn) {
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        *self = AppServer {
-            opening: params::opening(start, turn),
-            items: Items::new(start.cwd),
+        *self = AppServerDialect {
+            thread_request: params::thread_request(start, turn),
+            items: ItemTracker::new(start.cwd),
             model: owned(start.model),
             effort: owned(start.reasoning),
-            // A resumed conversation has used something before; Codex will say how much.
-            meter: Meter { base: start.native.is_none().then(Tokens::default), total: None },
-            ..AppServer::default()
+            // Codex reports the earlier usage of a resumed thread later.
+            meter: TokenMeter {
+                base: start.agent_session_id.is_none().then(TokenCounts::default),
+                total: None,
+            },
+            ..AppServerDialect::default()
         };
-        self.greet(turn);
+        self.send_initialize(turn);
     }
 
-    fn prompt(&mut self, prompt: &Prompt, turn: &mut Turn) {
-        self.items.begin();
-        (self.active, self.started, self.cancelled) = (None, false, false);
+    fn on_prompt(&mut self, prompt: &Prompt, turn: &mut Turn) {
+        self.items.begin_turn();
+        (self.active_turn, self.is_turn_started, self.is_cancel_pending) = (None, false, false);
         self.error = None;
-        let input = params::input(prompt);
+        let input = params::turn_input(prompt);
         match &self.link {
-            Link::Ready { thread } => {
+            LinkState::Ready { thread } => {
                 let thread = thread.clone();
                 self.start_turn(&thread, &input, turn);
                 return;
             }
-            // What failed for an earlier prompt is tried again.
-            Link::Closed => self.greet(turn),
-            Link::Greeted => self.open_thread(turn),
-            Link::Greeting | Link::Opening => {}
+            // A step that failed for an earlier prompt is retried.
+            LinkState::Closed => self.send_initialize(turn),
+            LinkState::Initialized => self.open_thread(turn),
+            LinkState::Initializing | LinkState::OpeningThread => {}
         }
-        self.waiting = Some(input);
+        self.pending_input = Some(input);
     }
 
-    fn line(&mut self, line: &str, turn: &mut Turn) {
-        let Some(message) = turn.object(line) else { return };
+    fn on_line(&mut self, line: &str, turn: &mut Turn) {
+        let Some(message) = turn.parse_object(line) else { return };
         match (message["method"].as_str(), message.get("id")) {
             (Some(method), Some(id)) => self.on_request(method, id, &message, turn),
             (Some(method), None) => self.on_notification(method, &message, turn),
@@ -128,63 +134,70 @@ impl Dialect for AppServer {
                 let request = id.as_u64().and_then(|id| self.requests.remove(&id));
                 match request {
                     Some(request) => self.on_response(request, &message, turn),
-                    None => turn.unmapped(&message),
+                    None => turn.report_unmapped(&message),
                 }
             }
-            (None, None) => turn.unmapped(&message),
+            (None, None) => turn.report_unmapped(&message),
         }
     }
 
-    fn cancel(&mut self, turn: &mut Turn) -> bool {
-        if self.waiting.take().is_some() {
-            turn.done(Stop::Cancelled);
+    fn on_cancel(&mut self, turn: &mut Turn) -> bool {
+        if self.pending_input.take().is_some() {
+            turn.complete(StopReason::Cancelled);
         } else {
-            self.cancelled = true;
-            self.interrupt(turn);
+            self.is_cancel_pending = true;
+            self.interrupt_turn(turn);
         }
         true
     }
 
-    fn answer(&mut self, key: &str, answer: Answer<'_>, turn: &mut Turn) {
-        self.approvals.answer(key, answer, turn);
+    fn on_answer(&mut self, key: &str, answer: PermissionAnswer<'_>, turn: &mut Turn) {
+        self.approvals.on_answer(key, answer, turn);
     }
 
-    fn set(&mut self, setting: Setting<'_>, _turn: &mut Turn) -> bool {
+    fn on_setting(&mut self, setting: SettingChange<'_>, _turn: &mut Turn) -> bool {
         match setting {
-            // The next turn tells a model, but has no way to say that the default is wanted again.
-            // It could tell a sandbox, but not what the user has configured about it (network, more
-            // writable folders); a new program that resumes the thread has both.
-            Setting::Model("default") | Setting::Reasoning("default") | Setting::Mode(_) => {
+            // `turn/start` can set a model, but cannot restore the default. It could set a sandbox,
+            // but without the user's configuration of it (network, more writable directories). A
+            // new process that resumes the thread applies both.
+            SettingChange::Model("default")
+            | SettingChange::Reasoning("default")
+            | SettingChange::Mode(_) => {
                 return false;
             }
-            Setting::Model(model) => self.model = Some(model.to_owned()),
-            Setting::Reasoning(effort) => self.effort = Some(effort.to_owned()),
+            SettingChange::Model(model) => self.model = Some(model.to_owned()),
+            SettingChange::Reasoning(effort) => self.effort = Some(effort.to_owned()),
         }
         true
     }
 
-    fn end(&mut self, exit: &Exit, turn: &mut Turn) {
+    fn on_exit(&mut self, exit: &AgentExit, turn: &mut Turn) {
         if let Some(error) = self.error.take() {
-            turn.fail(fault::from_error(&error));
+            turn.fail(failure::from_error(&error));
         } else if turn.is_running() {
-            let exit = fault::without_remarks(exit);
-            turn.fail(Failure::from_exit(&exit, &turn.noise, turn.has_spoken()));
+            let exit = failure::strip_startup_remarks(exit);
+            turn.fail(TurnFailure::from_exit(&exit, &turn.noise, turn.has_output()));
         }
     }
 }
 
-impl AppServer {
-    fn greet(&mut self, turn: &mut Turn) {
+impl AppServerDialect {
+    fn send_initialize(&mut self, turn: &mut Turn) {
         let version = env!("CARGO_PKG_VERSION");
         let client = json!({"name": "jackfield", "title": "Jackfield", "version": version});
-        self.request(Request::Initialize, "initialize", &json!({"clientInfo": client}), turn);
-        self.link = Link::Greeting;
+        self.send_request(
+            SentRequest::Initialize,
+            "initialize",
+            &json!({"clientInfo": client}),
+            turn,
+        );
+        self.link = LinkState::Initializing;
     }
 
     fn open_thread(&mut self, turn: &mut Turn) {
-        let (method, params) = self.opening.clone();
-        self.request(Request::Thread, method, &params, turn);
-        self.link = Link::Opening;
+        let (method, params) = self.thread_request.clone();
+        self.send_request(SentRequest::Thread, method, &params, turn);
+        self.link = LinkState::OpeningThread;
     }
 
     fn start_turn(&mut self, thread: &str, input: &Value, turn: &mut Turn) {
@@ -195,105 +208,113 @@ impl AppServer {
         if let Some(effort) = &self.effort {
             params["effort"] = json!(effort);
         }
-        self.request(Request::Turn, "turn/start", &params, turn);
+        self.send_request(SentRequest::Turn, "turn/start", &params, turn);
     }
 
     /// Interrupts a cancelled turn, once, as soon as it can be.
-    fn interrupt(&mut self, turn: &mut Turn) {
-        if let (Link::Ready { thread }, Some(active)) = (&self.link, &self.active)
-            && self.started
-            && self.cancelled
+    fn interrupt_turn(&mut self, turn: &mut Turn) {
+        if let (LinkState::Ready { thread }, Some(active)) = (&self.link, &self.active_turn)
+            && self.is_turn_started
+            && self.is_cancel_pending
         {
             let params = json!({"threadId": thread, "turnId": active});
-            self.cancelled = false;
-            self.interrupted = Some(active.clone());
-            self.request(Request::Interrupt, "turn/interrupt", &params, turn);
+            self.is_cancel_pending = false;
+            self.interrupted_turn = Some(active.clone());
+            self.send_request(SentRequest::Interrupt, "turn/interrupt", &params, turn);
         }
     }
 
-    fn request(&mut self, request: Request, method: &str, params: &Value, turn: &mut Turn) {
-        self.requests_made += 1;
-        let id = self.requests_made;
+    fn send_request(
+        &mut self,
+        request: SentRequest,
+        method: &str,
+        params: &Value,
+        turn: &mut Turn,
+    ) {
+        self.request_count += 1;
+        let id = self.request_count;
         self.requests.insert(id, request);
-        turn.write(&json!({"id": id, "method": method, "params": params}));
+        turn.write_json(&json!({"id": id, "method": method, "params": params}));
     }
 
-    fn on_response(&mut self, request: Request, message: &Value, turn: &mut Turn) {
+    fn on_response(&mut self, request: SentRequest, message: &Value, turn: &mut Turn) {
         if let Some(error) = message.get("error") {
-            return self.on_refusal(request, error, turn);
+            return self.on_error_response(request, error, turn);
         }
         let result = &message["result"];
         match request {
-            Request::Initialize => {
-                turn.write(&json!({"method": "initialized"}));
+            SentRequest::Initialize => {
+                turn.write_json(&json!({"method": "initialized"}));
                 self.open_thread(turn);
             }
-            Request::Thread => {
+            SentRequest::Thread => {
                 let Some(thread) = result["thread"]["id"].as_str() else {
-                    let error = json!({"message": "it opened no thread"});
-                    return self.on_refusal(request, &error, turn);
+                    let error = json!({"message": "the response contains no thread id"});
+                    return self.on_error_response(request, &error, turn);
                 };
-                self.link = Link::Ready { thread: thread.to_owned() };
-                if let Some(input) = self.waiting.take() {
+                self.link = LinkState::Ready { thread: thread.to_owned() };
+                if let Some(input) = self.pending_input.take() {
                     self.start_turn(thread, &input, turn);
                 }
             }
-            Request::Turn => self.on_turn(result["turn"]["id"].as_str(), turn),
-            // The end of the turn is told by itself.
-            Request::Interrupt => {}
+            SentRequest::Turn => self.on_turn_id(result["turn"]["id"].as_str(), turn),
+            // `turn/completed` reports the end of the turn.
+            SentRequest::Interrupt => {}
         }
     }
 
-    fn on_refusal(&mut self, request: Request, error: &Value, turn: &mut Turn) {
-        let message = error["message"].as_str().unwrap_or("it refused without a reason");
+    fn on_error_response(&mut self, request: SentRequest, error: &Value, turn: &mut Turn) {
+        let message =
+            error["message"].as_str().unwrap_or("the request failed for an unknown reason");
         match request {
-            Request::Initialize => self.link = Link::Closed,
-            Request::Thread => self.link = Link::Greeted,
-            Request::Turn => {}
-            // There is nothing to interrupt any more; the refusal may also come after the next prompt.
-            Request::Interrupt => {
-                turn.notice(message);
-                if self.active.is_some() && self.active == self.interrupted {
-                    self.active = None;
-                    turn.done(Stop::Cancelled);
+            SentRequest::Initialize => self.link = LinkState::Closed,
+            SentRequest::Thread => self.link = LinkState::Initialized,
+            SentRequest::Turn => {}
+            // The turn has already ended; this response may even arrive after the next prompt.
+            SentRequest::Interrupt => {
+                turn.send_notice(message);
+                if self.active_turn.is_some() && self.active_turn == self.interrupted_turn {
+                    self.active_turn = None;
+                    turn.complete(StopReason::Cancelled);
                 }
                 return;
             }
         }
-        self.waiting = None;
-        turn.fail(fault::from_message(message));
+        self.pending_input = None;
+        turn.fail(failure::from_message(message));
     }
 
-    /// Codex will work on our prompt under this id.
-    fn on_turn(&mut self, id: Option<&str>, turn: &mut Turn) {
-        if !turn.is_running() || self.active.is_some() {
+    /// Codex will process the prompt under this turn id.
+    fn on_turn_id(&mut self, id: Option<&str>, turn: &mut Turn) {
+        if !turn.is_running() || self.active_turn.is_some() {
             return;
         }
-        self.active = id.map(str::to_owned);
-        if let Link::Ready { thread } = &self.link {
-            // Not before: a thread without a turn is not kept, and cannot be resumed.
-            turn.native(thread);
+        self.active_turn = id.map(str::to_owned);
+        if let LinkState::Ready { thread } = &self.link {
+            // A thread without a turn is not stored and cannot be resumed, so its id is published
+            // now.
+            turn.set_agent_session_id(thread);
         }
     }
 
-    /// A turn begins; Codex may also begin one by itself.
+    /// A turn has started. Codex may also start one by itself.
     fn on_turn_started(&mut self, id: Option<&str>, turn: &mut Turn) {
-        if self.requests.values().any(|it| *it == Request::Turn) {
-            self.on_turn(id, turn);
+        if self.requests.values().any(|it| *it == SentRequest::Turn) {
+            self.on_turn_id(id, turn);
         }
-        if self.active.is_some() && self.active.as_deref() == id {
-            self.started = true;
-            self.interrupt(turn);
+        if self.active_turn.is_some() && self.active_turn.as_deref() == id {
+            self.is_turn_started = true;
+            self.interrupt_turn(turn);
         }
     }
 
     fn on_request(&mut self, method: &str, id: &Value, message: &Value, turn: &mut Turn) {
         let params = &message["params"];
-        let told = params["itemId"].as_str().and_then(|item| self.items.told(item));
-        if !self.approvals.on_request(method, id, params, told, turn) {
-            let error = format!("`{method}` is not served by this client");
-            turn.write(&json!({"id": id, "error": {"code": -32601, "message": error}}));
-            turn.unmapped(message);
+        let known = params["itemId"].as_str().and_then(|item| self.items.known_call(item));
+        if !self.approvals.on_request(method, id, params, known, turn) {
+            let error = format!("this client does not support `{method}`");
+            turn.write_json(&json!({"id": id, "error": {"code": -32601, "message": error}}));
+            turn.report_unmapped(message);
         }
     }
 }

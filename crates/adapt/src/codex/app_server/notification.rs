@@ -1,76 +1,85 @@
-//! What the program tells without being asked.
+//! Handles the notifications of the program.
 
-use super::voices::Voice;
-use super::{AppServer, Link, fault};
-use crate::codex::tokens::Tokens;
-use crate::{Entry, Stop, Turn};
+use super::streamed_messages::DeltaKind;
+use super::{AppServerDialect, LinkState, failure};
+use crate::codex::item::ItemPhase;
+use crate::codex::token_counts::TokenCounts;
+use crate::{PlanEntry, StopReason, Turn};
 use serde_json::Value;
 
-impl AppServer {
+impl AppServerDialect {
     pub(super) fn on_notification(&mut self, method: &str, message: &Value, turn: &mut Turn) {
         let params = &message["params"];
-        if let Some(thread) = self.foreign_thread(params) {
-            return self.on_foreign(&thread, method, message, turn);
+        if let Some(thread) = self.sub_agent_thread(params) {
+            return self.on_sub_agent(&thread, method, message, turn);
         }
         match method {
-            "item/started" => self.items.on_item(message, false, turn),
-            "item/completed" => self.items.on_item(message, true, turn),
+            "item/started" => self.items.on_item(message, ItemPhase::Started, turn),
+            "item/completed" => self.items.on_item(message, ItemPhase::Completed, turn),
             "item/agentMessage/delta" | "item/plan/delta" => {
-                self.items.on_delta(Voice::Text, params, turn);
+                self.items.on_delta(DeltaKind::Text, params, turn);
             }
-            "item/reasoning/summaryTextDelta" => self.items.on_delta(Voice::Summary, params, turn),
-            "item/reasoning/textDelta" => self.items.on_delta(Voice::Thought, params, turn),
+            "item/reasoning/summaryTextDelta" => {
+                self.items.on_delta(DeltaKind::Summary, params, turn);
+            }
+            "item/reasoning/textDelta" => self.items.on_delta(DeltaKind::RawThought, params, turn),
             "item/commandExecution/outputDelta" => self.items.on_output(message, turn),
             "item/fileChange/patchUpdated" => self.items.on_patch(message, turn),
             "item/mcpToolCall/progress" => self.items.on_progress(message, turn),
             "turn/started" => self.on_turn_started(params["turn"]["id"].as_str(), turn),
-            "turn/plan/updated" => turn.plan(&plan(&params["plan"])),
+            "turn/plan/updated" => turn.send_plan(&parse_plan(&params["plan"])),
             "turn/completed" => self.on_completed(&params["turn"], turn),
             "error" => self.on_error(params, turn),
             "thread/tokenUsage/updated" => self.on_tokens(params, turn),
-            "thread/name/updated" => turn.title(params["threadName"].as_str().unwrap_or_default()),
+            "thread/name/updated" => {
+                turn.send_title(params["threadName"].as_str().unwrap_or_default());
+            }
             "serverRequest/resolved" => self.approvals.on_resolved(&params["requestId"], turn),
-            _ => on_other(method, message, turn),
+            _ => on_other_notification(method, message, turn),
         }
     }
 
-    /// The thread of a sub-agent, if it speaks.
-    fn foreign_thread(&self, params: &Value) -> Option<String> {
-        let Link::Ready { thread: ours } = &self.link else { return None };
-        params["threadId"].as_str().filter(|thread| thread != ours).map(str::to_owned)
+    /// The thread of the sub-agent that a notification concerns, if any.
+    fn sub_agent_thread(&self, params: &Value) -> Option<String> {
+        let LinkState::Ready { thread: own } = &self.link else { return None };
+        params["threadId"].as_str().filter(|thread| thread != own).map(str::to_owned)
     }
 
-    fn on_foreign(&mut self, thread: &str, method: &str, message: &Value, turn: &mut Turn) {
+    fn on_sub_agent(&mut self, thread: &str, method: &str, message: &Value, turn: &mut Turn) {
         match method {
-            "item/started" => self.items.on_foreign(thread, message, false, turn),
-            "item/completed" => self.items.on_foreign(thread, message, true, turn),
+            "item/started" => {
+                self.items.on_sub_agent_item(thread, message, ItemPhase::Started, turn);
+            }
+            "item/completed" => {
+                self.items.on_sub_agent_item(thread, message, ItemPhase::Completed, turn);
+            }
             "item/commandExecution/outputDelta" => self.items.on_output(message, turn),
             "serverRequest/resolved" => {
                 self.approvals.on_resolved(&message["params"]["requestId"], turn);
             }
-            // Their words are kept when they are complete.
+            // Their text is forwarded when it is complete.
             _ if method.ends_with("elta") || method == "item/reasoning/summaryPartAdded" => {}
-            _ => turn.unmapped(message),
+            _ => turn.report_unmapped(message),
         }
     }
 
     fn on_completed(&mut self, ended: &Value, turn: &mut Turn) {
-        // The end of a turn that is not ours, or not any more, was told to nobody.
-        if self.active.is_none() || self.active.as_deref() != ended["id"].as_str() {
+        // A turn that Codex started by itself, or that has already ended, has no waiting prompt.
+        if self.active_turn.is_none() || self.active_turn.as_deref() != ended["id"].as_str() {
             return;
         }
-        self.items.on_summary(&ended["items"], turn);
-        self.active = None;
+        self.items.on_final_items(&ended["items"], turn);
+        self.active_turn = None;
         self.meter.base = self.meter.total.or(self.meter.base);
-        let held = self.error.take();
+        let earlier_error = self.error.take();
         match ended["status"].as_str() {
             Some("failed") => {
                 let error = Some(&ended["error"]).filter(|error| error.is_object());
-                let error = error.or(held.as_ref()).unwrap_or(&Value::Null);
-                turn.fail(fault::from_error(error));
+                let error = error.or(earlier_error.as_ref()).unwrap_or(&Value::Null);
+                turn.fail(failure::from_error(error));
             }
-            Some("interrupted") => turn.done(Stop::Cancelled),
-            _ => turn.done(Stop::EndTurn),
+            Some("interrupted") => turn.complete(StopReason::Cancelled),
+            _ => turn.complete(StopReason::EndTurn),
         }
         self.approvals.clear();
     }
@@ -81,74 +90,75 @@ impl AppServer {
             self.error = Some(error.clone());
             return;
         }
-        self.items.tear();
+        self.items.restart_incomplete();
         let message = error["message"].as_str().unwrap_or_default();
         match error["additionalDetails"].as_str() {
-            Some(details) => turn.notice(&format!("{message} ({details})")),
-            None => turn.notice(message),
+            Some(details) => turn.send_notice(&format!("{message} ({details})")),
+            None => turn.send_notice(message),
         }
     }
 
     fn on_tokens(&mut self, params: &Value, turn: &mut Turn) {
-        let told = &params["tokenUsage"];
-        let (total, last) = (Tokens::read(&told["total"]), Tokens::read(&told["last"]));
+        let usage = &params["tokenUsage"];
+        let (total, last) =
+            (TokenCounts::parse(&usage["total"]), TokenCounts::parse(&usage["last"]));
         self.meter.total = Some(total);
-        if self.active.is_some() && self.active.as_deref() == params["turnId"].as_str() {
+        if self.active_turn.is_some() && self.active_turn.as_deref() == params["turnId"].as_str() {
             let base = *self.meter.base.get_or_insert(total.since(last));
             let used = total.since(base);
             if !used.is_zero() {
-                turn.usage(used.usage());
+                turn.record_usage(used.to_usage());
             }
         } else {
-            // A resumed conversation tells where it stands.
+            // A resumed thread reports its earlier usage.
             self.meter.base = Some(total);
         }
-        let used = told["last"]["totalTokens"].as_u64();
-        if let Some((used, size)) = used.zip(told["modelContextWindow"].as_u64()) {
-            turn.context(used, size);
+        let used = usage["last"]["totalTokens"].as_u64();
+        if let Some((used, size)) = used.zip(usage["modelContextWindow"].as_u64()) {
+            turn.send_context_size(used, size);
         }
     }
 }
 
-/// Everything that has nothing to do with the state of the turn.
-fn on_other(method: &str, message: &Value, turn: &mut Turn) {
+/// Handles notifications that do not concern the state of the turn.
+fn on_other_notification(method: &str, message: &Value, turn: &mut Turn) {
     let params = &message["params"];
     let text = |key: &str| params[key].as_str().unwrap_or_default();
     match method {
         "warning" | "guardianWarning" | "modelProvider/authRecoveryStarted" => {
-            turn.notice(text("message"));
+            turn.send_notice(text("message"));
         }
-        "configWarning" | "deprecationNotice" => turn.notice(text("summary")),
+        "configWarning" | "deprecationNotice" => turn.send_notice(text("summary")),
         "model/rerouted" => {
-            turn.notice(&format!(
-                "`{}` answers instead of `{}`",
-                text("toModel"),
-                text("fromModel")
+            turn.send_notice(&format!(
+                "switched from model `{}` to `{}`",
+                text("fromModel"),
+                text("toModel")
             ));
         }
         "mcpServer/startupStatus/updated" if text("status") == "failed" => {
-            let untold = || format!("the MCP server `{}` did not start", text("name"));
-            turn.notice(&params["error"].as_str().map_or_else(untold, str::to_owned));
+            let default = || format!("failed to start MCP server `{}`", text("name"));
+            turn.send_notice(&params["error"].as_str().map_or_else(default, str::to_owned));
         }
-        // Limits that are all unknown.
+        // None of the limits is known.
         "account/rateLimits/updated"
             if ["primary", "secondary", "credits"]
                 .iter()
                 .all(|key| params["rateLimits"][key].is_null()) => {}
-        // These repeat what requests, items and the turn's end say.
+        // These repeat the content of requests, items and the end of the turn.
         "thread/started"
         | "thread/status/changed"
         | "thread/compacted"
         | "turn/diff/updated"
         | "item/reasoning/summaryPartAdded" => {}
-        _ => turn.unmapped(message),
+        _ => turn.report_unmapped(message),
     }
 }
 
-fn plan(steps: &Value) -> Vec<Entry> {
+fn parse_plan(steps: &Value) -> Vec<PlanEntry> {
     let steps = steps.as_array().into_iter().flatten();
     steps
-        .map(|step| Entry {
+        .map(|step| PlanEntry {
             content: step["step"].as_str().unwrap_or_default().to_owned(),
             status: match step["status"].as_str() {
                 Some("completed") => "completed",

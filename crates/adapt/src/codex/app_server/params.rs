@@ -1,35 +1,37 @@
-//! What the program is told about the session: thread, sandbox, MCP servers, input.
+//! The parameters of requests to Codex: thread, sandbox, MCP servers, input.
 
-use crate::{Block, Prompt, Start, Turn};
+use crate::mcp::to_object;
+use crate::{Prompt, PromptBlock, StartContext, Turn};
 use serde_json::{Map, Value, json};
 
-/// The request that opens the thread.
-pub(super) fn opening(start: &Start<'_>, turn: &mut Turn) -> (&'static str, Value) {
+/// The method and the parameters of the request that opens the thread.
+pub(super) fn thread_request(start: &StartContext<'_>, turn: &mut Turn) -> (&'static str, Value) {
     let mut params = json!({"cwd": start.cwd});
-    if let Some((policy, sandbox)) = start.mode.and_then(mode) {
+    if let Some((policy, sandbox)) = start.mode.and_then(approval_and_sandbox) {
         params["approvalPolicy"] = json!(policy);
         params["sandbox"] = json!(sandbox);
     }
     if let Some(model) = start.model {
         params["model"] = json!(model);
     }
-    let servers = mcp_servers(start.mcp, turn);
+    let servers = mcp_servers(start.mcp_servers, turn);
     if !servers.is_empty() {
         params["config"] = json!({"mcp_servers": servers});
     }
-    match start.native {
+    match start.agent_session_id {
         None => ("thread/start", params),
         Some(thread) => {
             params["threadId"] = json!(thread);
-            // Nobody asks for what was said before.
+            // The earlier turns are not needed.
             params["excludeTurns"] = json!(true);
             ("thread/resume", params)
         }
     }
 }
 
-/// When Codex asks, and what it may touch without asking. No mode: its own configuration decides.
-fn mode(id: &str) -> Option<(&'static str, &'static str)> {
+/// The approval policy and the sandbox of a mode. For other modes, Codex's own configuration
+/// decides.
+fn approval_and_sandbox(id: &str) -> Option<(&'static str, &'static str)> {
     match id {
         "read-only" => Some(("on-request", "read-only")),
         "ask" => Some(("untrusted", "workspace-write")),
@@ -39,7 +41,7 @@ fn mode(id: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// ACP's servers as Codex configures them.
+/// Converts ACP's MCP servers into the configuration of Codex.
 fn mcp_servers(servers: &[Value], turn: &mut Turn) -> Map<String, Value> {
     let mut config = Map::new();
     for server in servers {
@@ -48,14 +50,14 @@ fn mcp_servers(servers: &[Value], turn: &mut Turn) -> Map<String, Value> {
             None | Some("stdio") => json!({
                 "command": server["command"],
                 "args": server["args"],
-                "env": pairs(&server["env"]),
+                "env": to_object(&server["env"]),
             }),
             Some("http") => {
-                json!({"url": server["url"], "http_headers": pairs(&server["headers"])})
+                json!({"url": server["url"], "http_headers": to_object(&server["headers"])})
             }
             Some(other) => {
-                turn.notice(&format!(
-                    "Codex knows no MCP servers over `{other}`: `{name}` is left out"
+                turn.send_notice(&format!(
+                    "Codex does not support MCP servers over `{other}`: `{name}` is left out"
                 ));
                 continue;
             }
@@ -65,21 +67,15 @@ fn mcp_servers(servers: &[Value], turn: &mut Turn) -> Map<String, Value> {
     config
 }
 
-/// `[{name, value}]` as an object.
-fn pairs(list: &Value) -> Map<String, Value> {
-    let list = list.as_array().into_iter().flatten();
-    list.filter_map(|it| Some((it["name"].as_str()?.to_owned(), it["value"].clone()))).collect()
-}
-
-/// The prompt: everything that is text, then the pictures.
-pub(super) fn input(prompt: &Prompt) -> Value {
+/// Converts a prompt: first all text, then the images.
+pub(super) fn turn_input(prompt: &Prompt) -> Value {
     let mut input = Vec::new();
-    let text = prompt.text();
+    let text = prompt.to_text();
     if !text.is_empty() {
         input.push(json!({"type": "text", "text": text}));
     }
     for block in &prompt.blocks {
-        if let Block::Image { mime, data } = block {
+        if let PromptBlock::Image { mime, data } = block {
             input.push(json!({"type": "image", "url": format!("data:{mime};base64,{data}")}));
         }
     }
@@ -91,22 +87,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_opened_with_mode_model_and_servers() {
+    fn thread_is_opened_with_mode_model_and_servers() {
         let mcp = [
             json!({"name": "files", "command": "/bin/files", "args": ["-x"], "env": [{"name": "A", "value": "1"}]}),
             json!({"type": "http", "name": "web", "url": "http://127.0.0.1:1/", "headers": []}),
             json!({"type": "sse", "name": "old", "url": "http://127.0.0.1:2/", "headers": []}),
         ];
-        let start = Start {
+        let start = StartContext {
             cwd: "/w",
-            native: None,
+            agent_session_id: None,
             model: Some("m"),
             reasoning: None,
             mode: Some("auto"),
-            mcp: &mcp,
+            mcp_servers: &mcp,
         };
         let mut turn = Turn::default();
-        let (method, params) = opening(&start, &mut turn);
+        let (method, params) = thread_request(&start, &mut turn);
         assert_eq!(method, "thread/start");
         assert_eq!(
             params,
@@ -116,21 +112,22 @@ mod tests {
                 "web": {"url": "http://127.0.0.1:1/", "http_headers": {}},
             }}})
         );
-        assert_eq!(turn.effects.len(), 1, "what is left out is told");
-        let (method, params) = opening(&Start { native: Some("t"), ..start }, &mut turn);
+        assert_eq!(turn.effects.len(), 1, "a notice names the server that is left out");
+        let (method, params) =
+            thread_request(&StartContext { agent_session_id: Some("t"), ..start }, &mut turn);
         assert_eq!((method, &params["threadId"]), ("thread/resume", &json!("t")));
     }
 
     #[test]
-    fn pictures_follow_the_text() {
+    fn images_follow_the_text() {
         let prompt = Prompt {
             blocks: vec![
-                Block::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() },
-                Block::Text("what is it?".to_owned()),
+                PromptBlock::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() },
+                PromptBlock::Text("what is it?".to_owned()),
             ],
         };
         assert_eq!(
-            input(&prompt),
+            turn_input(&prompt),
             json!([{"type": "text", "text": "what is it?"},
                    {"type": "image", "url": "data:image/png;base64,AA=="}])
         );

@@ -1,80 +1,87 @@
-//! What the recordings do not show.
+//! Cases that the recordings do not cover.
 
 use super::*;
-use crate::outcome::Outcome;
-use crate::turn::Effect;
-use crate::{Block, Cause};
+use crate::outcome::TurnOutcome;
+use crate::turn::TurnEffect;
+use crate::{FailureCause, PromptBlock};
 
-/// A program at the other end, played by hand.
-struct Stage {
-    server: AppServer,
+/// A dialect whose program is simulated by the test.
+struct TestServer {
+    dialect: AppServerDialect,
     turn: Turn,
 }
 
-fn start(native: Option<&'static str>) -> Start<'static> {
-    Start { cwd: "/w", native, model: None, reasoning: None, mode: None, mcp: &[] }
+fn start_context(agent_session_id: Option<&'static str>) -> StartContext<'static> {
+    StartContext {
+        cwd: "/w",
+        agent_session_id,
+        model: None,
+        reasoning: None,
+        mode: None,
+        mcp_servers: &[],
+    }
 }
 
-impl Stage {
-    fn open(native: Option<&'static str>) -> Stage {
-        let mut stage = Stage { server: AppServer::default(), turn: Turn::default() };
-        stage.turn.begin();
-        stage.server.open(&start(native), &mut stage.turn);
-        stage
+impl TestServer {
+    fn new(agent_session_id: Option<&'static str>) -> TestServer {
+        let mut test = TestServer { dialect: AppServerDialect::default(), turn: Turn::default() };
+        test.turn.begin();
+        test.dialect.on_start(&start_context(agent_session_id), &mut test.turn);
+        test
     }
 
-    /// A thread `t`, in which the turn `u1` has begun.
-    fn running() -> Stage {
-        let mut stage = Stage::open(None);
-        stage.prompt("hi");
-        stage.hear(&json!({"id": 1, "result": {}}));
-        stage.hear(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
-        stage.hear(&json!({"id": 3, "result": {"turn": {"id": "u1"}}}));
-        stage.tell("turn/started", &json!({"threadId": "t", "turn": {"id": "u1"}}));
-        stage.turn.effects.clear();
-        stage
+    /// A thread `t` in which the turn `u1` has started.
+    fn with_running_turn() -> TestServer {
+        let mut test = TestServer::new(None);
+        test.prompt("hi");
+        test.receive(&json!({"id": 1, "result": {}}));
+        test.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+        test.receive(&json!({"id": 3, "result": {"turn": {"id": "u1"}}}));
+        test.notify("turn/started", &json!({"threadId": "t", "turn": {"id": "u1"}}));
+        test.turn.effects.clear();
+        test
     }
 
     fn prompt(&mut self, text: &str) {
-        let prompt = Prompt { blocks: vec![Block::Text(text.to_owned())] };
-        self.server.prompt(&prompt, &mut self.turn);
+        let prompt = Prompt { blocks: vec![PromptBlock::Text(text.to_owned())] };
+        self.dialect.on_prompt(&prompt, &mut self.turn);
     }
 
     fn next_turn(&mut self) {
-        self.turn.finish();
+        self.turn.close();
         self.turn.begin();
         self.turn.effects.clear();
         self.prompt("again");
     }
 
-    fn hear(&mut self, message: &Value) {
-        self.server.line(&message.to_string(), &mut self.turn);
+    fn receive(&mut self, message: &Value) {
+        self.dialect.on_line(&message.to_string(), &mut self.turn);
     }
 
-    fn tell(&mut self, method: &str, params: &Value) {
-        self.hear(&json!({"method": method, "params": params}));
+    fn notify(&mut self, method: &str, params: &Value) {
+        self.receive(&json!({"method": method, "params": params}));
     }
 
-    fn item(&mut self, event: &str, thread: &str, item: &Value) {
-        self.tell(&format!("item/{event}"), &json!({"threadId": thread, "item": item}));
+    fn notify_item(&mut self, event: &str, thread: &str, item: &Value) {
+        self.notify(&format!("item/{event}"), &json!({"threadId": thread, "item": item}));
     }
 
     fn end_turn(&mut self, id: &str, status: &str) {
         let ended = json!({"id": id, "status": status, "items": []});
-        self.tell("turn/completed", &json!({"threadId": "t", "turn": ended}));
+        self.notify("turn/completed", &json!({"threadId": "t", "turn": ended}));
     }
 
-    fn written(&self) -> Vec<Value> {
+    fn written_lines(&self) -> Vec<Value> {
         let effects = self.turn.effects.iter();
         let lines = effects.filter_map(|effect| match effect {
-            Effect::Write(line) => Some(line.as_str()),
+            TurnEffect::WriteLine(line) => Some(line.as_str()),
             _ => None,
         });
         lines.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     fn methods(&self) -> Vec<String> {
-        let written = self.written();
+        let written = self.written_lines();
         written.iter().filter_map(|it| it["method"].as_str()).map(str::to_owned).collect()
     }
 
@@ -82,162 +89,173 @@ impl Stage {
         let effects = self.turn.effects.iter();
         effects
             .filter_map(|effect| match effect {
-                Effect::Update(update) => Some(update),
+                TurnEffect::SendUpdate(update) => Some(update),
                 _ => None,
             })
             .collect()
     }
 
-    fn failure(&self) -> &Failure {
+    fn failure(&self) -> &TurnFailure {
         match &self.turn.outcome {
-            Some(Outcome::Failed(failure)) => failure,
+            Some(TurnOutcome::Failed(failure)) => failure,
             other => panic!("{other:?}"),
         }
     }
 
     fn cancel(&mut self) {
-        self.turn.on_cancel();
-        assert!(self.server.cancel(&mut self.turn));
+        self.turn.mark_cancelled();
+        assert!(self.dialect.on_cancel(&mut self.turn));
     }
 }
 
-const CANCELLED: Option<Outcome> = Some(Outcome::Done(Stop::Cancelled));
+const CANCELLED: Option<TurnOutcome> = Some(TurnOutcome::Completed(StopReason::Cancelled));
 
 #[test]
-fn a_prompt_waits_for_the_thread() {
-    let mut stage = Stage::open(None);
-    stage.prompt("hi");
-    assert_eq!(stage.methods(), ["initialize"]);
-    stage.hear(&json!({"id": 1, "result": {}}));
-    assert_eq!(stage.methods(), ["initialize", "initialized", "thread/start"]);
-    stage.hear(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
-    let last = stage.written().pop().unwrap();
+fn prompt_waits_for_the_thread() {
+    let mut test = TestServer::new(None);
+    test.prompt("hi");
+    assert_eq!(test.methods(), ["initialize"]);
+    test.receive(&json!({"id": 1, "result": {}}));
+    assert_eq!(test.methods(), ["initialize", "initialized", "thread/start"]);
+    test.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+    let last = test.written_lines().pop().unwrap();
     assert_eq!(last["params"], json!({"threadId": "t", "input": [{"type": "text", "text": "hi"}]}));
-    assert!(!stage.turn.effects.contains(&Effect::Native("t".to_owned())), "nothing is kept yet");
-    stage.hear(&json!({"id": 3, "result": {"turn": {"id": "u1"}}}));
-    assert!(stage.turn.effects.contains(&Effect::Native("t".to_owned())));
+    assert!(
+        !test.turn.effects.contains(&TurnEffect::SetAgentSessionId("t".to_owned())),
+        "the thread is not stored yet"
+    );
+    test.receive(&json!({"id": 3, "result": {"turn": {"id": "u1"}}}));
+    assert!(test.turn.effects.contains(&TurnEffect::SetAgentSessionId("t".to_owned())));
 }
 
 #[test]
-fn a_prompt_that_is_cancelled_while_it_waits_is_never_sent() {
-    let mut stage = Stage::open(None);
-    stage.prompt("hi");
-    stage.cancel();
-    assert_eq!(stage.turn.outcome, CANCELLED);
-    stage.hear(&json!({"id": 1, "result": {}}));
-    stage.hear(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
-    assert!(!stage.methods().contains(&"turn/start".to_owned()));
-    stage.next_turn();
-    assert_eq!(stage.methods(), ["turn/start"]);
+fn prompt_cancelled_while_it_waits_is_never_sent() {
+    let mut test = TestServer::new(None);
+    test.prompt("hi");
+    test.cancel();
+    assert_eq!(test.turn.outcome, CANCELLED);
+    test.receive(&json!({"id": 1, "result": {}}));
+    test.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+    assert!(!test.methods().contains(&"turn/start".to_owned()));
+    test.next_turn();
+    assert_eq!(test.methods(), ["turn/start"]);
 }
 
 #[test]
-fn a_turn_is_interrupted_once_it_has_begun() {
-    let mut stage = Stage::open(None);
-    stage.prompt("hi");
-    stage.hear(&json!({"id": 1, "result": {}}));
-    stage.hear(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
-    stage.hear(&json!({"id": 3, "result": {"turn": {"id": "u1"}}}));
-    stage.cancel();
-    assert_eq!(stage.methods().last().unwrap(), "turn/start", "Codex would refuse it and go on");
-    stage.tell("turn/started", &json!({"threadId": "t", "turn": {"id": "u1"}}));
-    assert_eq!(stage.methods().last().unwrap(), "turn/interrupt");
-    assert_eq!(stage.turn.outcome, None);
-    stage.end_turn("u1", "interrupted");
-    assert_eq!(stage.turn.outcome, CANCELLED);
+fn cancelled_turn_is_interrupted_after_it_has_started() {
+    let mut test = TestServer::new(None);
+    test.prompt("hi");
+    test.receive(&json!({"id": 1, "result": {}}));
+    test.receive(&json!({"id": 2, "result": {"thread": {"id": "t"}}}));
+    test.receive(&json!({"id": 3, "result": {"turn": {"id": "u1"}}}));
+    test.cancel();
+    assert_eq!(
+        test.methods().last().unwrap(),
+        "turn/start",
+        "Codex would refuse an earlier interrupt"
+    );
+    test.notify("turn/started", &json!({"threadId": "t", "turn": {"id": "u1"}}));
+    assert_eq!(test.methods().last().unwrap(), "turn/interrupt");
+    assert_eq!(test.turn.outcome, None);
+    test.end_turn("u1", "interrupted");
+    assert_eq!(test.turn.outcome, CANCELLED);
 }
 
 #[test]
-fn a_turn_that_cannot_be_interrupted_is_cancelled_all_the_same() {
-    let mut stage = Stage::running();
-    stage.cancel();
-    stage.hear(
+fn refused_interrupt_cancels_the_turn() {
+    let mut test = TestServer::with_running_turn();
+    test.cancel();
+    test.receive(
         &json!({"id": 4, "error": {"code": -32600, "message": "no active turn to interrupt"}}),
     );
-    assert_eq!(stage.turn.outcome, CANCELLED);
-    stage.next_turn();
-    stage.hear(&json!({"id": 5, "result": {"turn": {"id": "u2"}}}));
-    stage.end_turn("u1", "completed");
-    assert_eq!(stage.turn.outcome, None, "the end of the old turn is not that of the new one");
+    assert_eq!(test.turn.outcome, CANCELLED);
+    test.next_turn();
+    test.receive(&json!({"id": 5, "result": {"turn": {"id": "u2"}}}));
+    test.end_turn("u1", "completed");
+    assert_eq!(test.turn.outcome, None, "the end of the old turn is not that of the new one");
 }
 
 #[test]
-fn an_interrupt_that_came_too_late_does_not_end_the_next_turn() {
-    let mut stage = Stage::running();
-    stage.cancel();
-    stage.end_turn("u1", "completed");
-    assert_eq!(stage.turn.outcome, CANCELLED);
-    stage.next_turn();
-    stage.hear(&json!({"id": 5, "result": {"turn": {"id": "u2"}}}));
-    stage.hear(&json!({"id": 4, "error": {"message": "no active turn to interrupt"}}));
-    assert_eq!(stage.turn.outcome, None);
+fn late_interrupt_response_does_not_end_the_next_turn() {
+    let mut test = TestServer::with_running_turn();
+    test.cancel();
+    test.end_turn("u1", "completed");
+    assert_eq!(test.turn.outcome, CANCELLED);
+    test.next_turn();
+    test.receive(&json!({"id": 5, "result": {"turn": {"id": "u2"}}}));
+    test.receive(&json!({"id": 4, "error": {"message": "no active turn to interrupt"}}));
+    assert_eq!(test.turn.outcome, None);
 }
 
 #[test]
-fn a_lost_session_says_so_and_the_next_prompt_tries_again() {
-    let mut stage = Stage::open(Some("t"));
-    stage.prompt("hi");
-    stage.hear(&json!({"id": 1, "result": {}}));
+fn lost_session_is_reported_and_the_next_prompt_retries() {
+    let mut test = TestServer::new(Some("t"));
+    test.prompt("hi");
+    test.receive(&json!({"id": 1, "result": {}}));
     let message = "no rollout found for thread id t";
-    stage.hear(&json!({"id": 2, "error": {"code": -32600, "message": message}}));
-    assert_eq!(stage.failure().cause, Cause::NoSession);
-    stage.next_turn();
-    assert_eq!(stage.methods(), ["thread/resume"]);
+    test.receive(&json!({"id": 2, "error": {"code": -32600, "message": message}}));
+    assert_eq!(test.failure().cause, FailureCause::NoSession);
+    test.next_turn();
+    assert_eq!(test.methods(), ["thread/resume"]);
 }
 
 #[test]
-fn a_request_that_nobody_can_serve_is_refused_at_once() {
-    let mut stage = Stage::running();
-    stage.hear(&json!({"id": "x", "method": "attestation/generate", "params": {}}));
-    let written = stage.written();
+fn unsupported_request_is_refused() {
+    let mut test = TestServer::with_running_turn();
+    test.receive(&json!({"id": "x", "method": "attestation/generate", "params": {}}));
+    let written = test.written_lines();
     assert_eq!((&written[0]["id"], &written[0]["error"]["code"]), (&json!("x"), &json!(-32601)));
 }
 
 #[test]
-fn whoever_is_asked_about_files_sees_what_changes() {
-    let mut stage = Stage::running();
+fn file_approval_shows_the_diff() {
+    let mut test = TestServer::with_running_turn();
     let changes = json!([{"path": "/w/a", "kind": {"type": "add"}, "diff": "new\n"}]);
     let item = json!({"type": "fileChange", "id": "c", "changes": changes, "status": "inProgress"});
-    stage.item("started", "t", &item);
+    test.notify_item("started", "t", &item);
     let params = json!({"threadId": "t", "itemId": "c", "reason": "needs it"});
-    stage.hear(&json!({"id": 7, "method": "item/fileChange/requestApproval", "params": params}));
-    let Some(Effect::Ask { key, tool_call, options }) = stage.turn.effects.last().cloned() else {
-        panic!("nobody was asked")
+    test.receive(&json!({"id": 7, "method": "item/fileChange/requestApproval", "params": params}));
+    let Some(TurnEffect::RequestPermission { key, tool_call, options }) =
+        test.turn.effects.last().cloned()
+    else {
+        panic!("no permission request")
     };
     assert_eq!((&tool_call["title"], options.len()), (&json!("Create a"), 3));
     assert_eq!(tool_call["content"][0]["newText"], "new\n");
-    stage.server.answer(&key, Answer::Chosen("acceptForSession"), &mut stage.turn);
+    test.dialect.on_answer(&key, PermissionAnswer::Selected("acceptForSession"), &mut test.turn);
     let answer = json!({"id": 7, "result": {"decision": "acceptForSession"}});
-    assert_eq!(stage.written(), std::slice::from_ref(&answer));
-    stage.tell("serverRequest/resolved", &json!({"threadId": "t", "requestId": 7}));
-    stage.server.answer(&key, Answer::Cancelled, &mut stage.turn);
-    assert_eq!(stage.written(), [answer], "one answer is enough");
+    assert_eq!(test.written_lines(), std::slice::from_ref(&answer));
+    test.notify("serverRequest/resolved", &json!({"threadId": "t", "requestId": 7}));
+    test.dialect.on_answer(&key, PermissionAnswer::Cancelled, &mut test.turn);
+    assert_eq!(test.written_lines(), [answer], "the request was already answered");
 }
 
 #[test]
-fn a_question_that_the_program_gave_up_is_taken_back() {
-    let mut stage = Stage::running();
+fn request_resolved_by_the_program_is_withdrawn() {
+    let mut test = TestServer::with_running_turn();
     let params = json!({"threadId": "t", "itemId": "c", "command": "bash -lc 'rm x'", "cwd": "/w"});
-    stage.hear(
+    test.receive(
         &json!({"id": 7, "method": "item/commandExecution/requestApproval", "params": params}),
     );
-    stage.tell("serverRequest/resolved", &json!({"threadId": "t", "requestId": 7}));
-    assert!(matches!(stage.turn.effects.last(), Some(Effect::Unask { key }) if key == "7"));
+    test.notify("serverRequest/resolved", &json!({"threadId": "t", "requestId": 7}));
+    assert!(
+        matches!(test.turn.effects.last(), Some(TurnEffect::WithdrawRequest { key }) if key == "7")
+    );
 }
 
 #[test]
-fn nobody_is_asked_in_a_cancelled_turn() {
-    let mut stage = Stage::running();
-    stage.cancel();
+fn approval_in_a_cancelled_turn_is_declined_without_a_request() {
+    let mut test = TestServer::with_running_turn();
+    test.cancel();
     let params = json!({"threadId": "t", "itemId": "c", "command": "ls"});
-    stage.hear(
+    test.receive(
         &json!({"id": 7, "method": "item/commandExecution/requestApproval", "params": params}),
     );
-    assert_eq!(stage.written().pop().unwrap()["result"]["decision"], "cancel");
+    assert_eq!(test.written_lines().pop().unwrap()["result"]["decision"], "cancel");
 }
 
 #[test]
-fn other_questions_become_choices_where_they_can() {
+fn other_requests_become_permission_requests() {
     let options =
         json!([{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}]);
     let question = json!({"id": "q", "header": "", "question": "Which?", "options": options});
@@ -264,104 +282,114 @@ fn other_questions_become_choices_where_they_can() {
         ),
     ];
     for (method, params, option, result) in cases {
-        let mut stage = Stage::running();
-        stage.hear(&json!({"id": 9, "method": method, "params": params}));
-        assert!(matches!(stage.turn.effects.last(), Some(Effect::Ask { .. })), "{method}");
-        stage.server.answer("9", Answer::Chosen(option), &mut stage.turn);
-        assert_eq!(stage.written(), [json!({"id": 9, "result": result})], "{method}");
+        let mut test = TestServer::with_running_turn();
+        test.receive(&json!({"id": 9, "method": method, "params": params}));
+        assert!(
+            matches!(test.turn.effects.last(), Some(TurnEffect::RequestPermission { .. })),
+            "{method}"
+        );
+        test.dialect.on_answer("9", PermissionAnswer::Selected(option), &mut test.turn);
+        assert_eq!(test.written_lines(), [json!({"id": 9, "result": result})], "{method}");
     }
 }
 
 #[test]
-fn a_sub_agent_works_under_the_call_that_started_it_and_does_not_speak_for_the_agent() {
-    let mut stage = Stage::running();
+fn sub_agent_calls_are_nested_and_its_text_is_not_sent() {
+    let mut test = TestServer::with_running_turn();
     let spawn = json!({"type": "collabAgentToolCall", "id": "s", "tool": "spawnAgent", "status": "completed",
         "prompt": "look", "receiverThreadIds": ["sub"], "agentsStates": {}});
-    stage.item("completed", "t", &spawn);
-    stage.item("completed", "sub", &json!({"type": "agentMessage", "id": "m", "text": "hidden"}));
+    test.notify_item("completed", "t", &spawn);
+    test.notify_item(
+        "completed",
+        "sub",
+        &json!({"type": "agentMessage", "id": "m", "text": "hidden"}),
+    );
     let delta = json!({"threadId": "sub", "itemId": "m", "delta": "hidden"});
-    stage.tell("item/agentMessage/delta", &delta);
+    test.notify("item/agentMessage/delta", &delta);
     let command =
         json!({"type": "commandExecution", "id": "c", "command": "ls", "status": "completed"});
-    stage.item("completed", "sub", &command);
-    stage.tell(
+    test.notify_item("completed", "sub", &command);
+    test.notify(
         "turn/completed",
         &json!({"threadId": "sub", "turn": {"id": "u1", "status": "completed"}}),
     );
-    assert_eq!(stage.turn.outcome, None);
-    let updates = stage.updates();
-    let words: Vec<&str> = updates.iter().filter_map(|it| it["sessionUpdate"].as_str()).collect();
-    assert_eq!(words, ["tool_call", "session_info_update", "tool_call", "session_info_update"]);
+    assert_eq!(test.turn.outcome, None);
+    let updates = test.updates();
+    let kinds: Vec<&str> = updates.iter().filter_map(|it| it["sessionUpdate"].as_str()).collect();
+    assert_eq!(kinds, ["tool_call", "session_info_update", "tool_call", "session_info_update"]);
     assert_eq!(updates[2]["_meta"]["jackfield"]["parentToolCallId"], "s");
 }
 
 #[test]
-fn a_command_that_outlives_its_turn_is_told_once() {
-    let mut stage = Stage::running();
+fn command_that_outlives_its_turn_is_not_updated() {
+    let mut test = TestServer::with_running_turn();
     let command =
         json!({"type": "commandExecution", "id": "c", "command": "serve", "status": "inProgress"});
-    stage.item("started", "t", &command);
-    stage.end_turn("u1", "completed");
-    stage.next_turn();
-    stage.item("completed", "t", &command);
-    let updates = stage.updates();
+    test.notify_item("started", "t", &command);
+    test.end_turn("u1", "completed");
+    test.next_turn();
+    test.notify_item("completed", "t", &command);
+    let updates = test.updates();
     assert_eq!(updates.len(), 1);
     assert!(updates[0]["_meta"]["jackfield"]["unmapped"].is_object());
 }
 
 #[test]
-fn long_output_is_told_seldom_and_in_the_end_completely() {
-    let mut stage = Stage::running();
+fn long_output_is_sent_rarely_and_completely_at_the_end() {
+    let mut test = TestServer::with_running_turn();
     let command =
         json!({"type": "commandExecution", "id": "c", "command": "make", "status": "inProgress"});
-    stage.item("started", "t", &command);
+    test.notify_item("started", "t", &command);
     for _ in 0..1000 {
         let delta = json!({"threadId": "t", "itemId": "c", "delta": "0123456789".repeat(10)});
-        stage.tell("item/commandExecution/outputDelta", &delta);
+        test.notify("item/commandExecution/outputDelta", &delta);
     }
-    let done = json!({"type": "commandExecution", "id": "c", "command": "make", "status": "completed",
+    let completed = json!({"type": "commandExecution", "id": "c", "command": "make", "status": "completed",
         "aggregatedOutput": null, "exitCode": 0});
-    stage.item("completed", "t", &done);
-    let updates = stage.updates();
-    let told = |update: &Value| update["content"][0]["content"]["text"].as_str().map(str::len);
-    let sizes: Vec<usize> = updates.iter().filter_map(|it| told(it)).collect();
+    test.notify_item("completed", "t", &completed);
+    let updates = test.updates();
+    let text_len = |update: &Value| update["content"][0]["content"]["text"].as_str().map(str::len);
+    let sizes: Vec<usize> = updates.iter().filter_map(|it| text_len(it)).collect();
     assert_eq!(sizes.last(), Some(&100_000));
     assert!(sizes.iter().sum::<usize>() < 700_000, "{sizes:?}");
 }
 
 #[test]
-fn an_error_is_the_reason_if_the_program_ends_behind_it() {
-    let mut stage = Stage::running();
+fn exit_after_an_error_fails_with_that_error() {
+    let mut test = TestServer::with_running_turn();
     let info = json!({"httpConnectionFailed": {"httpStatusCode": 503}});
     let error = json!({"message": "it broke", "codexErrorInfo": info});
-    stage.tell("error", &json!({"threadId": "t", "error": error, "willRetry": false}));
-    assert_eq!(stage.turn.outcome, None);
-    stage.server.end(&Exit { code: Some(1), ..Exit::default() }, &mut stage.turn);
-    assert_eq!((stage.failure().cause, stage.failure().status), (Cause::Unavailable, Some(503)));
+    test.notify("error", &json!({"threadId": "t", "error": error, "willRetry": false}));
+    assert_eq!(test.turn.outcome, None);
+    test.dialect.on_exit(&AgentExit { code: Some(1), ..AgentExit::default() }, &mut test.turn);
+    assert_eq!(
+        (test.failure().cause, test.failure().status),
+        (FailureCause::Unavailable, Some(503))
+    );
 }
 
 #[test]
-fn a_model_is_told_with_the_next_turn_and_a_mode_by_a_new_program() {
-    let mut stage = Stage::running();
+fn model_applies_to_the_next_turn_and_mode_needs_a_restart() {
+    let mut test = TestServer::with_running_turn();
     let turn = &mut Turn::default();
-    assert!(stage.server.set(Setting::Model("m"), turn));
-    assert!(stage.server.set(Setting::Reasoning("high"), turn));
-    assert!(!stage.server.set(Setting::Mode("auto"), turn));
-    assert!(!stage.server.set(Setting::Model("default"), turn));
-    stage.end_turn("u1", "completed");
-    stage.next_turn();
-    let params = stage.written()[0]["params"].clone();
+    assert!(test.dialect.on_setting(SettingChange::Model("m"), turn));
+    assert!(test.dialect.on_setting(SettingChange::Reasoning("high"), turn));
+    assert!(!test.dialect.on_setting(SettingChange::Mode("auto"), turn));
+    assert!(!test.dialect.on_setting(SettingChange::Model("default"), turn));
+    test.end_turn("u1", "completed");
+    test.next_turn();
+    let params = test.written_lines()[0]["params"].clone();
     assert_eq!((&params["model"], &params["effort"]), (&json!("m"), &json!("high")));
 }
 
 #[test]
-fn plans_names_and_windows_are_told() {
-    let mut stage = Stage::running();
+fn plan_and_title_are_sent() {
+    let mut test = TestServer::with_running_turn();
     let plan =
         json!([{"step": "one", "status": "completed"}, {"step": "two", "status": "inProgress"}]);
-    stage.tell("turn/plan/updated", &json!({"threadId": "t", "turnId": "u1", "plan": plan}));
-    stage.tell("thread/name/updated", &json!({"threadId": "t", "threadName": "Greeting"}));
-    let updates = stage.updates();
+    test.notify("turn/plan/updated", &json!({"threadId": "t", "turnId": "u1", "plan": plan}));
+    test.notify("thread/name/updated", &json!({"threadId": "t", "threadName": "Greeting"}));
+    let updates = test.updates();
     assert_eq!(updates[0]["entries"][1]["status"], "in_progress");
     assert_eq!(updates[1]["title"], "Greeting");
 }

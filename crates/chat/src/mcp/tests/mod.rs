@@ -1,14 +1,15 @@
-//! Servers of a session, as real processes: the reference server of MCP's makers, and broken ones.
+//! Tests with MCP servers as real processes: the reference server of the MCP project, and broken
+//! ones.
 
-mod broken;
-mod changing;
-mod real;
-mod web;
+mod failures;
+mod http_servers;
+mod reference_server;
+mod script_server;
 
-use super::{Ground, Servers, Work};
+use super::{McpServers, McpWork, ServerSpawnContext};
 use crate::{
-    model::Call,
-    tool::{Job, Outcome},
+    model::ModelToolCall,
+    tool::{PreparedCall, ToolOutcome},
 };
 use agent_client_protocol::v1::schema::{McpServer, McpServerStdio};
 use jackfield_agents::GuardCommand;
@@ -21,102 +22,110 @@ use std::{
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-/// Nothing here takes so long, unless it is broken or the machine is very busy.
-const BOUND: Duration = Duration::from_mins(1);
+/// Nothing here takes this long, unless it is broken or the machine is very busy.
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A session's ground of its own, and a mark by which its processes are found.
-struct Rig {
+/// A session in a temporary directory. The directory identifies its processes.
+struct McpTestSession {
     dir: TempDir,
-    ground: Ground,
+    context: ServerSpawnContext,
 }
 
-impl Rig {
-    fn new() -> Rig {
+impl McpTestSession {
+    fn new() -> McpTestSession {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().to_str().unwrap().to_owned();
         let env = [("PATH", std::env::var("PATH").unwrap()), ("HOME", home)];
         let env = env.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        let guard = GuardCommand { program: example("chat-guard"), args: Vec::new() };
-        let ledger = dir.path().join("ledger");
-        let ground = Ground { dir: dir.path().to_owned(), guard, ledger, env };
-        Rig { dir, ground }
+        let guard = GuardCommand { program: example_path("chat-guard"), args: Vec::new() };
+        let ledger_dir = dir.path().join("ledger");
+        let dir_path = dir.path().to_owned();
+        let context = ServerSpawnContext { dir: dir_path, guard, ledger_dir, env };
+        McpTestSession { dir, context }
     }
 
-    fn start(&self, servers: impl Into<Vec<McpServer>>, limit: Duration) -> Servers {
-        Servers::start(servers.into(), &self.ground, limit)
+    fn start(&self, servers: impl Into<Vec<McpServer>>, limit: Duration) -> McpServers {
+        McpServers::start(servers.into(), &self.context, limit)
     }
 
-    /// One server that is a script, and is up.
-    async fn script(&self, script: &str) -> Servers {
-        let servers = self.start([sh("script", script)], BOUND);
-        assert_eq!(settled(&servers).await, [""; 0]);
+    /// Starts one server that is a shell script.
+    async fn start_script(&self, script: &str) -> McpServers {
+        let servers = self.start([shell_server("script", script)], TEST_TIMEOUT);
+        assert_eq!(wait_for_start(&servers).await, [""; 0]);
         servers
     }
 
-    /// Processes of this session: each has its home in the environment.
+    /// Returns the processes of this session: each has the directory as `HOME` in its environment.
     fn processes(&self) -> Vec<u32> {
         let home = format!("HOME={}", self.dir.path().display());
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let pids = entries.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
-        let is_ours = |pid: &u32| {
+        let is_in_session = |pid: &u32| {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environ.split(|it| *it == 0).any(|it| it == home.as_bytes())
         };
-        pids.filter(is_ours).collect()
+        pids.filter(is_in_session).collect()
     }
 
-    async fn wait_until(&self, what: &str, is_so: impl Fn(&Rig) -> bool) {
+    async fn wait_until(&self, goal: &str, condition: impl Fn(&McpTestSession) -> bool) {
         let wait = async {
-            while !is_so(self) {
+            while !condition(self) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        assert!(timeout(BOUND, wait).await.is_ok(), "{what}: {:?}", self.processes());
+        assert!(timeout(TEST_TIMEOUT, wait).await.is_ok(), "{goal}: {:?}", self.processes());
     }
 
-    /// Ends the session; nothing of it may stay.
-    async fn end(self, servers: Servers) {
+    /// Ends the session and checks that nothing of it is left.
+    async fn end(self, servers: McpServers) {
         drop(servers);
         self.wait_until("processes are left", |it| it.processes().is_empty()).await;
-        let is_closed =
-            |it: &Rig| fs::read_dir(&it.ground.ledger).map_or(0, |it| it.flatten().count()) == 0;
-        self.wait_until("the ledger has entries", is_closed).await;
+        let is_ledger_empty = |it: &McpTestSession| {
+            fs::read_dir(&it.context.ledger_dir).map_or(0, |it| it.flatten().count()) == 0
+        };
+        self.wait_until("the ledger has entries", is_ledger_empty).await;
     }
 }
 
 /// Examples are built next to the tests.
-fn example(name: &str) -> PathBuf {
+fn example_path(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
     assert!(path.exists(), "build the examples first: cargo build -p jackfield-chat --examples");
     path
 }
 
-fn sh(name: &str, script: &str) -> McpServer {
+fn shell_server(name: &str, script: &str) -> McpServer {
     let args = ["-c", script].map(str::to_owned).to_vec();
     McpServer::Stdio(McpServerStdio::new(name, "/bin/sh").args(args))
 }
 
-async fn settled(servers: &Servers) -> Vec<String> {
-    timeout(BOUND, servers.settled()).await.expect("it settles")
+async fn wait_for_start(servers: &McpServers) -> Vec<String> {
+    timeout(TEST_TIMEOUT, servers.wait_for_start())
+        .await
+        .expect("the servers start or fail in time")
 }
 
-fn names(servers: &Servers) -> Vec<String> {
+fn names(servers: &McpServers) -> Vec<String> {
     let name = |it: &Value| it["function"]["name"].as_str().unwrap().to_owned();
-    servers.offered().iter().map(name).collect()
+    servers.tool_specs().iter().map(name).collect()
 }
 
-fn prepare(servers: &Servers, name: &str, arguments: &Value) -> Result<Job<Work>, String> {
+fn prepare(
+    servers: &McpServers,
+    name: &str,
+    arguments: &Value,
+) -> Result<PreparedCall<McpWork>, String> {
     let (id, arguments) = ("1".to_owned(), arguments.to_string());
-    let call = Call { id, name: name.to_owned(), arguments };
-    servers.prepare(&call).expect("it is one of theirs")
+    let call = ModelToolCall { id, name: name.to_owned(), arguments };
+    servers.prepare_call(&call).expect("the tool is one of an MCP server")
 }
 
-async fn call(servers: &Servers, name: &str, arguments: &Value) -> Outcome {
-    let job = prepare(servers, name, arguments).unwrap();
-    timeout(BOUND, servers.run(job.work)).await.expect("an answer")
+async fn call(servers: &McpServers, name: &str, arguments: &Value) -> ToolOutcome {
+    let prepared = prepare(servers, name, arguments).unwrap();
+    timeout(TEST_TIMEOUT, servers.run_work(prepared.work)).await.expect("an answer")
 }
 
-fn content(outcome: &Outcome) -> Value {
+fn content_json(outcome: &ToolOutcome) -> Value {
     json!(outcome.content)
 }

@@ -1,98 +1,100 @@
-//! `apply_patch`: several changes to several files, in the format that some models learned, or as a
-//! unified diff. All of it fits, or nothing is changed.
+//! The tool `apply_patch`: makes several changes to several files, in the patch format that some
+//! models learned, or as a unified diff. All hunks apply, or nothing is changed.
 
 mod apply;
 mod parse;
-mod unified;
+#[cfg(test)]
+mod tests;
+mod unified_diff;
 
 use super::{
-    Job, Site, Work,
-    args::Args,
-    change::{Change, Changes},
-    files::{Target, no_file},
+    PreparedCall, SessionContext, ToolWork,
+    arguments::ToolArguments,
+    changes::{ChangeSet, PlannedChange},
+    files::{ResolvedPath, file_not_found},
 };
 
-/// What a patch says about one file.
+/// The part of a patch about one file.
 #[derive(Debug, PartialEq, Eq)]
-enum Section {
+enum PatchSection {
     Add { path: String, text: String },
     Delete { path: String },
-    Update { path: String, to: Option<String>, hunks: Vec<Hunk> },
+    Update { path: String, new_path: Option<String>, hunks: Vec<PatchHunk> },
 }
 
-/// Lines that belong together.
+/// Consecutive lines.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Hunk {
-    /// Lines of the file above it, each below the one before.
-    above: Vec<String>,
-    /// How many lines of the old file are before it, if the patch says so.
-    at: Option<usize>,
-    /// Whether it is at the end of the file.
-    at_end: bool,
-    lines: Vec<Line>,
+struct PatchHunk {
+    /// Lines of the file that come before the hunk, in this order.
+    preceding: Vec<String>,
+    /// How many lines of the old file come before the hunk, if the patch says so.
+    position: Option<usize>,
+    /// Whether the hunk is at the end of the file.
+    is_at_end: bool,
+    lines: Vec<HunkLine>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Line {
-    Same(String),
-    Old(String),
-    New(String),
+enum HunkLine {
+    Context(String),
+    Removed(String),
+    Added(String),
 }
 
-pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, String> {
-    let patch = args.text("patch")?;
-    let sections = parse::parse(&patch)?;
-    let mut draft = Draft { site, changes: Vec::new() };
+pub(super) async fn prepare(
+    args: &ToolArguments,
+    context: &SessionContext,
+) -> Result<PreparedCall<ToolWork>, String> {
+    let patch = args.required_text("patch")?;
+    let sections = parse::parse_patch(&patch)?;
+    let mut plan = PatchPlan { context, changes: Vec::new() };
     for section in sections {
-        draft.take(section).await?;
+        plan.add_section(section).await?;
     }
-    Changes(draft.changes).into_job(args)
+    ChangeSet(plan.changes).into_prepared_call(args)
 }
 
-/// What the files will be after the sections so far.
-struct Draft<'a> {
-    site: &'a Site,
-    changes: Vec<Change>,
+/// The changes of the sections so far.
+struct PatchPlan<'a> {
+    context: &'a SessionContext,
+    changes: Vec<PlannedChange>,
 }
 
-impl Draft<'_> {
-    async fn take(&mut self, section: Section) -> Result<(), String> {
+impl PatchPlan<'_> {
+    async fn add_section(&mut self, section: PatchSection) -> Result<(), String> {
         match section {
-            Section::Add { path, text } => {
-                self.file(&path).await?.new = Some(text);
+            PatchSection::Add { path, text } => {
+                self.change_of(&path).await?.new = Some(text);
             }
-            Section::Delete { path } => {
-                let file = self.file(&path).await?;
-                file.new.take().ok_or_else(|| no_file(&file.target.shown))?;
+            PatchSection::Delete { path } => {
+                let change = self.change_of(&path).await?;
+                change.new.take().ok_or_else(|| file_not_found(&change.file.display))?;
             }
-            Section::Update { path, to, hunks } => {
-                let file = self.file(&path).await?;
-                let shown = &file.target.shown;
-                let text = file.new.as_deref().ok_or_else(|| no_file(shown))?;
-                let text = apply::apply(text, &hunks).map_err(|why| {
-                    format!("The patch does not fit `{shown}`, so nothing is changed. {why}")
+            PatchSection::Update { path, new_path, hunks } => {
+                let change = self.change_of(&path).await?;
+                let display = &change.file.display;
+                let text = change.new.as_deref().ok_or_else(|| file_not_found(display))?;
+                let text = apply::apply_hunks(text, &hunks).map_err(|error| {
+                    format!("The patch does not fit `{display}`, so nothing is changed. {error}")
                 })?;
-                file.new = Some(text.clone());
-                if let Some(to) = to {
-                    file.new = None;
-                    self.file(&to).await?.new = Some(text);
+                change.new = Some(text.clone());
+                if let Some(new_path) = new_path {
+                    change.new = None;
+                    self.change_of(&new_path).await?.new = Some(text);
                 }
             }
         }
         Ok(())
     }
 
-    /// A file as it is by now; each stands here once.
-    async fn file(&mut self, name: &str) -> Result<&mut Change, String> {
-        let target = Target::find_file(name, self.site).await?;
-        if let Some(at) = self.changes.iter().position(|it| it.target.real == target.real) {
+    /// Returns the change of a file. Each file has one change, however many sections name it.
+    async fn change_of(&mut self, name: &str) -> Result<&mut PlannedChange, String> {
+        let file = ResolvedPath::resolve_file(name, self.context).await?;
+        if let Some(at) = self.changes.iter().position(|it| it.file.real == file.real) {
             return Ok(&mut self.changes[at]);
         }
-        let old = target.read_if_there(self.site).await?;
-        self.changes.push(Change { target, new: old.clone(), old });
+        let old = file.read_if_exists(self.context).await?;
+        self.changes.push(PlannedChange { file, new: old.clone(), old });
         Ok(self.changes.last_mut().expect("just pushed"))
     }
 }
-
-#[cfg(test)]
-mod tests;

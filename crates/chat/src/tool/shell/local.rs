@@ -7,7 +7,7 @@ use crate::{
 };
 use agent_client_protocol::v1::schema::ToolCallUpdateFields;
 use jackfield_agents::{AgentEvent, Exit, Launch, Ledger, Speaks, Stop, spawn};
-use jackfield_inside::Screen;
+use jackfield_inside::OutputTail;
 use jackfield_wire::chain;
 use std::{pin::pin, time::Duration};
 use tokio::{
@@ -81,13 +81,13 @@ pub(super) async fn run(shell: &Shell, site: &Site, show: Show<'_>) -> Result<En
 /// The beginning and the end of what was printed.
 struct Printed {
     head: Vec<u8>,
-    screen: Screen,
+    screen: OutputTail,
     bytes: usize,
 }
 
 impl Printed {
     fn new() -> Printed {
-        Printed { head: Vec::new(), screen: Screen::new(OUTPUT_BYTES_MAX), bytes: 0 }
+        Printed { head: Vec::new(), screen: OutputTail::new(OUTPUT_BYTES_MAX), bytes: 0 }
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -98,13 +98,13 @@ impl Printed {
     }
 
     fn last(&self) -> String {
-        let text = self.screen.text(false).0;
+        let text = self.screen.partial_text().0;
         let from = text.char_indices().rev().nth(SHOWN_CHARS_MAX - 1).map_or(0, |(at, _)| at);
         text[from..].to_owned()
     }
 
     fn text(&self) -> String {
-        let (text, is_cut) = self.screen.text(true);
+        let (text, is_cut) = self.screen.final_text();
         let between = self.bytes.saturating_sub(self.head.len() + text.len());
         if is_cut && 0 < between {
             return cut::join(&String::from_utf8_lossy(&self.head), &text, between);

@@ -1,115 +1,119 @@
-//! `shell`: a command line, in a terminal of the client or under a guard of ours.
+//! The tool `shell`: runs a command line, in a terminal of the client or under our guard.
 
-mod cover;
-mod lent;
-mod local;
+mod client_terminal;
+mod local_process;
+mod permission_name;
+#[cfg(test)]
+mod tests;
 
 use super::{
-    Grant, Job, Outcome, Show, Site, Work,
-    args::Args,
-    cut::{OUTPUT_CHARS_MAX, cut},
-    files::Target,
+    PreparedCall, ProgressSink, RequiredPermission, SessionContext, ToolOutcome, ToolWork,
+    arguments::ToolArguments,
+    files::ResolvedPath,
+    truncate::{OUTPUT_CHARS_MAX, truncate_middle},
 };
 use agent_client_protocol::v1::schema::ToolCallContent;
+use permission_name::permission_name;
 use serde_json::json;
 use std::time::Duration;
 
-const LIMIT_SECS: u64 = 120;
-const LIMIT_SECS_MAX: u64 = 600;
-/// Room for the words about the end.
+const TIMEOUT_SECS_DEFAULT: u64 = 120;
+const TIMEOUT_SECS_MAX: u64 = 600;
+/// Leaves space for the note about the exit status.
 const TEXT_CHARS_MAX: usize = OUTPUT_CHARS_MAX - 300;
-/// What is kept of the output: much more than is told, so that the gap can be counted.
+/// How much output is stored. This is much more than the model gets, so that the gap can be
+/// counted.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
-pub(crate) struct Shell {
+pub(crate) struct ShellCommand {
     line: String,
-    cwd: Target,
-    limit: Duration,
+    cwd: ResolvedPath,
+    timeout: Duration,
 }
 
-/// How a command ended, and what it printed.
-struct Ended {
-    how: How,
+/// The result of a command.
+struct CommandResult {
+    exit: CommandExit,
     output: String,
-    /// For people.
+    /// For the user.
     content: Vec<ToolCallContent>,
 }
 
-enum How {
+/// How a command ended.
+enum CommandExit {
     Code(i64),
     Signal(String),
     TimedOut,
-    /// Nobody knows.
-    Lost,
+    Unknown,
 }
 
-pub(super) async fn prepare(args: &Args, site: &Site) -> Result<Job<Work>, String> {
-    let line = args.text("command")?;
+pub(super) async fn prepare(
+    args: &ToolArguments,
+    context: &SessionContext,
+) -> Result<PreparedCall<ToolWork>, String> {
+    let line = args.required_text("command")?;
     if line.trim().is_empty() {
-        return Err(args.wrong("command", "is empty"));
+        return Err(args.invalid_argument("command", "is empty"));
     }
     let cwd = args.optional_text("cwd")?.filter(|it| !it.is_empty());
-    let cwd = Target::find_existing(cwd.as_deref().unwrap_or("."), site).await?;
+    let cwd = ResolvedPath::resolve_existing(cwd.as_deref().unwrap_or("."), context).await?;
     if !cwd.is_dir {
-        return Err(args.wrong("cwd", "is no directory"));
+        return Err(args.invalid_argument("cwd", "is not a directory"));
     }
-    let secs = args.number("timeout")?.unwrap_or(LIMIT_SECS).min(LIMIT_SECS_MAX);
-    Ok(Job {
-        input: args.input(),
+    let secs = args.optional_number("timeout")?.unwrap_or(TIMEOUT_SECS_DEFAULT);
+    let timeout = Duration::from_secs(secs.min(TIMEOUT_SECS_MAX));
+    Ok(PreparedCall {
+        input: args.to_input(),
         title: line.clone(),
         kind: args.tool().kind,
-        locations: vec![cwd.location(None)],
+        locations: vec![cwd.to_location(None)],
         content: Vec::new(),
-        grant: Grant::Ask(name(&line, &cwd.shown)),
-        work: Work::Shell(Shell { line, cwd, limit: Duration::from_secs(secs) }),
+        permission: RequiredPermission::Named(permission_name(&line, &cwd.display)),
+        work: ToolWork::Shell(ShellCommand { line, cwd, timeout }),
     })
 }
 
-/// The same words may run another program elsewhere.
-fn name(line: &str, cwd: &str) -> String {
-    let covered = cover::cover(line);
-    if cwd == "." { format!("shell {covered}") } else { format!("shell in {cwd}: {covered}") }
-}
-
-impl Shell {
-    pub(super) async fn run(self, site: &Site, show: Show<'_>) -> Outcome {
-        let ended = if site.offers.terminal {
-            lent::run(&self, site, show).await
+impl ShellCommand {
+    pub(super) async fn run(
+        self,
+        context: &SessionContext,
+        on_progress: ProgressSink<'_>,
+    ) -> ToolOutcome {
+        let result = if context.client_io.has_terminals {
+            client_terminal::run_command(&self, context, on_progress).await
         } else {
-            local::run(&self, site, show).await
+            local_process::run_command(&self, context, on_progress).await
         };
-        ended.map_or_else(Outcome::failed, |it| self.tell(it))
+        result.map_or_else(ToolOutcome::failure, |it| self.to_outcome(it))
     }
 
-    fn tell(&self, ended: Ended) -> Outcome {
-        let Ended { how, output, content } = ended;
-        let secs = self.limit.as_secs();
-        let end = match &how {
-            How::Code(code) => format!("exit status {code}"),
-            How::Signal(signal) => format!("ended by {signal}"),
-            How::TimedOut => format!(
-                "it had not ended after {secs} s and was ended, with all it started; `timeout` may \
-                 be up to {LIMIT_SECS_MAX}"
+    fn to_outcome(&self, result: CommandResult) -> ToolOutcome {
+        let CommandResult { exit, output, content } = result;
+        let secs = self.timeout.as_secs();
+        let status = match &exit {
+            CommandExit::Code(code) => format!("exit status {code}"),
+            CommandExit::Signal(signal) => format!("ended by {signal}"),
+            CommandExit::TimedOut => format!(
+                "it had not ended after {secs} s and was killed with all its child processes; \
+                 `timeout` may be up to {TIMEOUT_SECS_MAX}"
             ),
-            How::Lost => "its end is not known".to_owned(),
+            CommandExit::Unknown => "its exit status is unknown".to_owned(),
         };
-        let way = "print less, or into a file that you read in parts";
-        let output = cut(&output, TEXT_CHARS_MAX, way);
+        let advice = "print less, or into a file that you read in parts";
+        let output = truncate_middle(&output, TEXT_CHARS_MAX, advice);
         let text = match output.trim_end() {
-            "" => format!("[it printed nothing; {end}]"),
-            output => format!("{output}\n[{end}]"),
+            "" => format!("[it printed nothing; {status}]"),
+            output => format!("{output}\n[{status}]"),
         };
-        let (code, signal, timed_out) = match how {
-            How::Code(code) => (Some(code), None, false),
-            How::Signal(signal) => (None, Some(signal), false),
-            How::TimedOut => (None, None, true),
-            How::Lost => (None, None, false),
+        let (code, signal, timed_out) = match exit {
+            CommandExit::Code(code) => (Some(code), None, false),
+            CommandExit::Signal(signal) => (None, Some(signal), false),
+            CommandExit::TimedOut => (None, None, true),
+            CommandExit::Unknown => (None, None, false),
         };
-        let raw = json!({ "exitCode": code, "signal": signal, "timedOut": timed_out });
-        Outcome { text, failed: code != Some(0), content, raw: Some(raw), plan: None }
+        let raw_output = json!({ "exitCode": code, "signal": signal, "timedOut": timed_out });
+        let is_error = code != Some(0);
+        ToolOutcome { text, is_error, content, raw_output: Some(raw_output), plan: None }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_catalogue::{Catalogue, Spec, import_registry};
+use jackfield_catalogue::{AgentSpec, Catalog, import_registry};
 use jackfield_private_files as private_files;
 use std::{
     fs::{self, OpenOptions},
@@ -46,7 +46,7 @@ impl Import {
         let failed =
             |source| Failure::local(format!("cannot write `{}`", folder.display()), source);
         private_files::create_dir(&folder).map_err(failed)?;
-        let ours = Catalogue::builtin();
+        let ours = Catalog::builtin();
         let mut kept = Vec::new();
         for spec in imported.specs {
             if ours.get(&spec.id).is_some() {
@@ -63,7 +63,7 @@ impl Import {
 }
 
 /// False if there is a file of that name.
-fn write(folder: &Path, spec: &Spec) -> io::Result<bool> {
+fn write(folder: &Path, spec: &AgentSpec) -> io::Result<bool> {
     let path = folder.join(format!("{}.toml", spec.id));
     match private_files::open_file(&path, OpenOptions::new().write(true).create_new(true)) {
         Ok(mut file) => file.write_all(spec.to_toml().as_bytes()).map(|()| true),

@@ -7,10 +7,10 @@ use crate::{
     report::Failure,
 };
 use jackfield_agents::{
-    find::{Found, find},
-    probe::{Reason, Severity, Standing},
+    find::{FoundProgram, find_program},
+    probe::{AgentStatus, DiagnosticReason, DiagnosticSeverity},
 };
-use jackfield_catalogue::{Catalogue, Spec};
+use jackfield_catalogue::{AgentSpec, Catalog};
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 
@@ -59,9 +59,9 @@ impl State {
 pub(super) fn run(desk: &Desk, probe: bool, format: Format) -> Result<(), Failure> {
     let mut survey = Survey::new(desk)?;
     if probe {
-        let mut specs: Vec<Spec> = survey.known.catalogue.iter().cloned().collect();
+        let mut specs: Vec<AgentSpec> = survey.known.catalogue.iter().cloned().collect();
         // Those that have not told yet come first: whom the time did not suffice for is next.
-        specs.sort_by_cached_key(|it| survey.known.standing(it).version.is_some());
+        specs.sort_by_cached_key(|it| survey.known.status(it).version.is_some());
         survey.probe(desk, specs, Some(PROBE_MAX))?;
     }
     let mut lines = lines(&survey);
@@ -80,7 +80,7 @@ pub(super) fn run(desk: &Desk, probe: bool, format: Format) -> Result<(), Failur
     }
 }
 
-fn print(desk: &Desk, lines: &[Line], catalogue: &Catalogue) -> Result<(), Failure> {
+fn print(desk: &Desk, lines: &[Line], catalogue: &Catalog) -> Result<(), Failure> {
     let mut table = Table::new(&["AGENT", "STATE", "VERSION", "LOGIN", "STARTS", "REMARK"]);
     for line in lines {
         table.row(vec![
@@ -92,7 +92,7 @@ fn print(desk: &Desk, lines: &[Line], catalogue: &Catalogue) -> Result<(), Failu
             Cell::new(line.remark.clone()),
         ]);
     }
-    for flaw in catalogue.flaws() {
+    for flaw in catalogue.errors() {
         let name = Path::new(&flaw.file).file_stem().unwrap_or_default().to_string_lossy();
         let mut cells = vec![Cell::styled(name, NAME), Cell::styled("wrong", WARNING)];
         cells.extend(["", "", ""].map(Cell::new));
@@ -113,7 +113,7 @@ fn lines(survey: &Survey) -> Vec<Line> {
     let commands = configured.filter_map(|(name, it)| Some((name, it.command.as_ref()?)));
     let commands: Vec<Line> =
         commands.map(|(name, command)| of_command(survey, name, command)).collect();
-    let taken = |spec: &&Spec| commands.iter().all(|it| it.id != spec.id);
+    let taken = |spec: &&AgentSpec| commands.iter().all(|it| it.id != spec.id);
     let specs: Vec<Line> =
         survey.known.catalogue.iter().filter(taken).map(|it| of_spec(survey, it)).collect();
     commands.into_iter().chain(specs).collect()
@@ -122,7 +122,7 @@ fn lines(survey: &Survey) -> Vec<Line> {
 /// An agent that config.toml starts.
 fn of_command(survey: &Survey, name: &str, command: &[String]) -> Line {
     let program = command.first().cloned().unwrap_or_default();
-    let found = find(std::slice::from_ref(&program), None, &survey.known.places).ok();
+    let found = find_program(std::slice::from_ref(&program), None, &survey.known.locations).ok();
     let state = if found.is_some() { State::Found } else { State::Missing };
     let remark = match found {
         Some(_) => String::new(),
@@ -137,20 +137,20 @@ fn of_command(survey: &Survey, name: &str, command: &[String]) -> Line {
     Line { id: name.to_owned(), state, version, login, starts, remark, json }
 }
 
-fn of_spec(survey: &Survey, spec: &Spec) -> Line {
-    let standing = survey.known.standing(spec);
+fn of_spec(survey: &Survey, spec: &AgentSpec) -> Line {
+    let standing = survey.known.status(spec);
     let state = match (standing.chosen, standing.is_usable()) {
         (None, _) => State::Missing,
         (Some(_), false) => State::Broken,
         (Some(_), true) => State::Found,
     };
-    let known = standing.known || standing.login_by.is_some();
+    let known = standing.is_probed || standing.login_variable.is_some();
     Line {
         id: spec.id.clone(),
         state,
         version: standing.version.clone().unwrap_or_default(),
         login: if known && standing.chosen.is_some() {
-            standing.login.shown().to_owned()
+            standing.login.name().to_owned()
         } else {
             String::new()
         },
@@ -161,9 +161,9 @@ fn of_spec(survey: &Survey, spec: &Spec) -> Line {
 }
 
 /// The command that would start it, as people know it.
-pub(super) fn starts(spec: &Spec, standing: &Standing) -> Option<Vec<String>> {
+pub(super) fn starts(spec: &AgentSpec, standing: &AgentStatus) -> Option<Vec<String>> {
     let variant = &spec.launch[standing.chosen?];
-    if !variant.speaks_acp() {
+    if !variant.is_native_acp() {
         return Some(["jackfield", "adapt", &spec.id].map(str::to_owned).into());
     }
     let found = standing.variants[standing.chosen?].as_ref().ok()?;
@@ -172,42 +172,45 @@ pub(super) fn starts(spec: &Spec, standing: &Standing) -> Option<Vec<String>> {
 }
 
 /// The worst that is known, or how to get it.
-fn remark(spec: &Spec, standing: &Standing) -> String {
+fn remark(spec: &AgentSpec, standing: &AgentStatus) -> String {
     let worst = |severity| standing.diagnostics.iter().find(|it| it.severity == severity);
-    let Some(worst) = worst(Severity::Error).or_else(|| worst(Severity::Warning)) else {
+    let Some(worst) =
+        worst(DiagnosticSeverity::Error).or_else(|| worst(DiagnosticSeverity::Warning))
+    else {
         return String::new();
     };
     match (worst.reason, &spec.install, &spec.docs) {
-        (Reason::NotOnPath, Some(way), _) | (Reason::NotOnPath, None, Some(way)) => way.clone(),
-        (Reason::NotOnPath, None, None) => worst.fix.clone(),
+        (DiagnosticReason::NotOnPath, Some(way), _)
+        | (DiagnosticReason::NotOnPath, None, Some(way)) => way.clone(),
+        (DiagnosticReason::NotOnPath, None, None) => worst.fix.clone(),
         _ => worst.message.clone(),
     }
 }
 
-fn to_json(spec: &Spec, standing: &Standing, state: State) -> Value {
+fn to_json(spec: &AgentSpec, standing: &AgentStatus, state: State) -> Value {
     let variant = standing.chosen.map(|it| &spec.launch[it]);
     let speaks = |acp| if acp { "acp" } else { "adapter" };
     let starts = variant.map(|it| {
         json!({
-            "speaks": speaks(it.speaks_acp()), "dialect": it.dialect,
+            "speaks": speaks(it.is_native_acp()), "dialect": it.dialect,
             "command": starts(spec, standing),
         })
     });
     json!({
         "id": spec.id, "name": spec.name, "state": state.shown(),
         "program": path_json(standing.program.as_ref()),
-        "version": standing.version, "login": standing.login.shown(), "starts": starts,
-        "models": { "source": standing.models.source.shown(), "count": standing.models.models.len() },
-        "install": spec.install, "probed": standing.known,
+        "version": standing.version, "login": standing.login.name(), "starts": starts,
+        "models": { "source": standing.models.source.name(), "count": standing.models.models.len() },
+        "install": spec.install, "probed": standing.is_probed,
         "diagnostics": diagnostics_json(&standing.diagnostics),
     })
 }
 
-pub(super) fn path_json(found: Option<&Found>) -> Value {
-    found.map_or(Value::Null, |it| json!({ "path": it.path, "via": it.via.shown() }))
+pub(super) fn path_json(found: Option<&FoundProgram>) -> Value {
+    found.map_or(Value::Null, |it| json!({ "path": it.path, "via": it.origin.name() }))
 }
 
-fn flaws_json(catalogue: &Catalogue) -> Vec<Value> {
-    let one = |it: &jackfield_catalogue::FileFlaw| json!({ "file": it.file, "line": it.flaw.line, "reason": it.flaw.reason });
-    catalogue.flaws().iter().map(one).collect()
+fn flaws_json(catalogue: &Catalog) -> Vec<Value> {
+    let one = |it: &jackfield_catalogue::AgentFileError| json!({ "file": it.file, "line": it.error.line, "reason": it.error.reason });
+    catalogue.errors().iter().map(one).collect()
 }

@@ -10,7 +10,7 @@ pub(crate) use survey::Survey;
 
 use crate::{app::Desk, env, out::Format, report::Failure};
 use clap::{Args, Subcommand};
-use jackfield_agents::probe::Diagnostic;
+use jackfield_agents::probe::AgentDiagnostic;
 use serde_json::{Value, json};
 
 /// List the agents that can be named with `--agent`, and where they are
@@ -54,8 +54,8 @@ impl Agents {
     }
 }
 
-pub(crate) fn diagnostics_json(diagnostics: &[Diagnostic]) -> Vec<Value> {
-    let one = |it: &Diagnostic| {
+pub(crate) fn diagnostics_json(diagnostics: &[AgentDiagnostic]) -> Vec<Value> {
+    let one = |it: &AgentDiagnostic| {
         json!({
             "reason": it.reason, "severity": it.severity, "message": it.message, "fix": it.fix,
         })

@@ -11,8 +11,8 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_agents::probe::{Severity, Standing};
-use jackfield_catalogue::{Spec, Variant};
+use jackfield_agents::probe::{AgentStatus, DiagnosticSeverity};
+use jackfield_catalogue::{AgentSpec, LaunchVariant};
 use serde_json::{Value, json};
 
 /// Show one agent: its programs, how it is started, what it sees, what is wrong
@@ -41,7 +41,7 @@ impl Show {
         if self.probe {
             survey.probe(desk, vec![spec.clone()], None)?;
         }
-        let standing = survey.known.standing(&spec);
+        let standing = survey.known.status(&spec);
         match self.format {
             Format::Json => document(&desk.out, &json!({ "agent": to_json(&spec, &standing) })),
             Format::Quiet => {
@@ -53,14 +53,14 @@ impl Show {
     }
 }
 
-fn print(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Failure> {
-    let program = standing.program.as_ref().map(|it| match it.via.shown() {
+fn print(desk: &Desk, spec: &AgentSpec, standing: &AgentStatus) -> Result<(), Failure> {
+    let program = standing.program.as_ref().map(|it| match it.origin.name() {
         "path" => it.path.display().to_string(),
         via => format!("{} (by {via})", it.path.display()),
     });
-    let login = match (&standing.login_by, standing.known) {
+    let login = match (&standing.login_variable, standing.is_probed) {
         (Some(variable), _) => format!("ok, by {variable}"),
-        (None, true) => standing.login.shown().to_owned(),
+        (None, true) => standing.login.name().to_owned(),
         (None, false) => String::new(),
     };
     let fields = [
@@ -81,18 +81,18 @@ fn print(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Failure> {
     print_starts(desk, spec, standing)?;
     print_sight(desk, spec)?;
     heading(desk, "to know", spec.quirks.is_empty())?;
-    spec.quirks.iter().try_for_each(|it| desk.out.line(&format!("  {}", it.what)))?;
+    spec.quirks.iter().try_for_each(|it| desk.out.line(&format!("  {}", it.text)))?;
     heading(desk, "problems", standing.diagnostics.is_empty())?;
     for it in &standing.diagnostics {
         let (style, word) = match it.severity {
-            Severity::Error => (ALERT, "error"),
-            Severity::Warning => (WARNING, "warning"),
-            Severity::Info => (DIM, "info"),
+            DiagnosticSeverity::Error => (ALERT, "error"),
+            DiagnosticSeverity::Warning => (WARNING, "warning"),
+            DiagnosticSeverity::Info => (DIM, "info"),
         };
         desk.out.line(&format!("  {} {}", paint(style, format!("{word}:")), it.message))?;
         desk.out.line(&format!("    {} {}", paint(NAME, "fix:"), it.fix))?;
     }
-    if !standing.known && standing.program.is_some() {
+    if !standing.is_probed && standing.program.is_some() {
         desk.out.note("`--probe` asks the program for version, login and models");
     }
     Ok(())
@@ -102,13 +102,13 @@ fn heading(desk: &Desk, text: &str, empty: bool) -> Result<(), Failure> {
     if empty { Ok(()) } else { desk.out.line(&paint(DIM, text)) }
 }
 
-fn models(standing: &Standing) -> String {
+fn models(standing: &AgentStatus) -> String {
     const SHOWN_MAX: usize = 6;
     let ids: Vec<&str> = standing.models.models.iter().map(|it| it.id.as_str()).collect();
     let more = ids.len().saturating_sub(SHOWN_MAX);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let ids = ids[..ids.len().min(SHOWN_MAX)].join(", ");
-    let source = match standing.models.source.shown() {
+    let source = match standing.models.source.name() {
         "fallback" => "our own list",
         source => source,
     };
@@ -116,7 +116,7 @@ fn models(standing: &Standing) -> String {
 }
 
 /// Each way to start it, and which one is used.
-fn print_starts(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Failure> {
+fn print_starts(desk: &Desk, spec: &AgentSpec, standing: &AgentStatus) -> Result<(), Failure> {
     desk.out.line(&paint(DIM, "starts"))?;
     for (index, variant) in spec.launch.iter().enumerate() {
         let used = standing.chosen == Some(index);
@@ -147,7 +147,7 @@ fn print_starts(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Fai
 }
 
 /// Whether it asks before it acts, where that is not what one would expect.
-fn asking(variant: &Variant) -> Option<String> {
+fn asking(variant: &LaunchVariant) -> Option<String> {
     if !variant.can_ask() {
         return Some("never asks before it acts: rules cannot be enforced".to_owned());
     }
@@ -157,7 +157,7 @@ fn asking(variant: &Variant) -> Option<String> {
         .then(|| format!("asks because it is started with {}; your own value wins", set.join(" ")))
 }
 
-fn modes(variant: &Variant) -> String {
+fn modes(variant: &LaunchVariant) -> String {
     let modes = variant.modes.iter().map(|it| {
         let asks = if it.asks { "asks" } else { "never asks" };
         format!("{} ({asks})", it.id)
@@ -166,7 +166,7 @@ fn modes(variant: &Variant) -> String {
 }
 
 /// Which variables it sees: names only.
-fn print_sight(desk: &Desk, spec: &Spec) -> Result<(), Failure> {
+fn print_sight(desk: &Desk, spec: &AgentSpec) -> Result<(), Failure> {
     let set: Vec<String> = spec.env.set.iter().map(|(name, it)| format!("{name}={it}")).collect();
     let parts = [
         ("sees", spec.env.pass.join(" ")),
@@ -179,7 +179,7 @@ fn print_sight(desk: &Desk, spec: &Spec) -> Result<(), Failure> {
     Ok(())
 }
 
-fn to_json(spec: &Spec, standing: &Standing) -> Value {
+fn to_json(spec: &AgentSpec, standing: &AgentStatus) -> Value {
     let variants: Vec<Value> = spec
         .launch
         .iter()
@@ -199,11 +199,11 @@ fn to_json(spec: &Spec, standing: &Standing) -> Value {
             })
         })
         .collect();
-    let quirks: Vec<&str> = spec.quirks.iter().map(|it| it.what.as_str()).collect();
+    let quirks: Vec<&str> = spec.quirks.iter().map(|it| it.text.as_str()).collect();
     json!({
         "id": spec.id, "name": spec.name, "program": path_json(standing.program.as_ref()),
-        "version": standing.version, "login": standing.login.shown(), "loginBy": standing.login_by,
-        "probed": standing.known, "starts": starts(spec, standing), "variants": variants,
+        "version": standing.version, "login": standing.login.name(), "loginBy": standing.login_variable,
+        "probed": standing.is_probed, "starts": starts(spec, standing), "variants": variants,
         "env": { "pass": spec.env.pass, "remove": spec.env.remove, "set": spec.env.set },
         "models": standing.models, "reasoning": spec.reasoning, "install": spec.install,
         "docs": spec.docs, "note": spec.note, "quirks": quirks,

@@ -7,29 +7,29 @@ use crate::{
     out::{DIM, paint},
     report::Failure,
 };
-use jackfield_agents::{find::Places, probe::Prober};
-use jackfield_catalogue::Spec;
+use jackfield_agents::{find::ProgramLocations, probe::AgentProber};
+use jackfield_catalogue::AgentSpec;
 use jackfield_daemon::{Settings, environment};
 use std::{io, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) struct Survey {
     pub(crate) settings: Settings,
-    pub(crate) known: jackfield_agents::probe::Survey,
+    pub(crate) known: jackfield_agents::probe::AgentSurvey,
 }
 
 impl Survey {
     pub(crate) fn new(desk: &Desk) -> Result<Survey, Failure> {
         let paths = desk.dial.paths();
         let (catalogue, places) =
-            (jackfield_daemon::catalogue(paths), Places::new(environment::ours()));
-        let known = jackfield_agents::probe::Survey::new(catalogue, places, &paths.probes());
+            (jackfield_daemon::catalogue(paths), ProgramLocations::new(environment::ours()));
+        let known = jackfield_agents::probe::AgentSurvey::new(catalogue, places, &paths.probes());
         Ok(Survey { settings: settings(paths)?, known })
     }
 
     /// The agent of this name, or who there is instead.
-    pub(crate) fn spec(&self, name: &str) -> Result<&Spec, Failure> {
-        let flaws = self.known.catalogue.flaws().iter();
+    pub(crate) fn spec(&self, name: &str) -> Result<&AgentSpec, Failure> {
+        let flaws = self.known.catalogue.errors().iter();
         let stem = |file: &str| std::path::Path::new(file).file_stem().is_some_and(|it| it == name);
         if let Some(flaw) = flaws.into_iter().find(|it| stem(&it.file)) {
             let what = format!("the file of agent `{name}` cannot be used");
@@ -53,15 +53,15 @@ impl Survey {
     pub(crate) fn probe(
         &mut self,
         desk: &Desk,
-        specs: Vec<Spec>,
+        specs: Vec<AgentSpec>,
         within: Option<Duration>,
     ) -> Result<(), Failure> {
         let failed = |source| Failure::local("the programs cannot be asked", source);
-        let there = self.known.there(specs);
+        let there = self.known.retain_installed(specs);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let mut told = Vec::new();
         let asked = runtime.map_err(failed)?.block_on(async {
-            let prober = Prober::new(self.known.places.clone(), within)?;
+            let prober = AgentProber::new(self.known.locations.clone(), within)?;
             let probing = prober.probe(there, |spec, knowledge| {
                 if desk.out.is_verbose() {
                     let version = knowledge.version.as_deref().unwrap_or("no version");
@@ -75,7 +75,7 @@ impl Survey {
             }
         });
         for (spec, knowledge) in told {
-            self.known.learn(&spec, knowledge);
+            self.known.add_result(&spec, knowledge);
         }
         if let Err(error) = self.known.save() {
             let path = desk.dial.paths().probes();

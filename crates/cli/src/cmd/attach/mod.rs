@@ -7,13 +7,15 @@ use super::run::{Launch, prepare_to_wake};
 use crate::{
     app::Desk,
     env,
-    hub::{AgentChoice, Conn, Heard, Row, find, is_answer, result_of, sessions},
+    hub::{AgentChoice, Conn, Heard, Row, event_of, find, is_answer, result_of, sessions},
     out::Telling,
     report::Failure,
 };
 use clap::Args;
+use jackfield_events::EventKind;
+use jackfield_wire::acp::Method;
 use serde_json::json;
-use view::{View, params_of};
+use view::View;
 
 /// Follow a session live: type prompts, answer what the agent asks
 ///
@@ -65,7 +67,7 @@ impl Attach {
         };
         conn.heed_signals()?;
         let params = json!({ "sessionId": row.session_id, "after": after });
-        let attach = conn.ask("_jackfield/attach", &params)?;
+        let attach = conn.ask(Method::ControlAttach.name(), &params)?;
         View::new(conn, &desk.out, row, self.format).run(attach)
     }
 
@@ -131,7 +133,7 @@ fn last_turn(desk: &Desk, row: &Row) -> Result<u64, Failure> {
 fn look_for_prompt(desk: &Desk, row: &Row, from: u64) -> Result<Option<u64>, Failure> {
     let mut conn = desk.dial.talk("attach")?;
     let params = json!({ "sessionId": row.session_id, "after": from, "observe": true });
-    let id = conn.ask("_jackfield/attach", &params)?;
+    let id = conn.ask(Method::ControlAttach.name(), &params)?;
     let mut found = None;
     loop {
         match conn.next(None)? {
@@ -139,10 +141,11 @@ fn look_for_prompt(desk: &Desk, row: &Row, from: u64) -> Result<Option<u64>, Fai
                 result_of(&frame)?;
                 return Ok(found);
             }
-            Heard::Frame(frame) if frame.method().as_deref() == Some("_jackfield/turn") => {
-                let fact = params_of(&frame);
-                if fact["is"] == "prompted" {
-                    found = fact["seq"].as_u64().filter(|it| 0 < *it).or(found);
+            Heard::Frame(frame) if frame.is_method(Method::ControlTurn) => {
+                if let Some(event) = event_of(&frame)
+                    && event.body.kind() == EventKind::Prompted
+                {
+                    found = event.seq.map(|it| it.0).filter(|it| 0 < *it).or(found);
                 }
             }
             Heard::HubGone => {

@@ -3,10 +3,12 @@
 use super::super::log::tell;
 use crate::{
     ask::Ask,
-    hub::{Conn, Heard, Hearing, Row, is_answer, result_of},
+    hub::{Conn, Heard, Hearing, Row, event_of, is_answer, result_of},
     out::{DIM, Out, Retold, Side, Telling, Transcript, paint},
     report::Failure,
 };
+use jackfield_events::{EventBody, TurnOutcome, UserAsked};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 use std::{
@@ -111,30 +113,30 @@ impl View {
     }
 
     fn on_frame(&mut self, frame: &Frame) -> Result<Next, Failure> {
-        match (frame.kind(), frame.method().as_deref()) {
+        match (frame.kind(), frame.known_method()) {
             (Kind::Request, _) => self.on_request(frame)?,
             (Kind::Response, _) => return self.on_answer(frame),
-            (Kind::Notification, Some("$/cancel_request")) => {
+            (Kind::Notification, Some(Method::CancelRequest)) => {
                 let request = frame.request_id().unwrap_or_default();
                 self.open.retain(|it| it.id != request);
                 self.show_question();
             }
-            (Kind::Notification, method) => {
+            (Kind::Notification, _) => {
                 if let Some((hearing, retold)) = &mut self.retold
-                    && let Some(fact) = hearing.fact(frame)
+                    && let Some(event) = hearing.event(frame)
                 {
-                    retold.fact(&fact)?;
+                    retold.event(&event)?;
                 }
-                let fact = params_of(frame);
-                // What we can be asked comes as a question of its own; a form does not.
-                let question = fact["frame"]["method"] == "session/request_permission";
-                if self.live && fact["is"] == "asked" && question {
-                    self.transcript.asked(&fact);
-                } else {
-                    tell(&mut self.transcript, frame)?;
+                let event = event_of(frame);
+                // A permission request comes as a question of its own; a form does not.
+                match event.as_ref().map(|it| &it.body) {
+                    Some(EventBody::Asked(asked)) if self.live && is_permission(asked) => {
+                        self.transcript.asked(asked);
+                    }
+                    _ => tell(&mut self.transcript, frame)?,
                 }
-                if method == Some("_jackfield/turn") {
-                    self.on_turn(&fact)?;
+                if let Some(event) = event {
+                    self.on_event(&event.body)?;
                 }
                 if self.turn == Turn::None {
                     self.transcript.finish()?;
@@ -144,15 +146,15 @@ impl View {
         Ok(Next::Stay)
     }
 
-    fn on_turn(&mut self, fact: &Value) -> Result<(), Failure> {
-        match fact["is"].as_str() {
-            Some("prompted") => {
+    fn on_event(&mut self, body: &EventBody<Value>) -> Result<(), Failure> {
+        match body {
+            EventBody::Prompted(_) => {
                 self.turn = Turn::Running;
                 self.told = false;
             }
-            Some("ended") => {
+            EventBody::Ended(ended) => {
                 self.turn = Turn::None;
-                self.told = fact["how"] != "stopped";
+                self.told = !matches!(ended.outcome, TurnOutcome::Stopped(_));
                 if self.format == Telling::Quiet && self.live {
                     self.out.data(self.transcript.final_words())?;
                     self.out.end_line()?;
@@ -222,7 +224,7 @@ impl View {
         if steers {
             params["_meta"] = json!({ "jackfield": { "steer": true } });
         }
-        let id = self.conn.ask("session/prompt", &params)?;
+        let id = self.conn.ask(Method::SessionPrompt.name(), &params)?;
         self.prompts.insert(id);
         if steers && self.turn == Turn::Running {
             self.turn = Turn::Cancelled;
@@ -258,7 +260,7 @@ impl View {
             self.turn = Turn::Cancelled;
         }
         let params = json!({ "sessionId": self.row.session_id });
-        self.conn.notify("session/cancel", &params)
+        self.conn.notify(Method::SessionCancel.name(), &params)
     }
 
     fn note(&self, line: &str) {
@@ -274,6 +276,6 @@ impl View {
     }
 }
 
-pub(super) fn params_of(frame: &Frame) -> Value {
-    serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default()
+fn is_permission(asked: &UserAsked<Value>) -> bool {
+    asked.frame["method"] == Method::SessionRequestPermission.name()
 }

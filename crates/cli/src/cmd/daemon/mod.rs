@@ -10,6 +10,7 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, Subcommand};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 /// Start, stop and look at the daemon in the background
@@ -121,7 +122,7 @@ fn start(desk: &Desk) -> Result<(), Failure> {
 /// What the daemon says of itself.
 pub(super) fn status(conn: &mut Conn) -> Result<Value, Failure> {
     let wait = Wait { what: "the daemon's status", until: Until::Hub };
-    conn.call("_jackfield/status", &json!({}), wait)
+    conn.call(Method::ControlStatus.name(), &json!({}), wait)
 }
 
 impl Status {

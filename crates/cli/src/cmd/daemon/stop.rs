@@ -8,6 +8,7 @@ use crate::{
     report::Failure,
 };
 use jackfield_daemon::{BootError, HolderProcess, clean_up};
+use jackfield_wire::acp::Method;
 use rustix::process::Signal;
 use serde_json::json;
 use std::{
@@ -41,7 +42,7 @@ pub(super) fn stop(desk: &Desk, force: bool) -> Result<(), Failure> {
 fn stop_by_request(desk: &Desk, force: bool) -> Result<(), Failure> {
     if force && let Some(socket) = desk.dial.running()? {
         // A refusal is an answer, too; the request below says what it means.
-        match answer_within(&socket, "_jackfield/status", &json!({}), ANSWER_SECONDS_MAX) {
+        match answer_within(&socket, Method::ControlStatus.name(), &json!({}), ANSWER_SECONDS_MAX) {
             Err(failure) if failure.is_lockout() => return Err(failure),
             _ => {}
         }
@@ -55,7 +56,7 @@ fn stop_by_request(desk: &Desk, force: bool) -> Result<(), Failure> {
     let agents = status(&mut conn)?["agents"].as_u64().and_then(|it| it.try_into().ok());
     let agents = count(agents.unwrap_or(0), "agent");
     let wait = Wait { what: "the daemon to answer", until: Until::Hub };
-    conn.call("_jackfield/stop", &json!({}), wait)?;
+    conn.call(Method::ControlStop.name(), &json!({}), wait)?;
     let began = Instant::now();
     let limit = began + Duration::from_secs(STOP_SECONDS_MAX);
     let mut until = began + PATIENCE;

@@ -4,9 +4,9 @@
 use super::Check;
 use crate::{
     hub::{lost_records_warning, storage_warning},
-    out::count,
+    out::{count, events_between},
 };
-use jackfield_journal::{DamagedEvents, Durability, Inspection, Journal, OpenError};
+use jackfield_journal::{DamagedEvents, DurabilityLevel, Journal, JournalInspection, OpenError};
 use jackfield_wire::chain;
 use rustix::fs::{Access, access, statvfs};
 use serde_json::Value;
@@ -32,7 +32,16 @@ pub(super) struct RunningDaemon<'a> {
 }
 
 /// The first thing that is wrong, or what was found.
-pub(super) fn check_journal(path: &Path, daemon: Option<&RunningDaemon<'_>>) -> Check {
+pub(super) fn check_journal(
+    path: &Path,
+    daemon: Option<&RunningDaemon<'_>>,
+    is_running: bool,
+) -> Check {
+    if is_running && daemon.is_none() {
+        // It may have stopped in the middle of a write: what is found then proves nothing.
+        let path = path.display();
+        return Check::good(NAME, format!("{path} is in use by a daemon, and was not opened"));
+    }
     let found = check_daemon_storage(daemon)
         .and_then(|()| check_identity(path, daemon))
         .and_then(|()| check_disk(path))
@@ -120,8 +129,9 @@ fn check_content(path: &Path) -> Result<String, Check> {
     let Ok(meta) = fs::metadata(path) else {
         return Ok(format!("{shown} is made when it is needed"));
     };
-    let journal = Journal::open(path, Durability::Process).map_err(|it| not_opened(path, &it))?;
-    let inspection = journal.inspect(Instant::now() + INSPECTION_MAX);
+    let journal =
+        Journal::open(path, DurabilityLevel::Process).map_err(|it| not_opened(path, &it))?;
+    let inspection = journal.inspect_events(Instant::now() + INSPECTION_MAX);
     let inspection = inspection.map_err(|it| put_aside(path, chain(&it)))?;
     if let Some(first) = inspection.damaged.first() {
         return Err(damaged(&inspection, first));
@@ -148,10 +158,9 @@ fn put_aside(path: &Path, why: String) -> Check {
     Check::bad(NAME, why, format!("keep a copy, then put it aside: mv {path} {path}.bad"))
 }
 
-fn damaged(inspection: &Inspection, first: &DamagedEvents) -> Check {
+fn damaged(inspection: &JournalInspection, first: &DamagedEvents) -> Check {
     let DamagedEvents { stream, first, last, damage } = first;
-    let events =
-        if first == last { format!("event {first}") } else { format!("events {first} to {last}") };
+    let events = events_between(*first, *last);
     let more = match inspection.damaged.len() {
         1 => String::new(),
         more => format!(" (and {} more places)", more - 1),

@@ -11,7 +11,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_agents::find::{Places, choose, find};
+use jackfield_agents::find::{ProgramLocations, choose_variant, find_program};
 use jackfield_daemon::{Paths, Settings, environment};
 use journal::{RunningDaemon, check_journal};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ impl Doctor {
             check_directory("state", &paths.state),
             check_directory("runtime", &paths.runtime),
             daemon,
-            check_journal(&paths.journal(), running.as_ref()),
+            check_journal(&paths.journal(), running.as_ref(), runs),
             check_ledger(&paths.ledger(), runs),
             check_agents(paths, settings.as_ref().ok()),
         ];
@@ -188,8 +188,8 @@ fn check_ledger(dir: &Path, runs: bool) -> Check {
 /// What is configured can be started, every file is an agent, and who else is there.
 fn check_agents(paths: &Paths, settings: Option<&Settings>) -> Check {
     let catalogue = jackfield_daemon::catalogue(paths);
-    let places = Places::new(environment::ours());
-    if let Some(flaw) = catalogue.flaws().first() {
+    let places = ProgramLocations::new(environment::ours());
+    if let Some(flaw) = catalogue.errors().first() {
         return Check::bad("agents", flaw.to_string(), "correct or remove the file");
     }
     for (name, agent) in settings.into_iter().flat_map(|it| &it.agents) {
@@ -201,13 +201,13 @@ fn check_agents(paths: &Paths, settings: Option<&Settings>) -> Check {
             continue;
         };
         let program = command.first().cloned().unwrap_or_default();
-        if find(std::slice::from_ref(&program), None, &places).is_err() {
+        if find_program(std::slice::from_ref(&program), None, &places).is_err() {
             let found = format!("[agents.{name}] starts `{program}`, which was not found");
             let fix = format!("install `{program}`, or correct `command`");
             return Check::bad("agents", found, fix);
         }
     }
-    let found = catalogue.iter().filter(|it| choose(it, &places).is_ok());
+    let found = catalogue.iter().filter(|it| choose_variant(it, &places).is_ok());
     let found: Vec<&str> = found.map(|it| it.id.as_str()).collect();
     if found.is_empty() {
         Check::good("agents", "none that we know is installed; give any command after `--`")

@@ -9,7 +9,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_fleet::Word;
+use jackfield_fleet::{AuditEnd, AuditEvent};
 use jackfield_wire::rfc3339;
 use std::{fmt::Write as _, time::SystemTime};
 
@@ -51,7 +51,7 @@ impl Audit {
     pub(super) fn run(self, desk: &Desk) -> Result<(), Failure> {
         let since = self.since.map(|it| SystemTime::now() - it.duration());
         let mut printed = Ok(());
-        let print = |word: Word| {
+        let print = |word: AuditEvent| {
             let is_wanted =
                 |wish: &Option<String>, has: &Option<String>| wish.is_none() || wish == has;
             if is_wanted(&self.session, &word.session) && is_wanted(&self.tenant, &word.tenant) {
@@ -60,13 +60,14 @@ impl Audit {
             printed.is_ok()
         };
         self.at.with(async |link, _| {
-            let read = link.read_trail(since, self.follow, print).await;
+            let end = if self.follow { AuditEnd::Follow } else { AuditEnd::Stop };
+            let read = link.read_audit_log(since, end, print).await;
             read.map_err(|it| Failure::local("the audit trail cannot be read", it))
         })?;
         printed
     }
 
-    fn print(&self, desk: &Desk, word: &Word) -> Result<(), Failure> {
+    fn print(&self, desk: &Desk, word: &AuditEvent) -> Result<(), Failure> {
         match self.format {
             Format::Json => {
                 desk.out.line(&serde_json::to_string(word).expect("a word is plain data"))
@@ -78,7 +79,7 @@ impl Audit {
 }
 
 /// `2026-11-15T08:30:00.123Z in: zed session/prompt s-7f3abcdefghi`, and what came of it.
-fn line(word: &Word) -> String {
+fn line(word: &AuditEvent) -> String {
     let by = word.client.as_deref().unwrap_or("a client");
     let of = word.tenant.as_deref().map(|it| format!(" of {it}")).unwrap_or_default();
     let mut line = format!("{} {}: {by}{of} {}", rfc3339(word.at), word.gateway, word.what);

@@ -16,7 +16,7 @@ use crate::{
 use audit::Audit;
 use certs::CreateCerts;
 use clap::{Args, Subcommand};
-use jackfield_fleet::{Directory, Entry, Link};
+use jackfield_fleet::{FleetConnection, HostDirectory, HostEntry};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ impl Look {
         let hosts = self.at.with(async |link, directory| Ok(called(link, directory).await))?;
         match format {
             Format::Json => {
-                let told = |(entry, answers): &(Entry, bool)| {
+                let told = |(entry, answers): &(HostEntry, bool)| {
                     let mut told = json!(entry);
                     told["answers"] = json!(answers);
                     told
@@ -105,13 +105,13 @@ impl Look {
 }
 
 /// The hosts that are listed, and whether they answer: one that has died is listed for a while.
-async fn called(link: &Link, directory: &Directory) -> Vec<(Entry, bool)> {
+async fn called(link: &FleetConnection, directory: &HostDirectory) -> Vec<(HostEntry, bool)> {
     let hosts = directory.hosts().borrow().clone();
-    let answers = link.roll_call(&hosts).await;
+    let answers = link.ping_hosts(&hosts).await;
     hosts.iter().cloned().zip(answers).collect()
 }
 
-fn table(desk: &Desk, hosts: &[(Entry, bool)]) -> Result<(), Failure> {
+fn table(desk: &Desk, hosts: &[(HostEntry, bool)]) -> Result<(), Failure> {
     if hosts.is_empty() {
         desk.out.note("no host lives: start one with `jackfield serve --fleet … --role host`");
         return Ok(());

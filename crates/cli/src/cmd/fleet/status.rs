@@ -6,7 +6,7 @@ use crate::{
     out::{Format, count, document},
     report::Failure,
 };
-use jackfield_fleet::{Entry, Health};
+use jackfield_fleet::{ClusterHealth, HostEntry};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -14,20 +14,20 @@ impl Look {
     pub(super) fn status(self, desk: &Desk) -> Result<(), Failure> {
         let format = self.format;
         let (server, health, hosts) = self.at.with(async |link, directory| {
-            let health = link.health().await;
+            let health = link.read_health().await;
             let health = health.map_err(|it| Failure::local("the servers cannot be asked", it))?;
-            Ok((link.server(), health, called(link, directory).await))
+            Ok((link.server_info(), health, called(link, directory).await))
         })?;
         let (hosts, away): (Vec<_>, Vec<_>) = hosts.into_iter().partition(|(_, answers)| *answers);
-        let hosts: Vec<Entry> = hosts.into_iter().map(|(it, _)| it).collect();
-        let sum = |each: fn(&Entry) -> u32| hosts.iter().map(each).sum::<u32>();
+        let hosts: Vec<HostEntry> = hosts.into_iter().map(|(it, _)| it).collect();
+        let sum = |each: fn(&HostEntry) -> u32| hosts.iter().map(each).sum::<u32>();
         let draining = hosts.iter().filter(|it| it.draining).count();
         let (sessions, live) = (sum(|it| it.sessions), sum(|it| it.live));
         match format {
             Format::Json => {
                 let status = json!({
                     "server": { "name": server.name, "version": server.version },
-                    "healthy": health.is_good(), "cell": health,
+                    "healthy": health.is_healthy(), "cell": health,
                     "hosts": hosts.len(), "draining": draining, "away": away.len(),
                     "sessions": sessions, "agents": live,
                 });
@@ -57,7 +57,7 @@ impl Look {
 }
 
 /// How the servers are, a line each.
-fn servers(health: &Health) -> Vec<String> {
+fn servers(health: &ClusterHealth) -> Vec<String> {
     let streams = count(health.streams, "stream");
     let size = health.bytes.div_ceil(1 << 20);
     let messages = count(usize::try_from(health.messages).unwrap_or(usize::MAX), "message");

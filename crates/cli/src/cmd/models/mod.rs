@@ -10,8 +10,8 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, Subcommand};
-use jackfield_agents::probe::{Reason, Source, Standing};
-use jackfield_catalogue::{DEFAULT, Spec};
+use jackfield_agents::probe::{AgentStatus, DiagnosticReason, ModelListSource};
+use jackfield_catalogue::{AgentSpec, DEFAULT_OPTION};
 use serde_json::{Value, json};
 
 /// List the models of an agent, or probe a model server
@@ -57,7 +57,7 @@ impl Models {
         if self.probe {
             survey.probe(desk, vec![spec.clone()], None)?;
         }
-        let standing = survey.known.standing(&spec);
+        let standing = survey.known.status(&spec);
         match self.format {
             Format::Json => document(&desk.out, &to_json(&spec, &standing)),
             Format::Quiet => ids(&standing).try_for_each(|it| desk.out.line(it)),
@@ -66,13 +66,16 @@ impl Models {
     }
 }
 
-fn ids(standing: &Standing) -> impl Iterator<Item = &str> {
-    [DEFAULT].into_iter().chain(standing.models.models.iter().map(|it| it.id.as_str()))
+fn ids(standing: &AgentStatus) -> impl Iterator<Item = &str> {
+    [DEFAULT_OPTION].into_iter().chain(standing.models.models.iter().map(|it| it.id.as_str()))
 }
 
-fn print(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Failure> {
+fn print(desk: &Desk, spec: &AgentSpec, standing: &AgentStatus) -> Result<(), Failure> {
     let mut table = Table::new(&["MODEL", "NAME"]);
-    table.row(vec![Cell::styled(DEFAULT, NAME), Cell::new("what the program itself prefers")]);
+    table.row(vec![
+        Cell::styled(DEFAULT_OPTION, NAME),
+        Cell::new("what the program itself prefers"),
+    ]);
     for model in &standing.models.models {
         let current = standing.models.current.as_ref() == Some(&model.id);
         let name = if model.name == model.id { "" } else { &model.name };
@@ -81,35 +84,39 @@ fn print(desk: &Desk, spec: &Spec, standing: &Standing) -> Result<(), Failure> {
     }
     table.print(&desk.out)?;
     let from = match standing.models.source {
-        Source::Acp => "told by the agent when a session began",
-        Source::Command => "told by the program",
-        Source::Help => "told by the program's help",
-        Source::Settings => "from its settings file and our own list",
-        Source::Fallback if spec.models.from.is_none() => "our own list: this program tells none",
-        Source::Fallback if !standing.known && standing.program.is_some() => {
+        ModelListSource::Acp => "told by the agent when a session began",
+        ModelListSource::Command => "told by the program",
+        ModelListSource::Help => "told by the program's help",
+        ModelListSource::Settings => "from its settings file and our own list",
+        ModelListSource::Fallback if spec.models.from.is_none() => {
+            "our own list: this program tells none"
+        }
+        ModelListSource::Fallback if !standing.is_probed && standing.program.is_some() => {
             "our own list, which may be old: `--probe` asks the program"
         }
-        Source::Fallback => "our own list, which may be old",
+        ModelListSource::Fallback => "our own list, which may be old",
     };
     let other = if spec.models.custom { "; other ids work too" } else { "" };
     desk.out.note(&format!("{from}{other}"));
-    for it in standing.diagnostics.iter().filter(|it| it.reason == Reason::ModelsFallback) {
+    for it in standing.diagnostics.iter().filter(|it| it.reason == DiagnosticReason::ModelsFallback)
+    {
         desk.out.note(&format!("{}\n  {} {}", it.message, "fix:", it.fix));
     }
     if !spec.reasoning.is_empty() {
-        desk.out.note(&format!("reasoning: {DEFAULT}, {}", spec.reasoning.join(", ")));
+        desk.out.note(&format!("reasoning: {DEFAULT_OPTION}, {}", spec.reasoning.join(", ")));
     }
     Ok(())
 }
 
-fn to_json(spec: &Spec, standing: &Standing) -> Value {
-    let about = standing.diagnostics.iter().filter(|it| it.reason == Reason::ModelsFallback);
+fn to_json(spec: &AgentSpec, standing: &AgentStatus) -> Value {
+    let about =
+        standing.diagnostics.iter().filter(|it| it.reason == DiagnosticReason::ModelsFallback);
     let about: Vec<_> = about.cloned().collect();
-    let default = json!({ "id": DEFAULT, "name": "Default" });
+    let default = json!({ "id": DEFAULT_OPTION, "name": "Default" });
     let models = standing.models.models.iter().map(|it| json!(it));
     let models: Vec<Value> = [default].into_iter().chain(models).collect();
     json!({
-        "agent": spec.id, "source": standing.models.source.shown(), "probed": standing.known,
+        "agent": spec.id, "source": standing.models.source.name(), "probed": standing.is_probed,
         "current": standing.models.current, "custom": spec.models.custom,
         "models": models, "reasoning": spec.reasoning,
         "diagnostics": diagnostics_json(&about),

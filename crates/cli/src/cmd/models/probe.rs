@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_chat::{Calls, Fitness, Probed, Settings};
+use jackfield_chat::{ChatSettings, ModelFitness, ProbeReport, ToolCallSupport};
 use serde_json::{Value, json};
 
 /// Ask a Chat Completions server what it can do
@@ -36,59 +36,64 @@ pub(crate) struct Probe {
 
 impl Probe {
     pub(crate) fn run(self, desk: &Desk) -> Result<(), Failure> {
-        let (mut settings, _) = Settings::read(|name| std::env::var(name).ok());
+        let (mut settings, _) = ChatSettings::from_variables(|name| std::env::var(name).ok());
         settings.base_url = self.url;
         let what = "the model server cannot be used";
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::local(what, error))?;
-        let probed = runtime.block_on(jackfield_chat::probe(&settings, self.model.as_deref()));
-        let probed = probed.map_err(|why| Failure::local(what, why))?;
+        let report =
+            runtime.block_on(jackfield_chat::probe_model_server(&settings, self.model.as_deref()));
+        let report = report.map_err(|why| Failure::local(what, why))?;
         match self.format {
-            Format::Json => document(&desk.out, &to_json(&probed))?,
-            Format::Quiet => desk.out.line(&probed.verdict())?,
-            Format::Text => print(desk, &probed)?,
+            Format::Json => document(&desk.out, &to_json(&report))?,
+            Format::Quiet => desk.out.line(&report.verdict())?,
+            Format::Text => print(desk, &report)?,
         }
-        if probed.fitness == Fitness::Unfit { Err(Failure::Told(Exit::Failed)) } else { Ok(()) }
+        if report.fitness == ModelFitness::Unfit {
+            Err(Failure::Told(Exit::Failed))
+        } else {
+            Ok(())
+        }
     }
 }
 
-fn print(desk: &Desk, probed: &Probed) -> Result<(), Failure> {
+fn print(desk: &Desk, report: &ProbeReport) -> Result<(), Failure> {
     let mut table = Table::new(&["PROBE", "FOUND"]);
     let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
-    let window = match (probed.window, probed.window_from) {
+    let window = match (report.window, report.window_from) {
         (Some(tokens), Some(from)) => format!("{tokens} tokens (told by {from})"),
         _ => "nobody tells".to_owned(),
     };
-    let calls = match probed.calls {
-        Calls::Native => "yes",
-        Calls::Text => "as text, which is read",
-        Calls::Garbled => "as text that cannot be read",
-        Calls::Refused => "refused by the server",
-        Calls::None => "none, though it was asked to",
+    let calls = match report.call_support {
+        ToolCallSupport::Native => "yes",
+        ToolCallSupport::Text => "as text, which is read",
+        ToolCallSupport::Garbled => "as text that cannot be read",
+        ToolCallSupport::Refused => "refused by the server",
+        ToolCallSupport::None => "none, though it was asked to",
     };
-    let rate = probed.tokens_per_second.map(|it| format!("{it:.1} tokens a second"));
+    let rate = report.tokens_per_second.map(|it| format!("{it:.1} tokens a second"));
     for (name, found) in [
-        ("server", probed.url.clone()),
-        ("model", probed.model.clone()),
+        ("server", report.url.clone()),
+        ("model", report.model.clone()),
         ("window", window),
-        ("streaming", yes(probed.streams)),
+        ("streaming", yes(report.streams_text)),
         ("tool calls", calls.to_owned()),
-        ("streamed calls", yes(probed.streams_calls)),
-        ("parallel calls", yes(probed.parallel_calls)),
-        ("thoughts apart", yes(probed.thinks)),
-        ("first token", format!("{} ms", probed.first_token_ms)),
+        ("streamed calls", yes(report.streams_calls)),
+        ("parallel calls", yes(report.parallel_calls)),
+        ("thoughts apart", yes(report.separates_reasoning)),
+        ("first token", format!("{} ms", report.first_token_ms)),
         ("speed", rate.unwrap_or_else(|| "cannot be told".to_owned())),
     ] {
         table.row(vec![Cell::styled(name, NAME), Cell::new(found)]);
     }
     table.print(&desk.out)?;
     desk.out.line("")?;
-    desk.out.line(&probed.verdict())?;
-    probed.flaws.iter().try_for_each(|it| desk.out.line(&format!("  fix: {}", it.fix)))
+    desk.out.line(&report.verdict())?;
+    report.findings.iter().try_for_each(|it| desk.out.line(&format!("  fix: {}", it.fix)))
 }
 
-fn to_json(probed: &Probed) -> Value {
-    let mut json = json!(probed);
-    json["verdict"] = json!(probed.verdict());
+fn to_json(report: &ProbeReport) -> Value {
+    let mut json = json!(report);
+    json["verdict"] = json!(report.verdict());
     json
 }

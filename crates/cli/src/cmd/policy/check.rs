@@ -9,7 +9,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_daemon::rulebook::PROJECT_FILE;
-use jackfield_policy::{Flaw, Policy, parse, parse_project};
+use jackfield_policy::{Policy, PolicyError, parse_policy, parse_project_policy};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -46,7 +46,7 @@ impl Check {
             hint: "give the path of a policy.toml or a .jackfield.toml".to_owned(),
         })?;
         let is_project = file.file_name().is_some_and(|it| it == PROJECT_FILE);
-        let read = if is_project { parse_project } else { parse };
+        let read = if is_project { parse_project_policy } else { parse_policy };
         let parsed = read(&text, &file.display().to_string());
         match self.format {
             Format::Json => document(&desk.out, &to_json(&file, &parsed))?,
@@ -60,7 +60,7 @@ impl Check {
     }
 }
 
-fn to_text(desk: &Desk, parsed: &Result<Policy, Vec<Flaw>>) -> Result<(), Failure> {
+fn to_text(desk: &Desk, parsed: &Result<Policy, Vec<PolicyError>>) -> Result<(), Failure> {
     let Ok(policy) = parsed else { return Ok(()) };
     if policy.rules.is_empty() {
         desk.out.note(&paint(DIM, "no rules: every ask goes to a person"));
@@ -80,7 +80,7 @@ fn to_text(desk: &Desk, parsed: &Result<Policy, Vec<Flaw>>) -> Result<(), Failur
     Ok(())
 }
 
-fn to_json(file: &Path, parsed: &Result<Policy, Vec<Flaw>>) -> Value {
+fn to_json(file: &Path, parsed: &Result<Policy, Vec<PolicyError>>) -> Value {
     let (policy, flaws) = match parsed {
         Ok(policy) => (Some(policy), &[][..]),
         Err(flaws) => (None, flaws.as_slice()),
@@ -99,7 +99,7 @@ fn to_json(file: &Path, parsed: &Result<Policy, Vec<Flaw>>) -> Value {
     })
 }
 
-fn flawed(file: &Path, flaws: &[Flaw]) -> Failure {
+fn flawed(file: &Path, flaws: &[PolicyError]) -> Failure {
     let told: Vec<String> = flaws.iter().map(ToString::to_string).collect();
     Failure::Local {
         what: format!("`{}` has {}", file.display(), count(flaws.len(), "flaw")),

@@ -9,6 +9,8 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_events::{EventBody, ReceivedEvent, RuleLearned, UserAnswered, UserAsked};
+use jackfield_wire::acp::Method;
 use jackfield_wire::redact;
 use serde_json::{Value, json};
 
@@ -30,12 +32,12 @@ pub(super) struct Explain {
     format: Format,
 }
 
-/// What the log says about one ask.
-#[derive(Debug, Default)]
-struct Story {
-    asked: Value,
-    answered: Value,
-    learned: Value,
+/// The events of one request to the user.
+#[derive(Debug)]
+struct ExplainedRequest {
+    asked: UserAsked<Value>,
+    answered: Option<UserAnswered<Value>>,
+    learned: Option<RuleLearned<Value>>,
 }
 
 impl Explain {
@@ -43,8 +45,7 @@ impl Explain {
         let mut conn = desk.dial.talk("policy")?;
         let (row, named) = meant(&sessions(&mut conn)?, &self.session)?;
         let wanted = self.ask.or(named);
-        let story = read(&mut conn, &row.session_id, wanted)?;
-        if story.asked.is_null() {
+        let Some(request) = read(&mut conn, &row.session_id, wanted)? else {
             return Err(match wanted {
                 Some(ask) => Failure::usage(
                     format!("session `{}` has no ask {ask}", row.session_id),
@@ -52,31 +53,37 @@ impl Explain {
                 ),
                 None => Failure::NoAsk { session: row.session_id },
             });
-        }
+        };
         match self.format {
-            Format::Json => document(&desk.out, &story.to_json(&row.session_id)),
-            Format::Quiet => desk.out.line(&story.why()),
-            Format::Text => story.print(desk),
+            Format::Json => document(&desk.out, &request.to_json(&row.session_id)),
+            Format::Quiet => desk.out.line(&request.why()),
+            Format::Text => request.print(desk),
         }
     }
 }
 
-/// Reads the log up to its end. Nothing is asked of us meanwhile: we only look.
-fn read(conn: &mut Conn, session: &str, wanted: Option<u64>) -> Result<Story, Failure> {
+/// Reads the log up to its end. An observer is not asked anything meanwhile.
+fn read(
+    conn: &mut Conn,
+    session: &str,
+    wanted: Option<u64>,
+) -> Result<Option<ExplainedRequest>, Failure> {
     let params = json!({ "sessionId": session, "after": 0, "observe": true });
-    let id = conn.ask("_jackfield/attach", &params)?;
-    let mut story = Story::default();
+    let id = conn.ask(Method::ControlAttach.name(), &params)?;
+    let mut request = None;
     loop {
         match conn.next(None)? {
             Heard::Frame(frame) if is_answer(&frame, id) => {
                 result_of(&frame)?;
-                return Ok(story);
+                return Ok(request);
             }
-            Heard::Frame(frame) if frame.method().as_deref() == Some("_jackfield/ask") => {
-                let fact = frame.params().and_then(|it| serde_json::from_str(it).ok());
-                let mut fact: Value = fact.unwrap_or_default();
-                redact::json(&mut fact);
-                story.take(fact, wanted);
+            Heard::Frame(frame) if frame.is_method(Method::ControlAsk) => {
+                let params = frame.params().and_then(|it| serde_json::from_str(it).ok());
+                let mut params: Value = params.unwrap_or_default();
+                redact::json(&mut params);
+                if let Ok(event) = ReceivedEvent::from_value(params) {
+                    add_event(&mut request, event.body, wanted);
+                }
             }
             Heard::HubGone => {
                 return Err(Failure::HubGone { waited_for: "the log".into() });
@@ -86,48 +93,55 @@ fn read(conn: &mut Conn, session: &str, wanted: Option<u64>) -> Result<Story, Fa
     }
 }
 
-impl Story {
-    fn take(&mut self, fact: Value, wanted: Option<u64>) {
-        let is_it = |it: &Value| it["ask"] == fact["ask"];
-        match fact["is"].as_str() {
-            Some("asked") if wanted.is_none_or(|it| fact["ask"] == it) => {
-                *self = Story { asked: fact, ..Story::default() };
-            }
-            Some("answered") if is_it(&self.asked) => self.answered = fact,
-            Some("learned") if is_it(&self.asked) => self.learned = fact,
-            _ => {}
+/// Adds an event that belongs to the wanted request; without a number the latest one is wanted.
+fn add_event(request: &mut Option<ExplainedRequest>, body: EventBody<Value>, wanted: Option<u64>) {
+    match (body, request) {
+        (EventBody::Asked(asked), request) if wanted.is_none_or(|it| asked.ask == it) => {
+            *request = Some(ExplainedRequest { asked, answered: None, learned: None });
         }
+        (EventBody::Answered(answered), Some(it)) if answered.ask == it.asked.ask => {
+            it.answered = Some(answered);
+        }
+        (EventBody::Learned(learned), Some(it)) if learned.ask == it.asked.ask => {
+            it.learned = Some(learned);
+        }
+        _ => {}
+    }
+}
+
+impl ExplainedRequest {
+    fn decision(&self, name: &str) -> Option<&str> {
+        self.asked.decision.as_ref()?.get(name)?.as_str()
     }
 
     fn why(&self) -> String {
-        let why = self.asked["decision"]["why"].as_str();
-        why.unwrap_or("there was no rule about anything, so a person was asked").to_owned()
+        let none = "there was no rule about anything, so a person was asked";
+        self.decision("why").unwrap_or(none).to_owned()
     }
 
-    /// Who settled it, and with which option.
+    /// Who answered it, and with which option.
     fn ended(&self) -> String {
-        let Some(by) = self.answered["by"].as_str() else {
+        let Some(UserAnswered { by, answer, .. }) = &self.answered else {
             return "open; `jackfield answer` answers it".to_owned();
         };
-        let answer = &self.answered["answer"];
         if let Some(why) = answer["void"].as_str() {
             return format!("ended without an answer: {why}");
         }
         let chosen = answer["result"]["outcome"]["optionId"].as_str();
-        let options = self.asked["frame"]["params"]["options"].as_array();
+        let options = self.asked.frame["params"]["options"].as_array();
         let option = options.into_iter().flatten().find(|it| it["optionId"].as_str() == chosen);
         let name = option.and_then(|it| it["name"].as_str()).or(chosen).unwrap_or("no option");
         format!("{} by {by}", one_line(name, 80))
     }
 
     fn print(&self, desk: &Desk) -> Result<(), Failure> {
-        let call = &self.asked["frame"]["params"]["toolCall"];
-        let rule = self.learned["rule"].as_object().map(|_| self.learned["rule"].to_string());
+        let call = &self.asked.frame["params"]["toolCall"];
+        let rule = self.learned.as_ref().map(|it| it.rule.to_string());
         let fields = [
-            ("ask", self.asked["ask"].to_string()),
+            ("ask", self.asked.ask.to_string()),
             ("what", one_line(call["title"].as_str().unwrap_or_default(), usize::MAX)),
             ("why", self.why()),
-            ("rule at", self.asked["decision"]["place"].as_str().unwrap_or_default().to_owned()),
+            ("rule at", self.decision("place").unwrap_or_default().to_owned()),
             ("answer", self.ended()),
             ("learned", rule.unwrap_or_default()),
         ];
@@ -140,12 +154,12 @@ impl Story {
     fn to_json(&self, session: &str) -> Value {
         json!({
             "sessionId": session,
-            "ask": self.asked["ask"],
-            "toolCall": self.asked["frame"]["params"]["toolCall"],
-            "decision": self.asked["decision"],
-            "by": self.answered["by"],
-            "answer": self.answered["answer"],
-            "learned": self.learned["rule"],
+            "ask": self.asked.ask,
+            "toolCall": self.asked.frame["params"]["toolCall"],
+            "decision": self.asked.decision,
+            "by": self.answered.as_ref().map(|it| &*it.by),
+            "answer": self.answered.as_ref().map(|it| &it.answer),
+            "learned": self.learned.as_ref().map(|it| &it.rule),
         })
     }
 }

@@ -60,18 +60,9 @@ impl Driver<'_> {
     }
 
     /// A rule of the policy denied something: the run has not done all that it was asked to do.
-    pub(super) fn report_denial(&mut self, fact: &Value) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let what = if fact["is"] == "served" {
-            text(if fact["call"]["path"].is_null() {
-                &fact["call"]["command"]
-            } else {
-                &fact["call"]["path"]
-            })
-        } else {
-            self.transcript.tool(&fact["frame"]["params"]["toolCall"]).title
-        };
-        let (what, why) = (one_line(&what, TITLE_CHARS_MAX), text(&fact["decision"]["why"]));
+    pub(super) fn report_denial(&mut self, what: &str, decision: &Value) {
+        let why = decision["why"].as_str().unwrap_or_default();
+        let what = one_line(what, TITLE_CHARS_MAX);
         self.note(&format!("denied by a rule: {what}: {why}"));
         if let Some(turn) = &mut self.turn {
             turn.denied.push(format!("{} asked: {what}: {why}", self.goal.agent));

@@ -3,10 +3,12 @@
 use super::{goal::Goal, input::Input, lines::Lines};
 use crate::{
     ask::{Ask, Rules},
-    hub::{Conn, Deadline, Heard, Hearing, is_answer, result_of},
+    hub::{Conn, Deadline, Heard, Hearing, event_of, is_answer, result_of},
     out::{Out, Retold, Side, Telling, Transcript},
     report::Failure,
 };
+use jackfield_events::{EventBody, ReceivedEvent, RequestServed, ServedOutcome, UserAsked};
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 use std::{
@@ -123,7 +125,7 @@ impl<'a> Driver<'a> {
 
     /// Waits for the answer to the prompt.
     fn follow(&mut self, prompt: &Value) -> Result<Value, Failure> {
-        let id = self.conn.ask("session/prompt", prompt)?;
+        let id = self.conn.ask(Method::SessionPrompt.name(), prompt)?;
         loop {
             match self.conn.next(self.turn.as_ref().and_then(|it| it.limit))? {
                 Heard::Frame(frame) if is_answer(&frame, id) => return result_of(&frame),
@@ -174,50 +176,56 @@ impl<'a> Driver<'a> {
 
     pub(super) fn on_frame(&mut self, frame: &Frame) -> Result<(), Failure> {
         if let Some((hearing, retold)) = &mut self.retold
-            && let Some(fact) = hearing.fact(frame)
+            && let Some(event) = hearing.event(frame)
         {
-            retold.fact(&fact)?;
+            retold.event(&event)?;
         }
-        let params = || -> Value {
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default()
-        };
-        match (frame.kind(), frame.method().as_deref()) {
+        match (frame.kind(), frame.known_method()) {
             (Kind::Request, _) => self.on_request(frame),
-            (Kind::Notification, Some("session/update")) => {
-                self.transcript.update(&params()["update"])
+            (Kind::Notification, Some(Method::SessionUpdate)) => {
+                let params: Value =
+                    serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+                self.transcript.update(&params["update"])
             }
-            (Kind::Notification, Some("$/cancel_request")) => {
+            (Kind::Notification, Some(Method::CancelRequest)) => {
                 self.withdraw(frame.request_id().unwrap_or_default());
                 Ok(())
             }
             (
                 Kind::Notification,
-                Some("_jackfield/session" | "_jackfield/turn" | "_jackfield/ask"),
-            ) => self.on_fact(&params()),
+                Some(Method::ControlSession | Method::ControlTurn | Method::ControlAsk),
+            ) => event_of(frame).map_or(Ok(()), |it| self.on_event(&it)),
             _ => Ok(()),
         }
     }
 
     /// The outcome is ours to report, and what we did ourselves is no news.
-    fn on_fact(&mut self, fact: &Value) -> Result<(), Failure> {
-        match fact["is"].as_str() {
-            Some("bound" | "quiet") => self.transcript.notice(fact),
-            Some("unasked") if !std::mem::replace(&mut self.warned, true) => {
-                let what = fact["call"]["title"].as_str().unwrap_or("a tool");
+    fn on_event(&mut self, event: &ReceivedEvent) -> Result<(), Failure> {
+        match &event.body {
+            EventBody::Bound(_) | EventBody::Quiet(_) => self.transcript.event(event),
+            EventBody::Unasked(unasked) if !std::mem::replace(&mut self.warned, true) => {
+                let what = unasked.call["title"].as_str().unwrap_or("a tool");
                 let agent = &self.goal.agent;
                 self.conn
                     .warn(&format!("{agent} ran `{what}` without asking: rules do nothing here"));
                 Ok(())
             }
-            Some("asked") if fact["decision"]["effect"] == "deny" => {
-                self.report_denial(fact);
+            EventBody::Asked(UserAsked { decision: Some(decision), frame, .. })
+                if decision["effect"] == "deny" =>
+            {
+                let what = self.transcript.tool(&frame["params"]["toolCall"]).title;
+                self.report_denial(&what, decision);
                 Ok(())
             }
-            Some("served") if fact["how"] == "denied" => {
-                self.report_denial(fact);
+            EventBody::Served(RequestServed { call, decision, outcome }) => {
+                if let ServedOutcome::Denied(_) = outcome {
+                    let what = call["path"].as_str().or(call["command"].as_str());
+                    let decision = decision.as_ref().unwrap_or(&Value::Null);
+                    self.report_denial(what.unwrap_or_default(), decision);
+                }
                 Ok(())
             }
-            Some("cancelled") if fact["step"].as_u64() != Some(1) => self.transcript.notice(fact),
+            EventBody::Cancelled(cancelled) if cancelled.step != 1 => self.transcript.event(event),
             _ => Ok(()),
         }
     }
@@ -263,7 +271,7 @@ impl<'a> Driver<'a> {
         // The hub settles the asks of a turn that is cancelled.
         self.open.clear();
         let params = json!({ "sessionId": self.goal.session });
-        self.conn.notify("session/cancel", &params)
+        self.conn.notify(Method::SessionCancel.name(), &params)
     }
 
     fn refused(&self, turn: &Turn) -> Failure {

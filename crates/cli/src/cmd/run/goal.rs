@@ -5,6 +5,7 @@ use crate::{
     hub::{AgentChoice, Conn, Row, Until, Wait, find, greet, sessions},
     report::Failure,
 };
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ impl Goal {
         let unused = json!({ "jackfield": { "ifUnused": true } });
         let params = json!({ "sessionId": self.session, "_meta": unused });
         // The outcome of the turn is what counts; a session that stays open is in `ps`.
-        let _closed = conn.call("session/close", &params, wait);
+        let _closed = conn.call(Method::SessionClose.name(), &params, wait);
     }
 }
 

@@ -3,10 +3,12 @@
 use super::{Run, goal::Goal};
 use crate::{
     app::Desk,
-    hub::{Conn, Heard, Row, is_answer, result_of},
+    hub::{Conn, Heard, Row, event_of, is_answer, result_of},
     out::{Telling, document},
     report::Failure,
 };
+use jackfield_events::EventKind;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 impl Run {
@@ -20,8 +22,8 @@ impl Run {
     ) -> Result<(), Failure> {
         let taken =
             |rows: &[Row]| rows.iter().any(|it| it.session_id == goal.session && 0 < it.queued);
-        let id = conn.ask("session/prompt", prompt)?;
-        let listing = conn.ask("_jackfield/sessions", &json!({}))?;
+        let id = conn.ask(Method::SessionPrompt.name(), prompt)?;
+        let listing = conn.ask(Method::ControlSessions.name(), &json!({}))?;
         loop {
             match conn.next(None)? {
                 Heard::Frame(frame) if is_answer(&frame, id) => {
@@ -36,10 +38,9 @@ impl Run {
                         break;
                     }
                 }
-                Heard::Frame(frame) if frame.method().as_deref() == Some("_jackfield/turn") => {
-                    let fact: Value =
-                        serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
-                    if fact["is"] == "prompted" {
+                Heard::Frame(frame) if frame.is_method(Method::ControlTurn) => {
+                    let kind = event_of(&frame).map(|it| it.body.kind());
+                    if kind == Some(EventKind::Prompted) {
                         break;
                     }
                 }

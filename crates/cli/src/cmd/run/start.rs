@@ -3,10 +3,13 @@
 use crate::{
     app::Desk,
     env,
-    hub::{Address, AgentChoice, Conn, Deadline, Until, Wait, initialize, working_directory},
+    hub::{
+        AgentChoice, Conn, Deadline, EndpointAddress, Until, Wait, initialize, working_directory,
+    },
     report::Failure,
 };
 use clap::Args;
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -41,7 +44,7 @@ impl Launch {
     /// The agent, whose program is there as far as we can see.
     pub(in crate::cmd) fn choice(&self, desk: &Desk) -> Result<AgentChoice, Failure> {
         let choice = AgentChoice::new(self.agent.clone(), &self.command)?;
-        if !matches!(desk.dial.address(), Address::Tcp(_)) {
+        if !matches!(desk.dial.address(), EndpointAddress::Tcp(_)) {
             choice.check()?;
         }
         Ok(choice)
@@ -80,7 +83,7 @@ impl Starting {
         self.choice.connect(conn, &self.cwd)?;
         if self.unenforced {
             let wait = Wait { what: "the daemon to take `--unenforced`", until: Until::Hub };
-            conn.call("_jackfield/connect", &json!({ "unenforced": true }), wait)?;
+            conn.call(Method::ControlConnect.name(), &json!({ "unenforced": true }), wait)?;
         }
         let what = format!("{} to start", self.choice.shown());
         let told = initialize(conn, client, aware, Wait { what: &what, until: self.until() })?;
@@ -94,8 +97,11 @@ impl Starting {
         if !more.is_empty() {
             params["additionalDirectories"] = json!(more);
         }
-        let opened =
-            conn.call("session/new", &params, Wait { what: &what, until: self.until() })?;
+        let opened = conn.call(
+            Method::SessionNew.name(),
+            &params,
+            Wait { what: &what, until: self.until() },
+        )?;
         if let Some(why) = opened["_meta"]["jackfield"]["unheard"].as_str() {
             let nothing = "`--approve`, `--on-ask` and rules do nothing here";
             conn.warn(&format!("{why}; {nothing}"));

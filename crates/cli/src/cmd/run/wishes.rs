@@ -8,6 +8,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_views::options::{self, Refused, Setting};
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -105,7 +106,7 @@ impl Run {
             let what = format!("{} to set its {}", goal.agent, wish.word);
             let wait = Wait { what: &what, until: starting.until() };
             let answer = conn
-                .call(change.method, &change.params, wait)
+                .call(change.method.name(), &change.params, wait)
                 .map_err(|failure| wish.failed(goal, failure))?;
             if answer["configOptions"].is_array() {
                 goal.setup["configOptions"] = answer["configOptions"].clone();
@@ -119,7 +120,7 @@ impl Run {
         if self.wishes.wants_settings() {
             let wait = Wait { what: "what the session offers", until: Until::Hub };
             let params = json!({ "sessionId": goal.session, "cwd": goal.cwd, "mcpServers": [] });
-            goal.setup = conn.call("session/resume", &params, wait)?;
+            goal.setup = conn.call(Method::SessionResume.name(), &params, wait)?;
         }
         Ok(())
     }

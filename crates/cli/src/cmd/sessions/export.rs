@@ -5,10 +5,11 @@ use crate::{
     env,
     exit::Exit,
     hub::{Conn, Part, Row, facts_of, find, sessions},
-    out::{Out, count, rfc3339_now},
+    out::{Out, count, events_between, rfc3339_now},
     report::Failure,
 };
 use clap::{Args, ValueEnum};
+use jackfield_events::{MissingEvent, ReceivedEvent};
 use jackfield_views::{Transcript, Veil, archive::Header, transcript::About};
 use serde_json::{Map, Value, json};
 use std::{
@@ -84,11 +85,7 @@ impl Export {
         let events = count(written.events, "event");
         desk.out.note(&format!("exported {}{to} ({events}, {secrets})", row.session_id));
         for MissingEvents { first, last, why } in &written.missing {
-            let events = if first == last {
-                format!("event {first} is")
-            } else {
-                format!("events {first} to {last} are")
-            };
+            let events = events_between(*first, *last);
             desk.out.alert(&format!("warning: {events} missing: {why}"));
         }
         Ok(())
@@ -117,12 +114,13 @@ impl Export {
                 return sink
                     .text(&format!("\n*Event {} is missing: {}*\n", missing.last, missing.why));
             }
-            // What is nested too deep to be read as a value is nothing for people.
-            let fact = serde_json::from_str(event).unwrap_or_default();
-            let shown = if self.raw { vec![fact] } else { veil.push(fact) };
-            shown.iter().try_for_each(|it| sink.text(&transcript.fold(it)))
+            // An event that is nested too deep to be read is not shown to people.
+            let event = serde_json::from_str(event).unwrap_or_default();
+            let shown = if self.raw { vec![event] } else { veil.push(event) };
+            shown.into_iter().try_for_each(|it| sink.text(&fold_into(&mut transcript, it)))
         })?;
-        veil.finish().iter().try_for_each(|it| sink.text(&transcript.fold(it)))?;
+        let rest = veil.finish();
+        rest.into_iter().try_for_each(|it| sink.text(&fold_into(&mut transcript, it)))?;
         sink.text(&transcript.finish())?;
         Ok(written)
     }
@@ -175,21 +173,25 @@ struct MissingEvents {
 impl Written {
     /// Counts an event. One that only stands for a damaged event is not counted but noted.
     fn add(&mut self, event: &str) -> Option<&MissingEvents> {
-        let is_missing = |it: &Value| it["is"] == "missing";
-        let Some(fact) = serde_json::from_str(event).ok().filter(is_missing) else {
+        let value = serde_json::from_str(event).ok();
+        let Some(MissingEvent { seq, why }) = value.as_ref().and_then(MissingEvent::from_value)
+        else {
             self.events += 1;
             return None;
         };
-        let seq = fact["seq"].as_u64().unwrap_or(0);
-        // `…damaged at event 4: the checksum does not match`: the number is said already.
-        let why = fact["why"].as_str().unwrap_or_default();
-        let why = why.rsplit_once(": ").map_or(why, |(_, it)| it).to_owned();
+        // `…damaged at event 4: the checksum does not match`: the number is shown already.
+        let (seq, why) = (seq.0, why.rsplit_once(": ").map_or(&*why, |(_, it)| it).to_owned());
         match self.missing.last_mut().filter(|it| it.last + 1 == seq && it.why == why) {
             Some(it) => it.last = seq,
             None => self.missing.push(MissingEvents { first: seq, last: seq, why }),
         }
         self.missing.last()
     }
+}
+
+/// The Markdown that an event completes. An event of a newer daemon has none.
+fn fold_into(transcript: &mut Transcript, event: Value) -> String {
+    ReceivedEvent::from_value(event).map(|it| transcript.fold(&it)).unwrap_or_default()
 }
 
 fn about(row: &Row) -> About {

@@ -8,6 +8,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_wire::acp::Method;
 use serde_json::json;
 
 /// Make a session that branches off another: the same past, a future of its own
@@ -47,7 +48,7 @@ impl Fork {
         }
         // A long log takes its time, and there is always Ctrl-C.
         let wait = Wait { what: "the session to be copied", until: Until::Deadline(None) };
-        let answer = conn.call("session/fork", &params, wait)?;
+        let answer = conn.call(Method::SessionFork.name(), &params, wait)?;
         let fork = answer["sessionId"].as_str().unwrap_or_default();
         match self.format {
             Format::Json => document(&desk.out, &json!({ "sessionId": fork })),

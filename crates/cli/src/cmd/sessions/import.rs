@@ -13,6 +13,7 @@ use jackfield_views::{
     Entry, Flaw, Reader,
     archive::{Header, NEWER},
 };
+use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::{
     fs::File,
@@ -147,7 +148,7 @@ impl Lines {
 
 fn call(conn: &mut Conn, params: &Value) -> Result<Value, Failure> {
     let wait = Wait { what: "the events to be written", until: Until::Hub };
-    conn.call("_jackfield/import", params, wait)
+    conn.call(Method::ControlImport.name(), params, wait)
 }
 
 fn shown(path: &Path) -> String {

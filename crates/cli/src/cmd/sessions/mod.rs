@@ -19,6 +19,7 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, Subcommand};
+use jackfield_wire::acp::Method;
 use serde_json::json;
 use std::io;
 
@@ -166,7 +167,7 @@ impl Close {
     fn run(&self, desk: &Desk, conn: &mut Conn) -> Result<(), Failure> {
         let row = find(&sessions(conn)?, &self.session)?;
         let wait = Wait { what: "the session to close", until: Until::Owner };
-        conn.call("session/close", &json!({ "sessionId": row.session_id }), wait)?;
+        conn.call(Method::SessionClose.name(), &json!({ "sessionId": row.session_id }), wait)?;
         desk.out.note(&format!("closed {}", row.session_id));
         Ok(())
     }
@@ -179,7 +180,7 @@ impl Rm {
             confirm(desk, &row)?;
         }
         let wait = Wait { what: "the session to be removed", until: Until::Owner };
-        conn.call("session/delete", &json!({ "sessionId": row.session_id }), wait)?;
+        conn.call(Method::SessionDelete.name(), &json!({ "sessionId": row.session_id }), wait)?;
         desk.out.note(&format!("removed {}", row.session_id));
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_wire::acp::Method;
 use serde_json::json;
 use std::{collections::BTreeSet, io};
 
@@ -67,7 +68,7 @@ impl Prune {
             still.iter().filter(|it| agreed.contains(it.session_id.as_str())).collect();
         for row in &still {
             let wait = Wait { what: "the session to be removed", until: Until::Owner };
-            conn.call("session/delete", &json!({ "sessionId": row.session_id }), wait)?;
+            conn.call(Method::SessionDelete.name(), &json!({ "sessionId": row.session_id }), wait)?;
         }
         desk.out.note(&format!("removed {}", count(still.len(), "session")));
         Ok(())

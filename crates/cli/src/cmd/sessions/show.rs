@@ -8,9 +8,11 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_events::{EventBody, EventKind, OperationRefused, ReceivedEvent, Time, UserAnswered};
 use jackfield_views::{Usage, by_whom, usage::HEADINGS};
+use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// So many of the last answers and refusals are shown.
 const ANSWERS_MAX: usize = 20;
@@ -41,10 +43,12 @@ impl Show {
         }
         let (mut usage, mut answers) = (Usage::default(), VecDeque::new());
         facts(conn, &row.session_id, &mut |event| {
-            // Facts about usage are flat; what cannot be read as a value is not about it.
-            let fact: Value = serde_json::from_str(event).unwrap_or_default();
-            usage.fold(&fact);
-            keep_answer(&mut answers, &fact);
+            // Events about usage are flat; one that is nested too deep to be read is not about it.
+            let event = serde_json::from_str(event).unwrap_or_default();
+            if let Ok(event) = ReceivedEvent::from_value(event) {
+                usage.fold(&event);
+                keep_answer(&mut answers, &event);
+            }
             Ok(())
         })?;
         if self.format == Format::Json {
@@ -89,26 +93,46 @@ fn tell_row(desk: &Desk, row: &Row) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps who answered an ask, and who was refused.
-fn keep_answer(answers: &mut VecDeque<Value>, fact: &Value) {
-    if fact["is"] != "answered" && fact["is"] != "refused" {
-        return;
-    }
+/// Who answered a request to the user, or was refused.
+#[derive(Debug, Serialize)]
+struct ShownAnswer {
+    is: EventKind,
+    at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ask: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<Arc<str>>,
+    by: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<Value>,
+}
+
+fn keep_answer(answers: &mut VecDeque<ShownAnswer>, event: &ReceivedEvent) {
+    let (is, at) = (event.body.kind(), event.at);
+    let answer = match &event.body {
+        EventBody::Answered(UserAnswered { ask, by, peer, .. }) => {
+            let (by, peer) = (by.clone(), peer.clone());
+            ShownAnswer { is, at, ask: Some(*ask), operation: None, by, peer }
+        }
+        EventBody::Refused(OperationRefused { operation, by, peer, .. }) => {
+            let (operation, by, peer) = (Some(operation.clone()), by.clone(), peer.clone());
+            ShownAnswer { is, at, ask: None, operation, by, peer }
+        }
+        _ => return,
+    };
     if ANSWERS_MAX <= answers.len() {
         answers.pop_front();
     }
-    let names = ["is", "at", "ask", "operation", "by", "peer"];
-    let members = names.iter().filter_map(|it| Some(((*it).to_owned(), fact.get(*it)?.clone())));
-    answers.push_back(Value::Object(members.collect()));
+    answers.push_back(answer);
 }
 
-fn tell_answer(desk: &Desk, answer: &Value) -> Result<(), Failure> {
-    let what = match answer["operation"].as_str() {
+fn tell_answer(desk: &Desk, answer: &ShownAnswer) -> Result<(), Failure> {
+    let what = match &answer.operation {
         Some(operation) => format!("`{}`", one_line(operation, 80)),
-        None => format!("ask {}", answer["ask"]),
+        None => format!("ask {}", answer.ask.unwrap_or_default()),
     };
-    let name = answer["is"].as_str().unwrap_or_default();
-    let by = one_line(&by_whom(answer), usize::MAX);
+    let by = one_line(&by_whom(&answer.by, answer.peer.as_ref()), usize::MAX);
+    let name = answer.is.to_string();
     desk.out.line(&format!("{} {what} by {by}", paint(DIM, format!("{name:<10}"))))
 }
 

@@ -1,8 +1,8 @@
-//! What a client hears: the streams of a connection as server-sent events. And how it leaves.
+//! The streams of a connection as server-sent events, and the request that closes a connection.
 
-use super::connection::Connection;
-use super::limits::STILL_HERE;
-use super::{CONNECTION_ID, SESSION_ID, Shared, refuse, unknown_connection};
+use super::http_connection::HttpConnection;
+use super::limits::KEEPALIVE_INTERVAL;
+use super::{AcpState, CONNECTION_ID, SESSION_ID, refusal_response, unknown_connection};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -16,35 +16,38 @@ use std::task::{Context, Poll};
 use tokio::time::{Interval, interval};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Asks proxies of the nginx kind not to collect events before they pass them on.
+/// Asks proxies such as nginx not to buffer events.
 const NO_BUFFER: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-pub(super) async fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
+pub(super) async fn open_event_stream(state: &AcpState, headers: &HeaderMap) -> Response {
     let accepts = headers.get_all(header::ACCEPT).iter().filter_map(|it| it.to_str().ok());
     if !accepts.into_iter().any(|it| it.to_ascii_lowercase().contains("text/event-stream")) {
-        return refuse(StatusCode::NOT_ACCEPTABLE, "Accept must name text/event-stream");
+        return refusal_response(StatusCode::NOT_ACCEPTABLE, "Accept must name text/event-stream");
     }
     let Some(id) = headers.get(CONNECTION_ID) else {
-        return refuse(StatusCode::BAD_REQUEST, "the header Acp-Connection-Id is missing");
+        return refusal_response(
+            StatusCode::BAD_REQUEST,
+            "the header Acp-Connection-Id is missing",
+        );
     };
-    let Some(connection) = shared.connections.find(id) else { return unknown_connection() };
+    let Some(connection) = state.connections.find(id) else { return unknown_connection() };
     let Ok(session) = headers.get(SESSION_ID).map(HeaderValue::to_str).transpose() else {
-        return refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id is no plain text");
+        return refusal_response(StatusCode::BAD_REQUEST, "Acp-Session-Id is not plain text");
     };
-    // What is no text cannot be an id of ours: it is answered as any other that is unknown.
+    // An id that is not text is handled like any other unknown id.
     let last = headers.get(LAST_EVENT_ID).map(|it| it.to_str().unwrap_or("?"));
-    let Some(entered) = connection.enter(session, last) else {
-        return refuse(StatusCode::NOT_FOUND, "too many session streams are open");
+    let Some(registration) = connection.add_reader(session, last) else {
+        return refusal_response(StatusCode::NOT_FOUND, "too many session streams are open");
     };
-    let events = Events {
+    let events = EventStreamBody {
         connection: Arc::clone(&connection),
         session: session.map(str::to_owned),
-        number: entered.number,
-        still_here: still_here(),
+        number: registration.number,
+        keepalive: keepalive_interval(),
     };
-    if let Some(ask) = &entered.ask {
-        tracing::debug!(session, last, "a stream is told again from the journal");
-        if connection.say(ask).await.is_err() {
+    if let Some(request) = &registration.replay_request {
+        tracing::debug!(session, last, "replaying a stream from the journal");
+        if connection.send(request).await.is_err() {
             return unknown_connection();
         }
     }
@@ -59,44 +62,47 @@ pub(super) async fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
     response
 }
 
-pub(super) async fn on_delete(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+pub(super) async fn on_delete(State(state): State<Arc<AcpState>>, headers: HeaderMap) -> Response {
     let Some(id) = headers.get(CONNECTION_ID) else {
-        return refuse(StatusCode::BAD_REQUEST, "the header Acp-Connection-Id is missing");
+        return refusal_response(
+            StatusCode::BAD_REQUEST,
+            "the header Acp-Connection-Id is missing",
+        );
     };
-    let Some(connection) = shared.connections.forget(id) else { return unknown_connection() };
-    connection.end();
+    let Some(connection) = state.connections.remove(id) else { return unknown_connection() };
+    connection.close();
     StatusCode::ACCEPTED.into_response()
 }
 
-/// The body of a stream: it takes from the mailbox what its client takes from it.
-struct Events {
-    connection: Arc<Connection>,
+/// The body of an event stream. It reads the stream as fast as the client reads the body.
+struct EventStreamBody {
+    connection: Arc<HttpConnection>,
     session: Option<String>,
     number: u64,
-    still_here: Interval,
+    keepalive: Interval,
 }
 
-impl Stream for Events {
+impl Stream for EventStreamBody {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let taken = self.connection.poll_take(cx, self.session.as_deref(), self.number);
-        if let Poll::Ready(piece) = taken {
-            self.still_here.reset();
-            return Poll::Ready(piece.map(Ok));
+        let polled = self.connection.poll_chunk(cx, self.session.as_deref(), self.number);
+        if let Poll::Ready(chunk) = polled {
+            self.keepalive.reset();
+            return Poll::Ready(chunk.map(Ok));
         }
-        self.still_here.poll_tick(cx).map(|_| Some(Ok(Bytes::from_static(b":\n\n"))))
+        self.keepalive.poll_tick(cx).map(|_| Some(Ok(Bytes::from_static(b":\n\n"))))
     }
 }
 
-impl Drop for Events {
+impl Drop for EventStreamBody {
     fn drop(&mut self) {
-        self.connection.leave(self.session.as_deref(), self.number);
+        self.connection.remove_reader(self.session.as_deref(), self.number);
     }
 }
 
-fn still_here() -> Interval {
-    let mut interval = interval(STILL_HERE);
+fn keepalive_interval() -> Interval {
+    let mut interval = interval(KEEPALIVE_INTERVAL);
     interval.reset();
     interval
 }

@@ -1,8 +1,9 @@
-//! What a client posts: the hello that opens a connection, and then one message at a time.
+//! The messages that a client posts: `initialize`, which opens a connection, and then one at a
+//! time.
 
-use super::connection::Connection;
-use super::{CONNECTION_ID, SESSION_ID, Shared, message, random_id};
-use super::{refuse, unknown_connection, unreachable_hub};
+use super::http_connection::HttpConnection;
+use super::{AcpState, CONNECTION_ID, SESSION_ID, message, random_id};
+use super::{refusal_response, unknown_connection, unreachable_hub};
 use crate::web::limits::ACP_BODY_BYTES_MAX;
 use axum::body::Body;
 use axum::extract::State;
@@ -10,26 +11,37 @@ use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use jackfield_wire::acp::Method;
 use jackfield_wire::{Fault, Frame, Kind};
 use std::sync::Arc;
 
-pub(super) async fn on_post(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+pub(super) async fn on_post(
+    State(state): State<Arc<AcpState>>,
+    request: Request<Body>,
+) -> Response {
     let (head, body) = request.into_parts();
     if !is_json(&head.headers) {
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
+        return refusal_response(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Content-Type must be application/json",
+        );
     }
-    let frame = match read(&head.headers, body).await {
+    let frame = match read_frame(&head.headers, body).await {
         Ok(frame) => frame,
         Err(refusal) => return refusal,
     };
     let connection = head.headers.get(CONNECTION_ID);
-    match (frame.method().as_deref(), connection) {
-        (Some("initialize"), None) if frame.kind() == Kind::Request => open(&shared, frame).await,
-        (Some("initialize"), Some(_)) => {
-            refuse(StatusCode::BAD_REQUEST, "this connection has said `initialize` already")
+    match (frame.known_method(), connection) {
+        (Some(Method::Initialize), None) if frame.kind() == Kind::Request => {
+            open_connection(&state, frame).await
         }
-        (_, None) => refuse(StatusCode::BAD_REQUEST, "the header Acp-Connection-Id is missing"),
-        (_, Some(id)) => pass_on(&shared, id, head.headers.get(SESSION_ID), frame).await,
+        (Some(Method::Initialize), Some(_)) => {
+            refusal_response(StatusCode::BAD_REQUEST, "this connection is already initialized")
+        }
+        (_, None) => {
+            refusal_response(StatusCode::BAD_REQUEST, "the header Acp-Connection-Id is missing")
+        }
+        (_, Some(id)) => forward_frame(&state, id, head.headers.get(SESSION_ID), frame).await,
     }
 }
 
@@ -39,18 +51,20 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// The whole body, as one message.
-async fn read(headers: &HeaderMap, body: Body) -> Result<Frame, Response> {
-    let too_long = || refuse(StatusCode::PAYLOAD_TOO_LARGE, "a message may have 16 MiB");
+/// Reads the whole body as one message.
+async fn read_frame(headers: &HeaderMap, body: Body) -> Result<Frame, Response> {
+    let too_long = || {
+        refusal_response(StatusCode::PAYLOAD_TOO_LARGE, "the message exceeds the limit of 16 MiB")
+    };
     let length = headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
-    // Refused before it is read, where it says how long it is.
+    // Refused before it is read if the length is known.
     if length.and_then(|it| it.parse().ok()).is_some_and(|it: usize| ACP_BODY_BYTES_MAX < it) {
         return Err(too_long());
     }
     let mut text = BytesMut::new();
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
-        let cut_off = |_| refuse(StatusCode::BAD_REQUEST, "the body is not whole");
+        let cut_off = |_| refusal_response(StatusCode::BAD_REQUEST, "the body is incomplete");
         let piece = piece.map_err(cut_off)?;
         if ACP_BODY_BYTES_MAX < text.len() + piece.len() {
             return Err(too_long());
@@ -59,63 +73,69 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Frame, Response> {
     }
     Frame::parse(text.freeze()).map_err(|malformed| {
         let refusal = Frame::error_for("null", &Fault::from(malformed));
-        json(StatusCode::BAD_REQUEST, refusal.bytes().clone())
+        json_response(StatusCode::BAD_REQUEST, refusal.bytes().clone())
     })
 }
 
-/// Opens a connection; the answer to the hello is the answer to the request.
-async fn open(shared: &Arc<Shared>, hello: Frame) -> Response {
-    if !shared.connections.has_room() {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open; end some");
+/// Opens a connection. The hub's response to `initialize` is the response to the request.
+async fn open_connection(state: &Arc<AcpState>, initialize: Frame) -> Response {
+    if !state.connections.has_room() {
+        return refusal_response(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many connections are open; close some",
+        );
     }
-    let hub = match shared.hub.dial().await {
+    let hub = match state.hub.dial().await {
         Ok(hub) => hub,
         Err(error) => return unreachable_hub(&error),
     };
-    let connection = Connection::open(shared, hub, random_id());
-    shared.connections.add(&connection);
-    let unborn = Unborn(Some(&connection));
-    let Ok(answer) = connection.hello(&message::with_seqs(hello)).await else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "the daemon is stopping");
+    let connection = HttpConnection::open(state, hub, random_id());
+    state.connections.add(&connection);
+    let pending = PendingConnection(Some(&connection));
+    let request = message::request_sequence_numbers(initialize);
+    let Ok(answer) = connection.initialize(&request).await else {
+        return refusal_response(StatusCode::SERVICE_UNAVAILABLE, "the daemon is stopping");
     };
-    unborn.live();
-    let mut response = json(StatusCode::OK, answer.bytes().clone());
+    pending.confirm();
+    let mut response = json_response(StatusCode::OK, answer.bytes().clone());
     response.headers_mut().insert(CONNECTION_ID, connection.id.clone());
     response
 }
 
-/// A connection whose id nobody knows yet: if the request is given up, so is the connection.
-struct Unborn<'a>(Option<&'a Connection>);
+/// A connection whose id the client does not know yet. If the request is dropped, it is closed.
+struct PendingConnection<'a>(Option<&'a HttpConnection>);
 
-impl Unborn<'_> {
-    fn live(mut self) {
+impl PendingConnection<'_> {
+    fn confirm(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Unborn<'_> {
+impl Drop for PendingConnection<'_> {
     fn drop(&mut self) {
         if let Some(connection) = self.0 {
-            connection.end();
+            connection.close();
         }
     }
 }
 
-async fn pass_on(
-    shared: &Shared,
+async fn forward_frame(
+    state: &AcpState,
     id: &HeaderValue,
     session: Option<&HeaderValue>,
     frame: Frame,
 ) -> Response {
-    let Some(connection) = shared.connections.find(id) else { return unknown_connection() };
+    let Some(connection) = state.connections.find(id) else { return unknown_connection() };
     let session = match session.map(HeaderValue::to_str) {
-        Some(Err(_)) => return refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id is no plain text"),
+        Some(Err(_)) => {
+            return refusal_response(StatusCode::BAD_REQUEST, "Acp-Session-Id is not plain text");
+        }
         Some(Ok(session)) => Some(session),
         None => None,
     };
-    let (frame, session) = match message::about(frame, session) {
-        Ok(about) => about,
-        Err(why) => return refuse(StatusCode::BAD_REQUEST, why),
+    let (frame, session) = match message::resolve_session(frame, session) {
+        Ok(resolved) => resolved,
+        Err(why) => return refusal_response(StatusCode::BAD_REQUEST, why),
     };
     match connection.post(&frame, session).await {
         Ok(()) => StatusCode::ACCEPTED.into_response(),
@@ -123,6 +143,6 @@ async fn pass_on(
     }
 }
 
-fn json(status: StatusCode, text: Bytes) -> Response {
+fn json_response(status: StatusCode, text: Bytes) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }

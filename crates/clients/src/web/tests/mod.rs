@@ -1,12 +1,12 @@
-//! The front as its peers meet it: real sockets, and routes that do what ours do.
+//! Tests of the web front with real sockets and routes like the real ones.
 
-mod ends;
-mod lets_in;
-mod secure;
+mod access;
+mod timeouts;
+mod tls;
 
-use super::{Certificate, Door, Porter, Router, TokenShown, serve};
-use crate::address::Address;
-use crate::{Keys, Token};
+use super::{RequestGuard, Router, TlsCertificate, TokenPresented, WebListener, serve_http};
+use crate::address::EndpointAddress;
+use crate::{Authenticator, BearerToken};
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::ws::{Message, WebSocket};
@@ -27,11 +27,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How long anything may take before a test says it hangs; longer than every limit.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// A test that takes longer hangs; longer than every timeout.
+const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// A front on a port of its own, in a task of the test's runtime.
-struct Bench {
+/// A web front on a port of its own, in a task of the test's runtime.
+struct WebBench {
     _dir: tempfile::TempDir,
     at: SocketAddr,
     token: String,
@@ -40,75 +40,82 @@ struct Bench {
     front: JoinHandle<()>,
 }
 
-impl Bench {
-    fn new() -> Bench {
-        Bench::open("http://127.0.0.1:0", None)
+impl WebBench {
+    fn new() -> WebBench {
+        WebBench::open("http://127.0.0.1:0", None)
     }
 
-    fn open(address: &str, certificate: Option<&Certificate>) -> Bench {
+    fn open(address: &str, certificate: Option<&TlsCertificate>) -> WebBench {
         let dir = tempfile::tempdir().unwrap();
-        let token = Token::create_or_read(&dir.path().join("token")).unwrap();
-        let door = Door::bind(&address.parse().unwrap(), certificate).unwrap();
-        let (Address::Http(at) | Address::Https(at)) = *door.address() else { panic!() };
+        let token = BearerToken::create_or_read(&dir.path().join("token")).unwrap();
+        let listener = WebListener::bind(&address.parse().unwrap(), certificate).unwrap();
+        let (EndpointAddress::Http(at) | EndpointAddress::Https(at)) = *listener.address() else {
+            panic!()
+        };
         let shown = token.reveal().to_owned();
         let origins = vec!["https://console.example.org".parse().unwrap()];
-        let porter = Porter { keys: Keys::from(&token), hosts: Vec::new(), origins };
+        let guard =
+            RequestGuard { authenticator: Authenticator::from(&token), hosts: Vec::new(), origins };
         let (hub, is_over) = watch::channel(());
         let (stop, stopped) = oneshot::channel();
         let front = tokio::spawn(async move {
             let stopped = async {
                 let _ = stopped.await;
             };
-            serve(vec![door], porter, routes(is_over), stopped).await.unwrap();
+            serve_http(vec![listener], guard, routes(is_over), stopped).await.unwrap();
         });
-        Bench { _dir: dir, at, token: shown, hub, stop, front }
+        WebBench { _dir: dir, at, token: shown, hub, stop, front }
     }
 
-    async fn dial(&self) -> Peer<TcpStream> {
-        Peer { stream: TcpStream::connect(self.at).await.unwrap(), heard: Vec::new() }
+    async fn dial(&self) -> TestPeer<TcpStream> {
+        TestPeer { stream: TcpStream::connect(self.at).await.unwrap(), heard: Vec::new() }
     }
 
-    /// The head of a request that may come in.
+    /// The head of a request with a valid token.
     fn head(&self, line: &str) -> String {
         format!("{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n", self.at, self.token)
     }
 
-    /// The hub ends first, as in a daemon.
+    /// Stops the front. The hub ends first, as in a daemon.
     async fn finish(self) {
         drop((self.hub, self.stop));
-        timeout(PATIENCE, self.front).await.expect("it ends").unwrap();
+        timeout(TEST_TIMEOUT, self.front).await.expect("it ends").unwrap();
     }
 }
 
-/// The other side of a connection, which says what it likes.
-struct Peer<S> {
+/// The client side of a connection, which may send any bytes.
+struct TestPeer<S> {
     stream: S,
     heard: Vec<u8>,
 }
 
-impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Peer<S> {
-    async fn say(&mut self, text: &str) {
+impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> TestPeer<S> {
+    async fn send(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Listens until the end, and returns all that was heard.
-    async fn heard(self) -> String {
+    /// Reads to the end and returns everything received.
+    async fn read_to_end(self) -> String {
         String::from_utf8_lossy(&self.bytes().await).into_owned()
     }
 
     async fn bytes(mut self) -> Vec<u8> {
         let all = self.stream.read_to_end(&mut self.heard);
-        // A connection that is cut has an end too.
-        let _ = timeout(PATIENCE, all).await.expect("it ends");
+        // A reset connection counts as the end, too.
+        let _ = timeout(TEST_TIMEOUT, all).await.expect("it ends");
         self.heard
     }
 
-    /// Listens until something was said.
-    async fn until(&mut self, said: &str) {
+    /// Reads until this text was received.
+    async fn read_until(&mut self, said: &str) {
         while !String::from_utf8_lossy(&self.heard).contains(said) {
-            let read = timeout(PATIENCE, self.stream.read_buf(&mut self.heard)).await;
+            let read = timeout(TEST_TIMEOUT, self.stream.read_buf(&mut self.heard)).await;
             let heard = String::from_utf8_lossy(&self.heard);
-            assert_ne!(read.expect("it speaks").unwrap(), 0, "`{said}` was never said: {heard}");
+            assert_ne!(
+                read.expect("no data was received").unwrap(),
+                0,
+                "`{said}` was never received: {heard}"
+            );
         }
     }
 }
@@ -117,7 +124,7 @@ fn status(heard: &str) -> &str {
     heard.strip_prefix("HTTP/1.1 ").and_then(|it| it.get(..3)).unwrap_or("none")
 }
 
-/// What ends when the hub does.
+/// Closed when the hub ends.
 type Hub = watch::Receiver<()>;
 
 fn routes(hub: Hub) -> Router {
@@ -132,24 +139,24 @@ fn routes(hub: Hub) -> Router {
         .with_state(hub)
 }
 
-async fn readyz(shown: Option<Extension<TokenShown>>) -> &'static str {
-    if shown.is_some() { "known" } else { "stranger" }
+async fn readyz(shown: Option<Extension<TokenPresented>>) -> &'static str {
+    if shown.is_some() { "authenticated" } else { "unauthenticated" }
 }
 
 async fn events(State(mut hub): State<Hub>) -> Response {
     let over = Box::pin(async move {
         let _ = hub.changed().await;
     });
-    Response::new(Body::new(Events { said: false, over }))
+    Response::new(Body::new(OneEventBody { said: false, over }))
 }
 
-/// One event, and then silence.
-struct Events {
+/// A body with one event, which then stays open.
+struct OneEventBody {
     said: bool,
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl HttpBody for Events {
+impl HttpBody for OneEventBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -1,8 +1,9 @@
 //! Sessions that no host may have at the moment: what reads them is served, what manages them is refused soon.
 
 use super::*;
-use crate::{Seq, log::Event};
+use crate::Seq;
 use bytes::Bytes;
+use jackfield_events::SessionEvent;
 
 const ATTACH: &str = "_jackfield/attach";
 
@@ -24,9 +25,9 @@ fn last_read(scene: &Scene) -> (u64, u64) {
     }
 }
 
-fn closed(seq: u64) -> Event {
+fn closed(seq: u64) -> SessionEvent {
     let line = Bytes::from_static(br#"{"at":5,"is":"closed"}"#);
-    Event::decode(Seq(seq), &line).unwrap()
+    SessionEvent::decode(Seq(seq), &line).unwrap()
 }
 
 #[test]

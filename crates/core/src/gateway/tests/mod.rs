@@ -1,6 +1,7 @@
 //! The gateway as a value, one situation each: where frames go. `loss` has what happens when a host
-//! is lost or lets go, `absent` what is answered while no host may have a session, `merge` what every host is asked, `flow` who waits for whom, `tenants` who knows of what,
-//! `deeds` what is told of clients.
+//! is lost or lets go, `absent` what is answered while no host may have a session, `merge` what
+//! every host is asked, `flow` who waits for whom, `tenants` who knows of what, `deeds` what is
+//! told of clients.
 
 mod absent;
 mod deeds;
@@ -10,6 +11,7 @@ mod merge;
 mod tenants;
 
 use super::*;
+use jackfield_events::HostId;
 use jackfield_wire::{Fault, Frame};
 use serde_json::{Value, json};
 
@@ -25,6 +27,7 @@ fn host(name: &str, load: usize) -> Host {
         agents: BTreeMap::from([("echo".into(), 2)]),
         free: None,
         load,
+        sessions: load,
         draining: false,
         tenants: BTreeMap::new(),
     }
@@ -37,8 +40,8 @@ struct Scene {
     told: Vec<(ConnId, Value)>,
     /// By host, without the frames that open a leg.
     said: Vec<(LegId, Value)>,
-    legs: BTreeMap<LegId, HostName>,
-    located: Vec<(String, Option<HostName>)>,
+    legs: BTreeMap<LegId, HostId>,
+    located: Vec<(String, Option<HostId>)>,
     deeds: Vec<Deed>,
     others: Vec<GatewayOutput>,
 }
@@ -114,14 +117,14 @@ impl Scene {
     }
 
     /// Says it and returns the host that got it, by which leg, and what.
-    fn ask(&mut self, conn: ConnId, message: &Value) -> (HostName, LegId, Value) {
+    fn ask(&mut self, conn: ConnId, message: &Value) -> (HostId, LegId, Value) {
         let before = self.said.len();
         self.say(conn, message);
         assert_eq!(self.said.len(), before + 1, "told instead: {:?}", self.told.last());
         self.last_said()
     }
 
-    fn last_said(&self) -> (HostName, LegId, Value) {
+    fn last_said(&self) -> (HostId, LegId, Value) {
         let (leg, text) = self.said.last().cloned().unwrap();
         (self.legs[&leg].clone(), leg, text)
     }
@@ -177,10 +180,32 @@ fn a_new_session_goes_to_the_least_loaded_host_and_its_frames_follow_it() {
 fn what_was_placed_since_the_load_was_told_counts() {
     let mut scene = Scene::new();
     scene.feed(GatewayInput::Hosts(vec![host("x", 0), host("y", 0)]));
-    let hosts: Vec<HostName> =
+    let hosts: Vec<HostId> =
         (0..4).map(|n| scene.ask(A, &request(&json!(n), "session/new", &json!({}))).0).collect();
     // The second is near home all the same: nothing has been opened there when the first is asked.
     assert_eq!(hosts.iter().map(|it| &**it).collect::<Vec<_>>(), ["x", "y", "x", "y"]);
+}
+
+/// A session and its agent raise the load by two, and a report that counted one of three placed sessions
+/// removed two of them from the count.
+#[test]
+fn report_that_counts_one_session_removes_one_placed_session() {
+    let mut scene = Scene::new();
+    let report = |sessions: usize, free: usize| Host {
+        sessions,
+        load: 2 * sessions,
+        free: Some(free),
+        ..host("x", 0)
+    };
+    let large = || Host { load: 100, ..host("y", 0) };
+    scene.feed(GatewayInput::Hosts(vec![report(0, 3), large()]));
+    let open = |scene: &mut Scene, n: usize| {
+        scene.ask(A, &request(&json!(n), "session/new", &json!({}))).0.to_string()
+    };
+    let first: Vec<String> = (0..3).map(|n| open(&mut scene, n)).collect();
+    assert_eq!(first, ["x", "x", "x"]);
+    scene.feed(GatewayInput::Hosts(vec![report(1, 2), large()]));
+    assert_eq!(open(&mut scene, 3), "y", "two of three places are taken and not reported yet");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Tenant;
+use jackfield_events::HostId;
 
 fn tenant(name: &str, sessions: Option<usize>) -> Tenant {
     Tenant {
@@ -145,7 +146,7 @@ fn the_whole_fleet_counts_and_so_does_what_was_just_placed() {
 }
 
 /// Sends a request that must be sent on to a host.
-fn sent_on(scene: &mut Scene, message: &Value) -> (HostName, LegId, Value) {
+fn sent_on(scene: &mut Scene, message: &Value) -> (HostId, LegId, Value) {
     scene.say(A, message);
     let sent = scene.last_said();
     assert_eq!(sent.2["method"], "session/new", "told instead: {:?}", scene.told.last());

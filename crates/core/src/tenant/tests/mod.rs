@@ -6,9 +6,8 @@ mod requests;
 mod walls;
 
 use super::Tenant;
-use crate::{
-    AgentId, AgentPool, Config, ConnId, Hub, Input, Launch, Output, Recovered, Time, log::State,
-};
+use crate::{AgentId, AgentPool, Config, ConnId, Hub, Input, Launch, Output, Recovered, Time};
+use jackfield_events::SessionSummary;
 use jackfield_wire::Frame;
 use serde_json::{Value, json};
 use std::{
@@ -64,13 +63,13 @@ impl Scene {
         };
         let asleep = |name: &str| {
             let (agent, argv) = ("echo".into(), vec!["echo".to_owned()]);
-            let state = State {
+            let state = SessionSummary {
                 seq: 5,
                 agent,
                 argv,
                 cwd: "/srv/x".into(),
                 agent_session: format!("a-{name}").into(),
-                ..State::default()
+                ..SessionSummary::default()
             };
             Recovered { session: name.into(), state }
         };

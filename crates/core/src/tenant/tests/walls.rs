@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tenant::{is_tenant_name, tenant_of};
-use jackfield_wire::acp::{Direction, METHODS, Scope};
+use jackfield_wire::acp::{Direction, Method, MethodKind, Scope};
 use std::collections::BTreeSet;
 
 /// Every request that names a session, with what else it needs.
@@ -33,36 +33,17 @@ fn requests() -> BTreeMap<&'static str, Value> {
     ])
 }
 
-/// Those of our own that name none.
-const WITHOUT: [&str; 8] = [
-    "_jackfield/asks",
-    "_jackfield/connect",
-    "_jackfield/find_key",
-    "_jackfield/leg",
-    "_jackfield/operator",
-    "_jackfield/sessions",
-    "_jackfield/status",
-    "_jackfield/stop",
-];
-
 #[test]
 fn every_method_that_takes_a_session_has_a_row_here() {
     let rows: BTreeSet<&str> = requests().into_keys().collect();
-    let of_protocol = METHODS.iter().filter(|it| {
-        it.scope == Scope::Session
-            && it.direction != Direction::ToClient
-            && it.name != "session/cancel"
-    });
-    for method in of_protocol {
-        assert!(rows.contains(method.name), "`{}` is tried by nobody", method.name);
-    }
-    // Ours are in no table: they are found where they are served.
-    let served =
-        [include_str!("../../peer/control.rs"), include_str!("../../peer/client.rs")].concat();
-    let names = served.split('"').filter(|it| it.starts_with("_jackfield/") && it.len() > 11);
-    for method in names {
-        let known = rows.contains(method) || WITHOUT.contains(&method);
-        assert!(known, "`{method}` is tried by nobody");
+    let takes_session = |it: &&Method| {
+        let row = it.row();
+        row.scope == Scope::Session
+            && row.direction != Direction::ToClient
+            && row.kind != MethodKind::Notification
+    };
+    for method in Method::ALL.iter().filter(takes_session) {
+        assert!(rows.contains(method.name()), "no test sends `{}`", method.name());
     }
 }
 

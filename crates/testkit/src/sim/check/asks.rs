@@ -3,8 +3,9 @@
 use super::hold;
 use crate::sim::peek;
 use bytes::Bytes;
-use jackfield_core::{AgentId, ConnId, SessionId, log::Body};
-use std::{collections::BTreeMap, sync::Arc};
+use jackfield_core::{AgentId, ConnId, SessionId};
+use jackfield_events::{AgentSessionId, EventBody, UserAnswered, UserAsked};
+use std::collections::BTreeMap;
 
 /// Everything asked in this world.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(in crate::sim) struct Asks {
 #[derive(Debug)]
 struct Ask {
     agent: AgentId,
-    theirs: Arc<str>,
+    theirs: AgentSessionId,
     what: What,
     answered: bool,
     /// What the log says the answer is.
@@ -42,7 +43,7 @@ impl Asks {
         &mut self,
         mark: u64,
         agent: AgentId,
-        theirs: &Arc<str>,
+        theirs: &AgentSessionId,
         what: What,
     ) {
         let theirs = theirs.clone();
@@ -62,14 +63,18 @@ impl Asks {
         }
     }
 
-    pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, body: &Body) -> Option<Ended> {
+    pub(in crate::sim) fn on_landed(
+        &mut self,
+        session: &SessionId,
+        body: &EventBody,
+    ) -> Option<Ended> {
         match body {
-            Body::Asked { ask, frame, .. } => {
+            EventBody::Asked(UserAsked { ask, frame, .. }) => {
                 let mark = peek::mark(frame.bytes())?;
                 self.numbered.insert((session.clone(), *ask), mark);
                 None
             }
-            Body::Answered { ask, by, answer, .. } => {
+            EventBody::Answered(UserAnswered { ask, by, answer, .. }) => {
                 let mark = *self.numbered.get(&(session.clone(), *ask))?;
                 let answer = answer.bytes();
                 self.an_answer_was_given_to_that_ask(mark, answer);
@@ -142,13 +147,13 @@ impl Asks {
 
     /// Asks of running agents that nobody answered: their marks, and the agents' names for their
     /// sessions.
-    pub(in crate::sim) fn open(&self) -> impl Iterator<Item = (u64, AgentId, &Arc<str>)> {
+    pub(in crate::sim) fn open(&self) -> impl Iterator<Item = (u64, AgentId, &AgentSessionId)> {
         let open = self.all.iter().filter(|(_, it)| !it.answered);
         open.map(|(&mark, it)| (mark, it.agent, &it.theirs))
     }
 
     /// In which session an ask was asked.
-    pub(in crate::sim) fn theirs(&self, mark: u64) -> Option<&Arc<str>> {
+    pub(in crate::sim) fn theirs(&self, mark: u64) -> Option<&AgentSessionId> {
         self.all.get(&mark).map(|it| &it.theirs)
     }
 

@@ -2,17 +2,18 @@
 
 use super::hold;
 use bytes::Bytes;
-use jackfield_core::{SessionId, log::Body};
+use jackfield_core::SessionId;
+use jackfield_events::{EventBody, SessionForked};
 
 pub(in crate::sim) fn a_fork_is_a_copy_of_its_source(
     from: (&SessionId, &[Bytes]),
     to: (&SessionId, &[Bytes]),
-    last: &Body,
+    last: &EventBody,
 ) {
     let name = "a_fork_is_a_copy_of_its_source";
     let ((source, lines), (fork, copy)) = (from, to);
     let seq = match last {
-        Body::Forked { from, seq, .. } if from == source => seq.0,
+        EventBody::Forked(SessionForked { from, seq_there, .. }) if from == source => seq_there.0,
         other => return hold(name, false, || format!("{fork} ends with {other:?}")),
     };
     let same_length = copy.len() as u64 == seq + 1 && seq <= lines.len() as u64;

@@ -4,10 +4,8 @@
 use super::hold;
 use crate::sim::{disk::Stream, peek};
 use bytes::Bytes;
-use jackfield_core::{
-    ConnId, SessionId,
-    log::{Body, Event},
-};
+use jackfield_core::{ConnId, SessionId};
+use jackfield_events::{AgentMessage, EventBody, SessionEvent, TurnStarted};
 
 /// How far one connection has been told one session.
 #[derive(Debug, Clone, Copy)]
@@ -88,11 +86,11 @@ impl Hearing {
 }
 
 /// Whether a client must hear of an event as a message of its own.
-fn is_audible(who: Listener<'_>, event: &Event) -> bool {
+fn is_audible(who: Listener<'_>, event: &SessionEvent) -> bool {
     match &event.body {
         _ if who.aware => true,
-        Body::Said { .. } => true,
-        Body::Prompted { by, .. } => !by.ends_with(&format!("({})", who.conn)),
+        EventBody::Said(_) => true,
+        EventBody::Prompted(TurnStarted { by, .. }) => !by.ends_with(&format!("({})", who.conn)),
         _ => false,
     }
 }
@@ -106,13 +104,13 @@ fn nothing_is_heard_before_it_is_durable(who: Listener<'_>, stream: &Stream, seq
 
 fn what_is_heard_is_what_was_written(
     who: Listener<'_>,
-    event: &Event,
+    event: &SessionEvent,
     line: &Bytes,
     how: Rendered,
     text: &Bytes,
 ) {
     let same = match (how, &event.body) {
-        (Rendered::Said, Body::Said { turn, late, frame }) if who.aware => {
+        (Rendered::Said, EventBody::Said(AgentMessage { turn, late, frame })) if who.aware => {
             let (seq, at, late) =
                 (event.seq.0, event.at.0, if *late { r#","late":true"# } else { "" });
             let ours = format!(r#""seq":{seq},"at":{at},"turn":{turn}{late}"#);
@@ -123,11 +121,11 @@ fn what_is_heard_is_what_was_written(
             let bare = bare.replacen(&format!("{member},"), "", 1);
             bare.as_bytes() == &frame.bytes()[..]
         }
-        (Rendered::Said, Body::Said { frame, .. }) => frame.bytes() == text,
-        (Rendered::Chunk, Body::Prompted { frame, .. }) => {
+        (Rendered::Said, EventBody::Said(AgentMessage { frame, .. })) => frame.bytes() == text,
+        (Rendered::Chunk, EventBody::Prompted(TurnStarted { frame, .. })) => {
             peek::prompt(text) == peek::prompt(frame.bytes())
         }
-        (Rendered::Notice, Body::Said { .. }) => false,
+        (Rendered::Notice, EventBody::Said(_)) => false,
         (Rendered::Notice, _) => {
             let tail = [&line[1..], b"}"].concat();
             text.ends_with(&tail)

@@ -3,14 +3,12 @@
 use super::hold;
 use crate::sim::peek;
 use bytes::Bytes;
-use jackfield_core::{
-    AgentId, SessionId,
-    log::{Body, Event, Outcome, State},
+use jackfield_core::{AgentId, SessionId};
+use jackfield_events::{
+    AgentBound, AgentMessage, AgentSessionId, EventBody, SessionEvent, SessionOpened,
+    SessionSummary, TurnEnded, TurnOutcome, TurnStarted, UserAnswered, UserAsked,
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything said in this world that must be accounted for.
 #[derive(Debug, Default)]
@@ -21,7 +19,7 @@ pub(in crate::sim) struct Facts {
     /// Words that the hub took from a session's agent and that must come to be written.
     pub(in crate::sim) owed: BTreeSet<u64>,
     /// The agents' names for sessions: a reseeded one has several.
-    pub(in crate::sim) names: BTreeMap<Arc<str>, SessionId>,
+    pub(in crate::sim) names: BTreeMap<AgentSessionId, SessionId>,
     /// Counts what agents say, in the order the hub heard it.
     pub(in crate::sim) heard: u64,
     tales: BTreeMap<SessionId, Tale>,
@@ -31,7 +29,7 @@ pub(in crate::sim) struct Facts {
 #[derive(Debug)]
 pub(in crate::sim) struct Word {
     pub(in crate::sim) text: Bytes,
-    pub(in crate::sim) theirs: Arc<str>,
+    pub(in crate::sim) theirs: AgentSessionId,
     /// The process, and the life of the hub it belongs to.
     pub(in crate::sim) speaker: (u64, AgentId),
     /// Said while loading: the journal has it already.
@@ -67,37 +65,39 @@ struct Tale {
 
 impl Facts {
     /// The hub wants an event written.
-    pub(in crate::sim) fn on_appended(&mut self, session: &SessionId, event: &Event) {
-        if let Body::Opened { agent_session, .. }
-        | Body::Bound { agent_session: Some(agent_session), .. } = &event.body
+    pub(in crate::sim) fn on_appended(&mut self, session: &SessionId, event: &SessionEvent) {
+        if let EventBody::Opened(SessionOpened { agent_session, .. })
+        | EventBody::Bound(AgentBound { agent_session: Some(agent_session), .. }) = &event.body
         {
             self.names.insert(agent_session.clone(), session.clone());
         }
     }
 
     /// An event has become durable.
-    pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, event: &Event) {
+    pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, event: &SessionEvent) {
         a_log_begins_with_its_opening(session, event);
         match &event.body {
-            Body::Said { frame, turn, .. } => {
+            EventBody::Said(AgentMessage { frame, turn, .. }) => {
                 self.words_are_written_as_said(session, event.seq.0, frame.bytes());
                 self.words_carry_their_turn(session, *turn);
             }
-            Body::Prompted { turn, frame, .. } => {
+            EventBody::Prompted(TurnStarted { turn, frame, .. }) => {
                 self.one_turn_at_a_time(session, event.seq.0, *turn, frame.bytes());
             }
-            Body::Ended { turn, outcome } => {
+            EventBody::Ended(TurnEnded { turn, outcome }) => {
                 self.a_turn_has_one_outcome(session, event.seq.0, *turn);
                 self.a_turn_ends_after_its_words(session, outcome);
             }
-            Body::Asked { ask, .. } => self.asks_are_numbered(session, *ask),
-            Body::Answered { ask, .. } => self.an_ask_is_settled_once(session, *ask),
+            EventBody::Asked(UserAsked { ask, .. }) => self.asks_are_numbered(session, *ask),
+            EventBody::Answered(UserAnswered { ask, .. }) => {
+                self.an_ask_is_settled_once(session, *ask);
+            }
             _ => {}
         }
     }
 
     /// A session begins as a copy of another: what that one was told is not told again.
-    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &State) {
+    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &SessionSummary) {
         let open = state.open_turn.map(|it| (it, None));
         let (turns, asks, open_asks) = (state.turns, state.asks, state.open_asks.clone());
         let tale = Tale { turns, open, asks, open_asks, last_heard: 0 };
@@ -108,7 +108,7 @@ impl Facts {
     pub(in crate::sim) fn forget(&mut self, session: &SessionId) {
         let (words, names) = (&self.words, &self.names);
         // A name that no log has belongs to an agent's session that came to nothing.
-        let lives = |it: &Arc<str>| names.get(it).is_some_and(|it| it != session);
+        let lives = |it: &AgentSessionId| names.get(it).is_some_and(|it| it != session);
         self.owed.retain(|mark| lives(&words[mark].theirs));
     }
 
@@ -176,7 +176,7 @@ impl Facts {
     }
 
     /// What the agent said before it answered the prompt stands before the turn's end.
-    fn a_turn_ends_after_its_words(&mut self, session: &SessionId, outcome: &Outcome) {
+    fn a_turn_ends_after_its_words(&mut self, session: &SessionId, outcome: &TurnOutcome) {
         let token = peek::token(outcome.json().bytes());
         let Some(prompt) = token.and_then(|it| self.prompts.get(&it)) else { return };
         let answered = prompt.answered;
@@ -215,10 +215,10 @@ impl Facts {
 /// What the hub starts from after a crash is what the whole log says.
 pub(in crate::sim) fn summary_and_tail_give_the_whole(
     session: &SessionId,
-    recovered: &State,
-    events: &[Event],
+    recovered: &SessionSummary,
+    events: &[SessionEvent],
 ) {
-    let mut whole = State::default();
+    let mut whole = SessionSummary::default();
     for event in events {
         whole.fold(event);
     }
@@ -227,8 +227,8 @@ pub(in crate::sim) fn summary_and_tail_give_the_whole(
     });
 }
 
-fn a_log_begins_with_its_opening(session: &SessionId, event: &Event) {
-    let opens = matches!(event.body, Body::Opened { .. });
+fn a_log_begins_with_its_opening(session: &SessionId, event: &SessionEvent) {
+    let opens = matches!(event.body, EventBody::Opened(_));
     hold("a_log_begins_with_its_opening", opens == (event.seq.0 == 1), || {
         format!("event {} of {session} is {:?}", event.seq.0, event.body)
     });

@@ -3,9 +3,9 @@
 
 use super::hold;
 use crate::sim::peek;
-use jackfield_core::{
-    SessionId,
-    log::{Body, Event, State},
+use jackfield_core::SessionId;
+use jackfield_events::{
+    EventBody, PromptQueued, PromptWithdrawn, SessionEvent, SessionSummary, TurnStarted,
 };
 use std::collections::BTreeMap;
 
@@ -28,10 +28,10 @@ struct Line {
 }
 
 impl Queues {
-    pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, event: &Event) {
+    pub(in crate::sim) fn on_landed(&mut self, session: &SessionId, event: &SessionEvent) {
         let line = self.0.entry(session.clone()).or_default();
         match &event.body {
-            Body::Queued { prompt, frame, .. } => {
+            EventBody::Queued(PromptQueued { prompt, frame, .. }) => {
                 waiting_prompts_are_numbered(session, line.last, *prompt);
                 line.last = *prompt;
                 let mark = peek::prompt(frame.bytes()).expect("prompts are marked");
@@ -41,11 +41,11 @@ impl Queues {
                 let at = if steers { before } else { line.order.len() };
                 line.order.insert(at, (*prompt, steers));
             }
-            Body::Withdrawn { prompt, .. } => {
+            EventBody::Withdrawn(PromptWithdrawn { prompt, .. }) => {
                 a_waiting_prompt_leaves_once(session, line.waiting.remove(prompt), *prompt);
                 line.forget(*prompt);
             }
-            Body::Prompted { prompt: Some(prompt), frame, .. } => {
+            EventBody::Prompted(TurnStarted { prompt: Some(prompt), frame, .. }) => {
                 let mark = line.waiting.remove(prompt);
                 a_waiting_prompt_leaves_once(session, mark, *prompt);
                 hold("what_waited_is_what_runs", mark == peek::prompt(frame.bytes()), || {
@@ -55,17 +55,17 @@ impl Queues {
                 line.forget(*prompt);
                 line.runs = true;
             }
-            Body::Prompted { frame, .. } => {
+            EventBody::Prompted(TurnStarted { frame, .. }) => {
                 line.nobody_jumps_the_queue(session, peek::prompt(frame.bytes()));
                 line.runs = true;
             }
-            Body::Ended { .. } => line.runs = false,
+            EventBody::Ended(_) => line.runs = false,
             _ => {}
         }
     }
 
     /// A session begins as a copy of another.
-    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &State) {
+    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &SessionSummary) {
         let runs = state.open_turn.is_some();
         self.0.insert(session.clone(), Line { last: state.prompts, runs, ..Line::default() });
     }

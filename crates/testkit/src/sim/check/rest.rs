@@ -2,9 +2,9 @@
 
 use super::{Kind, Listener, Request, hold};
 use crate::sim::{World, agent::Process, client::Connection, peek};
-use jackfield_core::{AgentId, ConnId, SessionId, log::Body};
+use jackfield_core::{AgentId, ConnId, SessionId};
+use jackfield_events::{AgentSessionId, EventBody, SettingChanged};
 use jackfield_wire::{self as wire, Frame};
-use std::sync::Arc;
 
 /// Plain clients hear plain ACP; the agents' names for sessions stay with the agents.
 pub(in crate::sim) fn names_stay_on_their_side(it: &Connection, conn: ConnId, frame: &Frame) {
@@ -40,7 +40,7 @@ impl World {
             format!("{agent} heard prompt {mark}, which is not in the log")
         });
         let process = self.procs.get_mut(&agent).expect("the caller found it");
-        let theirs: Arc<str> = frame.session_id().unwrap_or_default().as_ref().into();
+        let theirs: AgentSessionId = frame.session_id().unwrap_or_default().as_ref().into();
         let has = process.prompts.values().any(|it| *it == theirs);
         hold("a_session_has_one_prompt_at_a_time", !has, || {
             format!("{agent} heard prompt {mark} and has {:?}", process.prompts)
@@ -64,7 +64,7 @@ impl World {
         }
         let session = self.facts.names.get(&*theirs);
         let Some(stream) = session.and_then(|it| self.disk.streams.get(it)) else { return };
-        let written = stream.events.iter().any(|it| matches!(it.body, Body::Cancelled { .. }));
+        let written = stream.events.iter().any(|it| matches!(it.body, EventBody::Cancelled(_)));
         hold("a_cancel_is_written_before_it_is_heard", written, || format!("{frame:?}"));
     }
 
@@ -81,7 +81,7 @@ impl World {
     pub(in crate::sim) fn a_setting_is_written_before_it_is_heard(&self, request: &Request) {
         let session = request.session.as_ref().expect("settings are of a session");
         let Some(stream) = self.disk.streams.get(session) else { return };
-        let is_it = |body: &Body| matches!(body, Body::Configured { frame, .. } if peek::token(frame.bytes()) == Some(request.token));
+        let is_it = |body: &EventBody| matches!(body, EventBody::Configured(SettingChanged { frame, .. }) if peek::token(frame.bytes()) == Some(request.token));
         let written = stream.events.iter().any(|it| is_it(&it.body));
         hold("a_setting_is_written_before_it_is_heard", written, || format!("{request:?}"));
     }
@@ -239,13 +239,13 @@ impl World {
         for (agent, process) in self.procs.iter().filter(|(_, it)| runs(it)) {
             let served =
                 process.rooms.iter().filter(|(it, room)| room.bound && self.serves(*agent, it));
-            let served: Vec<&Arc<str>> = served.map(|(it, _)| it).collect();
+            let served: Vec<&AgentSessionId> = served.map(|(it, _)| it).collect();
             spare += usize::from(self.served_by(*agent).is_empty());
             for theirs in served {
                 let session = self.facts.names.get(theirs);
                 let stream = session.and_then(|it| self.disk.streams.get(it));
                 let closed = stream.and_then(|it| it.events.last());
-                let closed = closed.is_none_or(|it| matches!(it.body, Body::Closed));
+                let closed = closed.is_none_or(|it| matches!(it.body, EventBody::Closed));
                 hold(name, !closed, || {
                     format!("{agent} runs for {theirs} ({session:?}), which is closed or gone")
                 });
@@ -261,7 +261,11 @@ impl World {
     }
 
     /// What is said in one session is heard in no other, however many a process serves.
-    pub(in crate::sim) fn words_stay_in_their_session(&self, theirs: &Arc<str>, frame: &Frame) {
+    pub(in crate::sim) fn words_stay_in_their_session(
+        &self,
+        theirs: &AgentSessionId,
+        frame: &Frame,
+    ) {
         let (of, heard) = (self.facts.names.get(theirs), frame.session_id());
         let same = of.is_none_or(|it| heard.as_deref() == Some(it));
         hold("words_stay_in_their_session", same, || {
@@ -290,7 +294,7 @@ impl World {
                 format!("{process:?} and {max} are allowed")
             });
             let named = |it: &SessionId| self.hub.session(it).map(|it| it.agent_session.clone());
-            let served: Vec<Arc<str>> = process.sessions.iter().filter_map(named).collect();
+            let served: Vec<AgentSessionId> = process.sessions.iter().filter_map(named).collect();
             let rooms = self.procs.get_mut(&AgentId(process.pid.into())).map(|it| &mut it.rooms);
             for (theirs, room) in rooms.into_iter().flatten() {
                 room.bound &= served.contains(theirs);

@@ -6,23 +6,21 @@ use crate::sim::{
     World,
     agent::{PROGRAMS, Process},
 };
-use jackfield_core::{
-    AgentId, SessionId,
-    log::{Body, Event, State},
+use jackfield_core::{AgentId, SessionId};
+use jackfield_events::{
+    AgentQuiet, AgentSessionId, AgentSuspended, EventBody, SessionEvent, SessionSummary,
+    TurnStarted, UserAnswered, UserAsked,
 };
 use jackfield_wire::Frame;
 use serde_json::Value;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the hub has said of each session in this life, durable or not.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Rest {
     told: BTreeMap<SessionId, Told>,
     /// The modes each process was told, by its names for sessions.
-    modes: BTreeMap<(AgentId, Arc<str>), BTreeSet<String>>,
+    modes: BTreeMap<(AgentId, AgentSessionId), BTreeSet<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +32,7 @@ struct Told {
 
 impl Rest {
     /// The hub begins with what is written, whatever another had said.
-    pub(in crate::sim) fn on_adopted(&mut self, session: &SessionId, state: &State) {
+    pub(in crate::sim) fn on_adopted(&mut self, session: &SessionId, state: &SessionSummary) {
         let (upto, open_asks, turn) = (state.seq, state.open_asks.clone(), state.open_turn);
         self.told.insert(session.clone(), Told { upto, open_asks, turn });
     }
@@ -42,20 +40,22 @@ impl Rest {
 
 impl World {
     /// The hub wants an event written; a retry says it again.
-    pub(in crate::sim) fn check_rest(&mut self, session: &SessionId, event: &Event) {
+    pub(in crate::sim) fn check_rest(&mut self, session: &SessionId, event: &SessionEvent) {
         let told = self.rest.told.entry(session.clone()).or_default();
         if event.seq.0 <= told.upto {
             return;
         }
         told.upto = event.seq.0;
         match &event.body {
-            Body::Asked { ask, .. } => drop(told.open_asks.insert(*ask)),
-            Body::Answered { ask, .. } => drop(told.open_asks.remove(ask)),
-            Body::Prompted { turn, .. } => told.turn = Some(*turn),
-            Body::Ended { .. } => told.turn = None,
-            Body::Slept { why } if why.contains("lets it go") => self.nothing_is_open(session),
-            Body::Slept { .. } => self.only_idle_sessions_sleep(session),
-            Body::Quiet { since, phase, .. } => {
+            EventBody::Asked(UserAsked { ask, .. }) => drop(told.open_asks.insert(*ask)),
+            EventBody::Answered(UserAnswered { ask, .. }) => drop(told.open_asks.remove(ask)),
+            EventBody::Prompted(TurnStarted { turn, .. }) => told.turn = Some(*turn),
+            EventBody::Ended(_) => told.turn = None,
+            EventBody::Slept(AgentSuspended { why }) if why.contains("lets it go") => {
+                self.nothing_is_open(session);
+            }
+            EventBody::Slept(_) => self.only_idle_sessions_sleep(session),
+            EventBody::Quiet(AgentQuiet { since, phase, .. }) => {
                 self.quiet_is_true(session, phase, event.at.since(*since));
             }
             _ => {}
@@ -123,19 +123,23 @@ impl World {
     }
 
     /// Whoever was woken is in the mode that was on before, when the first prompt comes.
-    pub(in crate::sim) fn who_wakes_is_who_slept(&mut self, agent: AgentId, theirs: &Arc<str>) {
+    pub(in crate::sim) fn who_wakes_is_who_slept(
+        &mut self,
+        agent: AgentId,
+        theirs: &AgentSessionId,
+    ) {
         let Some(session) = self.facts.names.get(theirs).cloned() else { return };
         let Some(stream) = self.disk.streams.get(&session) else { return };
-        let bound = stream.events.iter().rposition(|it| matches!(it.body, Body::Bound { .. }));
+        let bound = stream.events.iter().rposition(|it| matches!(it.body, EventBody::Bound(_)));
         let Some(bound) = bound else { return };
-        let mut state = State::default();
+        let mut state = SessionSummary::default();
         for event in &stream.events[..=bound] {
             state.fold(event);
         }
         let Some(mode) = state.mode else { return };
         let key = (agent, theirs.clone());
         // A client's own setting may have gone to a name that turned out to be none.
-        let of_it = |(it, name): &(AgentId, Arc<str>)| {
+        let of_it = |(it, name): &(AgentId, AgentSessionId)| {
             *it == agent && self.facts.names.get(name) == Some(&session)
         };
         let told = self.rest.modes.iter().any(|(key, it)| of_it(key) && it.contains(&mode));

@@ -3,21 +3,16 @@
 
 use super::hold;
 use crate::sim::peek;
-use jackfield_core::{
-    AgentId, Recovered, SessionId, Time, limits,
-    log::{Body, Event, Rung, State},
-};
+use jackfield_core::{AgentId, Recovered, SessionId, Time, limits};
+use jackfield_events::{AgentBound, AgentSessionId, EventBody, Rung, SessionEvent, SessionSummary};
 use jackfield_wire::{Frame, Kind};
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What each session is, and what each process that took one over was told.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Wakes {
     pub(in crate::sim) now: Time,
-    states: BTreeMap<SessionId, State>,
+    states: BTreeMap<SessionId, SessionSummary>,
     /// How sessions woke, by their logs and by the hub's notes, until both have said it. A log that
     /// stalls is behind.
     logged: BTreeMap<SessionId, VecDeque<String>>,
@@ -33,7 +28,7 @@ pub(in crate::sim) struct Wakes {
 }
 
 /// A process and its name for a session.
-pub(in crate::sim) type Key = (AgentId, Arc<str>);
+pub(in crate::sim) type Key = (AgentId, AgentSessionId);
 
 /// A session in a process, since that was last asked for it.
 #[derive(Debug, Default)]
@@ -53,16 +48,16 @@ struct Past {
 }
 
 impl Wakes {
-    pub(in crate::sim) fn on_appended(&mut self, session: &SessionId, event: &Event) {
+    pub(in crate::sim) fn on_appended(&mut self, session: &SessionId, event: &SessionEvent) {
         let state = self.states.entry(session.clone()).or_default();
         if event.seq <= state.upto() {
             return; // It is sent again.
         }
         state.fold(event);
-        if let Body::Configured { .. } = &event.body {
+        if let EventBody::Configured(_) = &event.body {
             self.configured.insert(session.clone(), self.now);
         }
-        if let Body::Bound { rung, .. } = &event.body {
+        if let EventBody::Bound(AgentBound { rung, .. }) = &event.body {
             if *rung != Rung::Failed {
                 let logged = self.logged.entry(session.clone()).or_default();
                 logged.push_back(rung.as_str().to_owned());
@@ -78,12 +73,12 @@ impl Wakes {
     }
 
     /// A session begins as a copy of another.
-    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &State) {
+    pub(in crate::sim) fn on_copied(&mut self, session: &SessionId, state: &SessionSummary) {
         self.states.insert(session.clone(), state.clone());
     }
 
     /// A session comes to the hub as it is written.
-    pub(in crate::sim) fn on_adopted(&mut self, session: &SessionId, state: &State) {
+    pub(in crate::sim) fn on_adopted(&mut self, session: &SessionId, state: &SessionSummary) {
         self.logged.remove(session);
         self.noted.remove(session);
         self.states.insert(session.clone(), state.clone());
