@@ -22,4 +22,5 @@ pub use client::Client;
 pub use home::{Daemon, Home};
 pub use http::Web;
 pub use real_model::RealModel;
-pub use wait::{assert_takes_less, wait_for};
+pub use jackfield_testkit::wait::wait_for;
+pub use wait::assert_takes_less;

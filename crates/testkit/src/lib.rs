@@ -18,5 +18,5 @@ pub mod sim;
 pub mod small_disk;
 pub mod spec;
 mod sweeper;
-mod wait;
+pub mod wait;
 pub mod worlds;

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Asks until `condition` gives a value; panics with `what` after `bound`.
-pub(crate) fn wait_for<T>(
+/// Repeats `condition` until it returns a value. Panics with `what` after `bound`.
+pub fn wait_for<T>(
     what: &str,
     bound: Duration,
     mut condition: impl FnMut() -> Option<T>,
@@ -17,6 +17,6 @@ pub(crate) fn wait_for<T>(
             return value;
         }
         assert!(begin.elapsed() < bound, "waited {bound:?} in vain for {what}");
-        thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,8 +1,9 @@
 //! A host is emptied: idle sessions move at once, busy ones when their turn is over, and nobody hears an
 //! error.
 
-use super::{Member, agent, host_of};
-use jackfield_e2e::wait_for;
+use super::{Member, SHARED, agent, host_of};
+use crate::api::metrics::value;
+use jackfield_e2e::{Home, Web, wait_for};
 use jackfield_testkit::nats::Cluster;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -55,11 +56,19 @@ fn sessions_of_a_drained_host_are_spread_evenly_over_the_others() {
     let servers = cluster.urls().join(",");
     // All sessions go to the first: the others come later.
     let mut one = Member::start(&cluster, "host", "one");
-    let mut gateway = Member::start(&cluster, "gateway", "in");
+    let listen = ["--listen", "http://127.0.0.1:0"];
+    let serve = |home: &Home, args: &[&str]| home.serve(&[args, &SHARED, &listen].concat());
+    let mut gateway = Member::launch(&cluster, "gateway", "in", serve);
     let memory = gateway.home.path().join("memory");
     let mut client = gateway.client(&agent(&gateway.home, &memory));
     let sessions: Vec<String> = (0..SESSIONS).map(|_| client.open(gateway.home.path())).collect();
     let mut others = ["two", "three"].map(|it| Member::start(&cluster, "host", it));
+    // A gateway reads the list of hosts once a second.
+    let web = Web::of(&gateway.home);
+    wait_for("the gateway to know three hosts", SOON, || {
+        let page = web.get("/metrics").text();
+        (value(&page, "jackfield_fleet_hosts", "") == Some(3.0)).then_some(())
+    });
 
     let drained = gateway.home.run(&["host", "drain", "one", "--fleet", &servers], SOON);
     assert!(drained.status.success(), "{drained:?}");

@@ -117,19 +117,15 @@ impl TestBackend {
 impl BackendKind {
     fn open(&self) -> JournalHandle {
         match self {
-            BackendKind::Memory => JournalHandle::new(Journal::in_memory()),
+            BackendKind::Memory => JournalHandle::local(Journal::in_memory()),
             BackendKind::Sqlite(dir) => {
                 let path = dir.path().join("journal.db");
-                JournalHandle::new(Journal::open(&path, DurabilityLevel::Process).unwrap())
+                JournalHandle::local(Journal::open(&path, DurabilityLevel::Process).unwrap())
             }
             BackendKind::Nats(cluster, cell, archive, _) => {
                 let (servers, cell) = (NatsServers::on_loopback(cluster.urls()), cell.clone());
                 let address = CellAddress { servers, cell, owner: None };
-                let handle = JournalHandle::new(Journal::connect(address).unwrap());
-                match archive {
-                    Some(dir) => handle.with_archive(dir.path()),
-                    None => handle,
-                }
+                JournalHandle::connect(&address, archive.as_ref().map(|it| it.path()))
             }
         }
     }
