@@ -12,7 +12,7 @@ default:
 # everything that is checked without running the code: seconds when warm
 check: fmt-check clippy tidy typos
 
-# run the tests, all or some: `just test -p jackfield-wire`
+# run the tests, all or some: `just test -p jackfield-protocol`
 test *arguments:
     cargo nextest run --workspace {{ arguments }}
 

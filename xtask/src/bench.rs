@@ -5,8 +5,14 @@ use anyhow::{Context as _, Result, ensure};
 use std::process::Command;
 
 /// The measured programs, and the one that measures.
-const PACKAGES: [&str; 6] =
-    ["--package", "jackfield", "--package", "jackfield-testkit", "--package", "jackfield-bench"];
+const PACKAGES: [&str; 6] = [
+    "--package",
+    "jackfield",
+    "--package",
+    "jackfield-test-support",
+    "--package",
+    "jackfield-bench",
+];
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     cargo(&[&["build", "--release", "--bins"], &PACKAGES[..]].concat(), &[])?;

@@ -36,7 +36,7 @@ const USAGE: &str = "usage: cargo xtask <task>
                   run every fuzz target, or these, for this long each (15)
   sim [--world hub|bus|gateway] [--seed N | --first N | --fresh] [--steps N] [--trace]
                   run the simulated worlds: one seed, or SIM_SEEDS of them (2000)
-  plant [NAME]... put known bugs into a copy of the hub and check that the simulator finds them
+  plant [NAME]... make deliberate mistakes in hub, bus and gateway, and check that the simulator finds each
   chaos [--seed N] [--minutes N | --seconds N] [--sessions N]
                   kill agents, clients and the daemon of many sessions (10 minutes, 200)
   chaos --fleet [--seed N] [--rounds N]
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
 
 /// The simulator is a program of its own, so that this one builds in seconds.
 fn run_simulator(words: &[&str]) -> anyhow::Result<()> {
-    let program = ["run", "--quiet", "--package", "jackfield-testkit", "--bin", "sim", "--"];
+    let program = ["run", "--quiet", "--package", "jackfield-sim", "--bin", "sim", "--"];
     cargo::cargo(&[&program[..], words].concat(), &[])
 }
 

@@ -1,7 +1,7 @@
 //! The events of an agent process.
 
 use bytes::Bytes;
-use jackfield_wire::{Frame, LineTooLong};
+use jackfield_protocol::{Frame, LineTooLong};
 use std::fmt;
 
 /// The order of events: `Started`, then any of `Frames` or `Lines` or `Output`, `Noise` and

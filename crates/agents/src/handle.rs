@@ -4,7 +4,7 @@ use crate::os::ticks;
 use crate::stdin_writer::{BacklogFull, StdinWriter};
 use crate::stop::{GuardConnection, GuardRequest, StopUrgency};
 use bytes::Bytes;
-use jackfield_wire::Valve;
+use jackfield_protocol::Valve;
 use std::sync::Arc;
 use std::time::Duration;
 

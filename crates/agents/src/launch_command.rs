@@ -1,6 +1,6 @@
 //! The command, the environment and the limits of one agent process.
 
-use jackfield_wire::FRAME_BYTES_MAX;
+use jackfield_protocol::FRAME_BYTES_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
 use std::path::PathBuf;

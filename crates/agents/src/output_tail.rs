@@ -2,7 +2,7 @@
 
 use crate::pipe_reader;
 use crate::terminal_escapes::strip_escapes;
-use jackfield_wire::redact::Redactor;
+use jackfield_protocol::redact::Redactor;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::unix::pipe::Receiver;

@@ -1,7 +1,7 @@
 //! Reads pipes in chunks, with one buffer for all agents of a thread.
 
 use bytes::Bytes;
-use jackfield_wire::READ_BYTES;
+use jackfield_protocol::READ_BYTES;
 use std::cell::RefCell;
 use std::future::Future as _;
 use std::io;

@@ -5,7 +5,7 @@
 
 use crate::event::AgentEvent;
 use bytes::Bytes;
-use jackfield_wire::Backlog;
+use jackfield_protocol::Backlog;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};

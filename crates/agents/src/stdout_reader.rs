@@ -5,7 +5,7 @@ use crate::launch_command::StdoutFormat;
 use crate::output_tail::OutputTail;
 use crate::pipe_reader;
 use bytes::Bytes;
-use jackfield_wire::{Frame, LineSplitter, LineTooLong, Valve};
+use jackfield_protocol::{Frame, LineSplitter, LineTooLong, Valve};
 use std::future::poll_fn;
 use std::io;
 use std::mem;
@@ -149,7 +149,7 @@ fn recover_frame(line: &Bytes) -> Option<(usize, Frame)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_wire::redact::Redactor;
+    use jackfield_protocol::redact::Redactor;
 
     fn read(lines: &[&[u8]]) -> (EventBatch, OutputTail) {
         let tail = OutputTail::new(Redactor::default(), 1 << 14);

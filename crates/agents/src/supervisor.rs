@@ -10,7 +10,7 @@ use crate::stdout_reader::StdoutReader;
 use crate::stop::{GuardConnection, GuardRequest, StopUrgency};
 use crate::sweep::{ProcessSweeper, SweepTarget};
 use bytes::Bytes;
-use jackfield_wire::LineSplitter;
+use jackfield_protocol::LineSplitter;
 use std::collections::VecDeque;
 use std::process::Child;
 use std::sync::Arc;

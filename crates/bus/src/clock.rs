@@ -1,6 +1,6 @@
 //! The only place that looks at a clock. It counts from the start and never goes back.
 
-use jackfield_core::Time;
+use jackfield_hub::Time;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Where clients come in: stdio, a socket, or TCP, with or without TLS.
 
 use crate::serve::ServeError;
-use jackfield_clients::web::TlsCertificate;
-use jackfield_clients::{
+use jackfield_protocol::chain;
+use jackfield_transport::TlsCertificate;
+use jackfield_transport::{
     Authenticator, BearerToken, ClientListener, ClientStream, EndpointAddress,
 };
-use jackfield_wire::chain;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::sync::mpsc;

@@ -2,15 +2,15 @@
 
 use crate::metrics::Meters;
 use crate::observe;
+use crate::routing::{BACKLOG, BusInput, BusOutput, WorkerCommand, WorkerId};
 use bytes::Bytes;
 use jackfield_agents::{
     AgentEvent, AgentHandle, GuardCommand, LaunchCommand, ProcessLedger, ProcessLimits, SpawnError,
     StdoutFormat, StopUrgency, spawn_agent_with_limits,
 };
-use jackfield_clients::ClientHandle;
-use jackfield_core::bus::{BACKLOG, Command, Input, Output, WorkerId};
-use jackfield_core::{ConnId, Exit};
-use jackfield_wire::chain;
+use jackfield_hub::{ConnId, Exit};
+use jackfield_protocol::chain;
+use jackfield_transport::ClientHandle;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) struct Effects {
     dirty_conns: Vec<ConnId>,
     dirty_workers: Vec<WorkerId>,
     /// What carrying out an output made happen at once.
-    pub(crate) inputs: VecDeque<Input>,
+    pub(crate) inputs: VecDeque<BusInput>,
     pub(crate) stopped: bool,
 }
 
@@ -90,25 +90,27 @@ impl Effects {
         self.conns.values().all(|it| it.handle.queued_bytes() == 0)
     }
 
-    pub(crate) fn carry_out(&mut self, output: Output) {
+    pub(crate) fn carry_out(&mut self, output: BusOutput) {
         match output {
-            Output::ToClient { conn, text } => self.tell_client(conn, text),
-            Output::ToWorker { worker, text } => self.tell_worker(worker, text),
-            Output::PauseWorker { worker } => self.with_worker(worker, AgentHandle::pause),
-            Output::ResumeWorker { worker } => self.with_worker(worker, AgentHandle::resume),
-            Output::PauseClient { conn } => self.with_conn(conn, ClientHandle::pause),
-            Output::ResumeClient { conn } => self.with_conn(conn, ClientHandle::resume),
-            Output::CloseClient { conn } => self.with_conn(conn, ClientHandle::close_after_flush),
-            Output::Spawn { worker, pool, command } => self.spawn(worker, pool, &command),
-            Output::StopWorker { worker, now } => {
+            BusOutput::ToClient { conn, text } => self.tell_client(conn, text),
+            BusOutput::ToWorker { worker, text } => self.tell_worker(worker, text),
+            BusOutput::PauseWorker { worker } => self.with_worker(worker, AgentHandle::pause),
+            BusOutput::ResumeWorker { worker } => self.with_worker(worker, AgentHandle::resume),
+            BusOutput::PauseClient { conn } => self.with_conn(conn, ClientHandle::pause),
+            BusOutput::ResumeClient { conn } => self.with_conn(conn, ClientHandle::resume),
+            BusOutput::CloseClient { conn } => {
+                self.with_conn(conn, ClientHandle::close_after_flush);
+            }
+            BusOutput::Spawn { worker, pool, command } => self.spawn(worker, pool, &command),
+            BusOutput::StopWorker { worker, now } => {
                 let how = if now { StopUrgency::Now } else { StopUrgency::Polite };
                 self.with_worker(worker, |it| it.stop(how));
             }
-            Output::Note(note) => {
+            BusOutput::Note(note) => {
                 self.meters.on_note(&note);
                 observe::note(&note);
             }
-            Output::Stopped => self.stopped = true,
+            BusOutput::Stopped => self.stopped = true,
         }
     }
 
@@ -149,7 +151,7 @@ impl Effects {
         }
     }
 
-    fn spawn(&mut self, worker: WorkerId, pool: Arc<str>, command: &Command) {
+    fn spawn(&mut self, worker: WorkerId, pool: Arc<str>, command: &WorkerCommand) {
         let mut env: BTreeMap<String, String> = self.ground.env.iter().cloned().collect();
         env.extend(command.env.iter().cloned());
         let launch = LaunchCommand {
@@ -184,7 +186,7 @@ impl Effects {
         };
         let shortage = way_out.is_some();
         let exit = Exit { status, stderr: String::new(), started: false, shortage };
-        self.inputs.push_back(Input::WorkerGone { worker, exit, clean: false });
+        self.inputs.push_back(BusInput::WorkerGone { worker, exit, clean: false });
     }
 
     /// Writes what is queued, one call for each edge that has something, and says what left.
@@ -194,7 +196,7 @@ impl Effects {
             edge.dirty = false;
             let bytes = edge.handle.flush();
             if 0 < bytes {
-                self.inputs.push_back(Input::ClientWrote { conn, bytes });
+                self.inputs.push_back(BusInput::ClientWrote { conn, bytes });
             }
         }
         for worker in std::mem::take(&mut self.dirty_workers) {
@@ -202,7 +204,7 @@ impl Effects {
             it.edge.dirty = false;
             let bytes = it.edge.handle.flush();
             if 0 < bytes {
-                self.inputs.push_back(Input::WorkerWrote { worker, bytes });
+                self.inputs.push_back(BusInput::WorkerWrote { worker, bytes });
             }
         }
     }

@@ -16,6 +16,7 @@ mod effects;
 mod main_loop;
 mod metrics;
 mod observe;
+pub mod routing;
 mod serve;
 
 pub use config::{ConfigError, Flaw, Loaded, Source};

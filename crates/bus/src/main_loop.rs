@@ -5,11 +5,11 @@ use crate::config::{Loaded, Source};
 use crate::door::Arrival;
 use crate::effects::Effects;
 use crate::metrics::{Scrape, Snapshot};
+use crate::routing::{Bus, BusInput, WorkerId};
 use jackfield_agents::{AgentEvent, StdoutNoise, StopUrgency};
-use jackfield_clients::{ClientEvent, ClientHandle};
-use jackfield_core::bus::{Bus, Input, WorkerId};
-use jackfield_core::{ConnId, Exit, Patience, Time};
-use jackfield_wire::{Fault, Frame, chain};
+use jackfield_hub::{ConnId, Exit, Patience, Time};
+use jackfield_protocol::{Fault, Frame, chain};
+use jackfield_transport::{ClientEvent, ClientHandle};
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::time::Duration;
@@ -151,7 +151,7 @@ impl MainLoop {
             self.take(Woken::Scrape(scrape));
         }
         if self.bus.poll_timeout().is_some_and(|it| it <= self.now) {
-            self.feed(Input::Tick);
+            self.feed(BusInput::Tick);
         }
     }
 
@@ -161,7 +161,7 @@ impl MainLoop {
             Woken::Worker(worker, AgentEvent::Frames(frames)) => {
                 let count = frames.len();
                 for frame in frames {
-                    self.feed(Input::WorkerSpoke { worker, frame });
+                    self.feed(BusInput::WorkerSpoke { worker, frame });
                 }
                 return count;
             }
@@ -169,7 +169,7 @@ impl MainLoop {
                 let count = frames.len();
                 self.unproved.remove(&conn);
                 for frame in frames {
-                    self.feed(Input::ClientSpoke { conn, frame });
+                    self.feed(BusInput::ClientSpoke { conn, frame });
                 }
                 return count;
             }
@@ -183,7 +183,7 @@ impl MainLoop {
             }
             Woken::Signal(Signal::Stop) => self.stop(),
             Woken::Signal(Signal::Reload) => self.reload(),
-            Woken::Tick => self.feed(Input::Tick),
+            Woken::Tick => self.feed(BusInput::Tick),
         }
         0
     }
@@ -194,10 +194,10 @@ impl MainLoop {
                 if let Some(it) = self.effects.workers.get_mut(&worker) {
                     it.pid = Some(pid);
                 }
-                self.feed(Input::WorkerStarted { worker, pid });
+                self.feed(BusInput::WorkerStarted { worker, pid });
             }
             AgentEvent::Noise(noise) => self.on_noise(worker, &noise),
-            AgentEvent::Wrote { bytes } => self.feed(Input::WorkerWrote { worker, bytes }),
+            AgentEvent::Wrote { bytes } => self.feed(BusInput::WorkerWrote { worker, bytes }),
             // Workers speak frames, and those were taken above.
             AgentEvent::Frames(_)
             | AgentEvent::Lines(_)
@@ -206,7 +206,7 @@ impl MainLoop {
             | AgentEvent::Oversized(_) => {}
             AgentEvent::Gone(exit) => {
                 let clean = exit.code == Some(0);
-                self.feed(Input::WorkerGone { worker, exit: in_words(exit), clean });
+                self.feed(BusInput::WorkerGone { worker, exit: in_words(exit), clean });
             }
             AgentEvent::Swept { survivors } => {
                 if !survivors.is_empty() {
@@ -234,13 +234,15 @@ impl MainLoop {
             ClientEvent::InvalidFrame(fault) if self.unproved.remove(&conn) => {
                 self.turn_away(conn, &fault);
             }
-            ClientEvent::InvalidFrame(fault) => self.feed(Input::ClientBabbled { conn, fault }),
-            ClientEvent::Wrote(bytes) => self.feed(Input::ClientWrote { conn, bytes }),
-            ClientEvent::Finished => self.feed(Input::ClientFinished { conn }),
+            ClientEvent::InvalidFrame(fault) => {
+                self.feed(BusInput::ClientSentInvalidFrame { conn, fault });
+            }
+            ClientEvent::Wrote(bytes) => self.feed(BusInput::ClientWrote { conn, bytes }),
+            ClientEvent::Finished => self.feed(BusInput::ClientFinished { conn }),
             ClientEvent::Gone => {
                 self.unproved.remove(&conn);
                 self.effects.remove_conn(conn);
-                self.feed(Input::ClientGone { conn });
+                self.feed(BusInput::ClientGone { conn });
                 // A second wish would be for haste.
                 if self.is_stdio && !self.stopping {
                     self.stop();
@@ -255,7 +257,7 @@ impl MainLoop {
         tracing::warn!(%conn, why = %fault, "what a client said first is no message; it is closed");
         self.effects.tell_client(conn, Frame::error_for("null", fault).into_bytes());
         self.effects.with_conn(conn, ClientHandle::close_after_flush);
-        self.feed(Input::ClientGone { conn });
+        self.feed(BusInput::ClientGone { conn });
     }
 
     fn on_arrival(&mut self, Arrival { stream, unproved }: Arrival) {
@@ -263,17 +265,17 @@ impl MainLoop {
         let conn = ConnId(self.next_conn);
         let events = self.client_events.clone();
         let longest = self.effects.ground.frame_bytes_max;
-        let handle = jackfield_clients::open_connection(stream, conn, events, longest);
+        let handle = jackfield_transport::open_connection(stream, conn, events, longest);
         self.effects.add_conn(conn, handle);
         if unproved {
             self.unproved.insert(conn);
         }
-        self.feed(Input::ClientOpened { conn });
+        self.feed(BusInput::ClientOpened { conn });
     }
 
     fn stop(&mut self) {
         self.stopping = true;
-        self.feed(Input::Stop);
+        self.feed(BusInput::Stop);
     }
 
     /// A configuration that cannot be used changes nothing.
@@ -285,7 +287,7 @@ impl MainLoop {
                 }
                 // For those who come from now on.
                 self.effects.ground.frame_bytes_max = frame_bytes_max;
-                self.feed(Input::Reload { config });
+                self.feed(BusInput::Reload { config });
             }
             Err(error) => {
                 tracing::error!(why = chain(&error), "the configuration stays as it was");
@@ -293,7 +295,7 @@ impl MainLoop {
         }
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: BusInput) {
         self.bus.handle(self.now, input);
         while let Some(output) = self.bus.poll_output() {
             self.effects.carry_out(output);

@@ -1,21 +1,21 @@
 //! Log lines: the bus does not log, so what it notes becomes a line here, and nowhere else.
 
-use jackfield_core::bus::Note;
+use crate::routing::BusNote;
 
 /// Warnings are for what somebody should look at.
-pub(crate) fn note(note: &Note) {
+pub(crate) fn note(note: &BusNote) {
     match note {
-        Note::WorkerStarted { .. }
-        | Note::WorkerEnded { pending: 0, .. }
-        | Note::Reloaded { .. }
-        | Note::Draining { .. } => tracing::info!("{note}"),
-        Note::WorkerEnded { .. }
-        | Note::Restarting { .. }
-        | Note::LeftEnded { .. }
-        | Note::Unhealthy { .. }
-        | Note::Unrouted { .. }
-        | Note::ClientSlow { .. } => tracing::warn!("{note}"),
-        Note::GaveUp { .. } => tracing::error!("{note}"),
-        Note::Stray { .. } => tracing::debug!("{note}"),
+        BusNote::WorkerStarted { .. }
+        | BusNote::WorkerEnded { pending: 0, .. }
+        | BusNote::Reloaded { .. }
+        | BusNote::Draining { .. } => tracing::info!("{note}"),
+        BusNote::WorkerEnded { .. }
+        | BusNote::Restarting { .. }
+        | BusNote::LeftEnded { .. }
+        | BusNote::Unhealthy { .. }
+        | BusNote::Unrouted { .. }
+        | BusNote::ClientSlow { .. } => tracing::warn!("{note}"),
+        BusNote::GaveUp { .. } => tracing::error!("{note}"),
+        BusNote::Stray { .. } => tracing::debug!("{note}"),
     }
 }

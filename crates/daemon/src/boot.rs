@@ -2,9 +2,9 @@
 
 use crate::{lock::DaemonLock, paths::Paths, serve::BootError};
 use jackfield_agents::{ProcessLedger, ReapReport};
-use jackfield_clients::remove_stale_socket;
 use jackfield_private_files as private_files;
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
+use jackfield_transport::remove_stale_socket;
 
 /// Creates the daemon's directories, or takes away the access of others to those that exist.
 pub(crate) fn directories(paths: &Paths) -> Result<(), BootError> {

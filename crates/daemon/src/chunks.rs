@@ -5,8 +5,8 @@
 //! nor does anything but words.
 
 use bytes::Bytes;
-use jackfield_core::{Seq, SessionId};
 use jackfield_events::{EventBody, SessionEvent};
+use jackfield_hub::{Seq, SessionId};
 use jackfield_journal::AppendRequest;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -181,8 +181,8 @@ impl Chunks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_core::Time;
     use jackfield_events::{AgentMessage, RawJson};
+    use jackfield_hub::Time;
 
     fn event(seq: u64) -> SessionEvent {
         SessionEvent { seq: Seq(seq), at: Time(seq), body: EventBody::Closed }

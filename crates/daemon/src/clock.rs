@@ -1,6 +1,6 @@
 //! The only place that looks at a clock.
 
-use jackfield_core::Time;
+use jackfield_hub::Time;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) fn now() -> Time {

@@ -2,8 +2,8 @@
 //! behind them.
 
 use bytes::Bytes;
-use jackfield_core::{Seq, SessionId};
 use jackfield_events::{SessionEvent, SessionSummary};
+use jackfield_hub::{Seq, SessionId};
 use jackfield_journal::{LineTranslator, StoredEvent};
 
 /// Stands where the summary of a session stands, as long as the copy is not whole. No summary can

@@ -14,13 +14,13 @@ use jackfield_agents::{
     AgentEvent, AgentHandle, GuardCommand, LaunchCommand as Command, ProcessLedger, StdoutFormat,
     StopUrgency,
 };
-use jackfield_clients::ClientHandle;
-use jackfield_core::{
+use jackfield_events::{Seq, SessionId, SessionSummary};
+use jackfield_hub::{
     AgentId, AppendFailure, ConnId, Exit, Input, Launch, Output, StorageFault, limits,
 };
-use jackfield_events::{Seq, SessionId, SessionSummary};
 use jackfield_journal::{AppendError, JournalCompletion, NonBlockingJournal, ReadError};
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
+use jackfield_transport::ClientHandle;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,

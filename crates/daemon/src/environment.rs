@@ -1,7 +1,7 @@
 //! What an agent may see of the daemon's environment: what its spec grants, and what its settings add.
 
 use crate::config::AgentSettings;
-use jackfield_catalogue::EnvRules;
+use jackfield_catalog::EnvRules;
 use std::collections::BTreeMap;
 
 /// The environment of this process; what is no UTF-8 is of no use to an agent.

@@ -48,7 +48,7 @@ mod web;
 pub use boot::clean_up;
 pub use config::Settings;
 pub use fleet::{Care, Fleet, FleetError, Role};
-pub use jackfield_core::{TENANT_NAME_RULE, Tenant, is_tenant_name};
+pub use jackfield_hub::{TENANT_NAME_RULE, Tenant, is_tenant_name};
 pub use lock::{HolderProcess, LockHolder, find_holder};
 pub use log_file::limit_log;
 pub use metrics::Metrics;

@@ -1,8 +1,8 @@
 //! The addresses on which a daemon listens.
 
 use crate::serve::BootError;
-use jackfield_clients::{Authenticator, ClientListener, ClientStream, EndpointAddress};
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
+use jackfield_transport::{Authenticator, ClientListener, ClientStream, EndpointAddress};
 use std::{os::fd::OwnedFd, path::Path};
 use tokio::sync::mpsc;
 

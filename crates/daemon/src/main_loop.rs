@@ -16,11 +16,11 @@ use crate::{
     signals::DaemonSignal,
 };
 use jackfield_agents::{AgentEvent, StopUrgency};
-use jackfield_clients::{ClientEvent, ClientStream};
-use jackfield_core::{AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time};
 use jackfield_events::SessionEvent;
+use jackfield_hub::{AgentId, ConnId, Exit, Hub, Input, Output, Patience, Seq, SessionId, Time};
 use jackfield_journal::JournalCompletion;
-use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
+use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, Kind};
+use jackfield_transport::{ClientEvent, ClientStream};
 use std::{
     convert::Infallible,
     future::pending,
@@ -245,7 +245,9 @@ impl MainLoop {
                     self.feed(Input::ClientSpoke { conn, frame });
                 }
             }
-            ClientEvent::InvalidFrame(fault) => self.feed(Input::ClientBabbled { conn, fault }),
+            ClientEvent::InvalidFrame(fault) => {
+                self.feed(Input::ClientSentInvalidFrame { conn, fault });
+            }
             ClientEvent::Wrote(bytes) => self.feed(Input::ClientWrote { conn, bytes }),
             ClientEvent::Finished => self.feed(Input::ClientFinished { conn }),
             ClientEvent::Gone => {
@@ -268,7 +270,7 @@ impl MainLoop {
     }
 
     /// A client of a gateway, which has added to what the client sent.
-    pub(crate) fn on_leg(&mut self, stream: ClientStream) {
+    pub(crate) fn on_host_conn(&mut self, stream: ClientStream) {
         self.open_client(stream, FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     }
 
@@ -277,7 +279,7 @@ impl MainLoop {
         let conn = ConnId(self.next_conn);
         let peer = peers::identify(&stream, &self.effects.ground);
         let events = self.client_events.clone();
-        let handle = jackfield_clients::open_connection(stream, conn, events, frame_bytes_max);
+        let handle = jackfield_transport::open_connection(stream, conn, events, frame_bytes_max);
         self.effects.conns.insert(conn, handle);
         self.refresh_files();
         self.feed(Input::ClientOpened { conn, peer });

@@ -2,8 +2,8 @@
 //! a line was made of, secrets are taken out before it is written, and lines that repeat are counted.
 
 use crate::{log_file::LogFile, log_repeats::RepeatLimit};
-use jackfield_core::Note;
-use jackfield_wire::redact;
+use jackfield_hub::Note;
+use jackfield_protocol::redact;
 use std::{
     io::{self, Write},
     path::PathBuf,

@@ -2,8 +2,8 @@
 
 use crate::effects::Ground;
 use jackfield_agents::ProcessPlace;
-use jackfield_clients::ClientStream;
-use jackfield_core::{AgentId, PeerPlace, PeerProcess};
+use jackfield_hub::{AgentId, PeerPlace, PeerProcess};
+use jackfield_transport::ClientStream;
 
 /// What is known of a client's process at the moment it is let in. `None` for TCP, and for
 /// connections of this process itself, such as those of the web front.

@@ -1,7 +1,7 @@
 //! The flight recorder: the last inputs of the hub, written to a file when an assertion fails.
 
-use jackfield_core::{Input, Time};
-use jackfield_wire::redact;
+use jackfield_hub::{Input, Time};
+use jackfield_protocol::redact;
 use std::{fmt::Write as _, path::PathBuf};
 
 /// Each half; together they hold between one and two of these.

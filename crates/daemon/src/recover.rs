@@ -1,8 +1,8 @@
 //! From the journal to the hub's memory: each session's summary, and the events after it folded in.
 
 use crate::copy::UNFINISHED;
-use jackfield_core::{Recovered, Seq, SessionId, log::Texts};
 use jackfield_events::{SessionEvent, SessionSummary};
+use jackfield_hub::{Recovered, Seq, SessionId, log::Texts};
 use jackfield_journal::{Journal, ReadError, StreamInfo};
 
 const SLICE_EVENTS: usize = 4096;
@@ -87,8 +87,8 @@ pub(crate) fn report_lost_records(journal: &Journal) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::copy::Fork;
-    use jackfield_core::{SessionId, Time};
     use jackfield_events::{AgentMessage, EventBody, RawJson, SessionForked, SessionOpened};
+    use jackfield_hub::{SessionId, Time};
     use jackfield_journal::{AppendRequest, JournalCompletion, LineTranslator, NonBlockingJournal};
     use std::{sync::mpsc, time::Duration};
 

@@ -2,8 +2,8 @@
 //! rules whenever they change.
 
 use crate::{config, main_loop::MainLoop};
-use jackfield_core::Input;
-use jackfield_wire::chain;
+use jackfield_hub::Input;
+use jackfield_protocol::chain;
 
 impl MainLoop {
     /// Applies the configuration as it is now. A file that is not valid leaves everything as it was.

@@ -3,7 +3,7 @@
 //! that has changed since means nothing until it is trusted again, and the trusted one stays.
 
 use crate::paths::Paths;
-use jackfield_catalogue::{AgentSpec, Catalog};
+use jackfield_catalog::{AgentSpec, Catalog};
 use jackfield_policy::{
     Policy, PolicyError, PolicySet, RuleEffect, parse_policy, parse_project_policy,
 };

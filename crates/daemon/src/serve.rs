@@ -26,11 +26,11 @@ use crate::{
     web::{self, Routes},
 };
 use jackfield_agents::{GuardCommand, ProcessLedger, take_passed_socket};
-use jackfield_clients::{
+use jackfield_hub::{Config, Hub, Patience};
+use jackfield_journal::{Journal, NonBlockingJournal, OpenError, ReadError};
+use jackfield_transport::{
     Authenticator, BindError, ClientStream, EndpointAddress, TokenError, stream_pair,
 };
-use jackfield_core::{Config, Hub, Patience};
-use jackfield_journal::{Journal, NonBlockingJournal, OpenError, ReadError};
 use std::{io, os::unix::net::UnixStream, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 

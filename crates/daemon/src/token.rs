@@ -1,8 +1,8 @@
 //! The daemon's token: where it is kept, where earlier versions kept it, and how it is replaced.
 
 use crate::paths::Paths;
-use jackfield_clients::{BearerToken, TokenError, TokenFile};
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
+use jackfield_transport::{BearerToken, TokenError, TokenFile};
 use std::fs;
 
 /// Opens the token of a daemon that starts. It is made if there is none; one that an earlier version

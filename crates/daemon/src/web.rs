@@ -6,12 +6,13 @@ use crate::{
     serve::{BootError, Options},
     tenants::Tenants,
 };
-use jackfield_clients::{
-    Authenticator, EndpointAddress, HubDialer,
-    web::{self, RequestGuard, Router, WebListener},
-};
-use jackfield_core::Tenant;
 use jackfield_fleet::HostEntry;
+use jackfield_hub::Tenant;
+use jackfield_transport::{Authenticator, EndpointAddress, HubDialer};
+use jackfield_web::{
+    acp::acp_routes,
+    http::{RequestGuard, Router, TenantRoutes, WebListener, serve_http},
+};
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 use tokio::sync::{oneshot, watch};
 
@@ -86,13 +87,13 @@ pub(crate) fn start(
     let hub = EndpointAddress::Unix(options.paths.socket());
     let more = options.routes.clone();
     let routes = move |front: Front| {
-        let protocol = web::acp_routes(&front.hub);
+        let protocol = acp_routes(&front.hub);
         protocol.merge(more.as_ref().map_or_else(Router::new, |it| (it.0)(front)))
     };
     let (dialer, metrics) = (hub.clone().into(), Some(metrics));
     let own = Front { hub: dialer, metrics, tenant: None, hosts: hosts.clone() };
     let tenants = tenants.cloned();
-    let routes = web::TenantRoutes::new(routes(own), move |guest| {
+    let routes = TenantRoutes::new(routes(own), move |guest| {
         let tenant = tenants.as_ref().and_then(|it| it.tenant(&guest.name));
         let hub = HubDialer::new(hub.clone(), Some(guest.clone()));
         routes(Front { hub, metrics: None, tenant, hosts: hosts.clone() })
@@ -112,7 +113,7 @@ pub(crate) fn start(
     let thread = thread
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = web::serve_http(doors, porter, routes, stopped).await {
+                if let Err(error) = serve_http(doors, porter, routes, stopped).await {
                     tracing::error!(%error, "the web front has ended");
                 }
             });

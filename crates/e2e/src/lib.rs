@@ -21,6 +21,6 @@ pub use cli::Cli;
 pub use client::Client;
 pub use home::{Daemon, Home};
 pub use http::Web;
+pub use jackfield_test_support::wait::wait_for;
 pub use real_model::RealModel;
-pub use jackfield_testkit::wait::wait_for;
 pub use wait::assert_takes_less;

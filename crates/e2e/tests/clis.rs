@@ -2,7 +2,7 @@
 //! for each of them to talk and to use a tool.
 
 use jackfield_e2e::{Cli, Client, Home, client::PATIENCE, procs, wait_for};
-use jackfield_testkit::fake_model::FakeModel;
+use jackfield_test_support::fake_model::FakeModel;
 use serde_json::{Value, json};
 use std::{
     fs,

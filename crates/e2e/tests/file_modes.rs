@@ -1,7 +1,7 @@
 //! Everything that Jackfield creates is closed to other users, whatever the umask is.
 
 use jackfield_e2e::{Client, Home, home::finish, wait_for};
-use jackfield_testkit::fake_model::FakeModel;
+use jackfield_test_support::fake_model::FakeModel;
 use std::{
     fs,
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},

@@ -1,7 +1,7 @@
 //! goose, a real agent, through the real daemon, with a model server of ours on loopback.
 
 use jackfield_e2e::{Cli, Client, Home, client::PATIENCE, wait_for};
-use jackfield_testkit::fake_model::FakeModel;
+use jackfield_test_support::fake_model::FakeModel;
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf, time::Duration};
 

@@ -2,7 +2,7 @@
 //! read, nothing is acknowledged that would be lost, and what waited is written when the cause is gone.
 
 use jackfield_e2e::{Client, Home, http::Web};
-use jackfield_testkit::small_disk::SmallDisk;
+use jackfield_test_support::small_disk::SmallDisk;
 use serde_json::{Value, json};
 use std::{
     fs,

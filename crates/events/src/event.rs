@@ -6,7 +6,7 @@ use crate::{
     SessionForked, SessionId, SessionImported, SessionMoved, SessionOpened, SettingChanged, Time,
     TurnCancelled, TurnEnded, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
 };
-use jackfield_wire::{Frame, redact};
+use jackfield_protocol::{Frame, redact};
 use serde::{Deserialize, Serialize};
 
 /// An event with its position in the session's log.

@@ -8,7 +8,7 @@ use crate::{
         KEYED_OUTCOME_BYTES_MAX, KEYED_PROMPTS_MAX,
     },
 };
-use jackfield_wire::{Fault, Frame};
+use jackfield_protocol::{Fault, Frame, is_planted};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -116,6 +116,7 @@ impl KeyedPrompts {
             None => KEYED_PROMPTS_MAX,
         };
         // Prompts without an outcome are bounded by the queue.
+        let max = if is_planted("keep-one-prompt-key") { 1 } else { max };
         if max <= self.0.iter().filter(|it| is_alike(it)).count()
             && let Some(oldest) = self.0.iter().position(|it| is_alike(it) && it.outcome.is_some())
         {

@@ -1,6 +1,6 @@
 //! The kinds of events, and the notification in which clients receive each of them.
 
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde::{
     Deserialize, Serialize,
     de::{IntoDeserializer, value},

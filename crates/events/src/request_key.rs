@@ -2,7 +2,7 @@
 //! request, `params._meta.jackfield.fingerprint`.
 
 use crate::limits::{FINGERPRINT_BYTES_MAX, KEY_BYTES_MAX};
-use jackfield_wire::Frame;
+use jackfield_protocol::Frame;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;

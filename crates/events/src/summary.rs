@@ -8,7 +8,7 @@ use crate::{
     TurnOutcome, TurnStarted, first_prompt_line,
 };
 use bytes::Bytes;
-use jackfield_wire::Frame;
+use jackfield_protocol::{Frame, is_planted};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -223,7 +223,9 @@ impl SessionSummary {
                 return if was_queued { SummaryUpdate::Immediate } else { SummaryUpdate::None };
             }
             EventBody::Ended(ended) => {
-                self.keys.on_ended(ended.turn, &ended.outcome);
+                if !is_planted("forget-end-of-keyed-turn") {
+                    self.keys.on_ended(ended.turn, &ended.outcome);
+                }
                 self.open_turn = None;
                 self.unseeded &= !was_prompt_accepted(&ended.outcome);
                 return SummaryUpdate::Deferred;
@@ -300,7 +302,9 @@ impl SessionSummary {
         self.forked = Some(ForkOrigin { session, seq, whole, agent_session });
         self.cwd.clone_from(&forked.cwd);
         self.params = forked.params.clone();
-        self.queue.clear();
+        if !is_planted("fork-with-queued-prompts") {
+            self.queue.clear();
+        }
         self.forget_keys();
         self.closed = false;
     }

@@ -120,7 +120,7 @@ impl FleetConnection {
 
     /// The subject of one direction of a host connection.
     pub(crate) fn relay_subject(&self, id: &str, direction: &str) -> String {
-        format!("{}.leg.{id}.{direction}", self.cell)
+        format!("{}.relay.{id}.{direction}", self.cell)
     }
 
     pub(crate) async fn request_bytes(

@@ -9,7 +9,7 @@ pub enum HostRequest {
     #[serde(rename = "here")]
     Ping,
     /// Accept a client's connection, which is relayed under this id.
-    #[serde(rename = "leg")]
+    #[serde(rename = "relay")]
     OpenConnection(String),
     /// Adopt this session, unless a live host owns it. The owner itself confirms that it owns the
     /// session.
@@ -26,7 +26,7 @@ impl HostRequest {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             HostRequest::Ping => "here",
-            HostRequest::OpenConnection(_) => "leg",
+            HostRequest::OpenConnection(_) => "relay",
             HostRequest::AdoptSession(_) => "adopt",
             HostRequest::SetDraining(_) => "drain",
         }
@@ -59,7 +59,7 @@ mod tests {
     fn messages_keep_their_json_names() {
         let requests = [
             (HostRequest::Ping, r#""here""#),
-            (HostRequest::OpenConnection("1".into()), r#"{"leg":"1"}"#),
+            (HostRequest::OpenConnection("1".into()), r#"{"relay":"1"}"#),
             (HostRequest::AdoptSession("s".into()), r#"{"adopt":"s"}"#),
             (HostRequest::SetDraining(true), r#"{"drain":true}"#),
         ];

@@ -1,7 +1,7 @@
-//! Connects the hosts and gateways of a fleet over NATS. This crate does not interpret the frames
-//! of clients.
+//! A fleet: hosts and gateways that are connected over NATS.
 //!
-//! Reading order: [`FleetConnection`] (`connection.rs`, the connection and its subjects),
+//! [`gateway`] decides where the frames of a client go and is pure; [`gateway_process`] runs it. Everything else
+//! connects the members of a fleet and does not interpret frames. Reading order: [`FleetConnection`] (`connection.rs`, the connection and its subjects),
 //! [`HostEntry`] (`host_entry.rs`, what a host publishes about itself), [`HostLease`] (`lease.rs` and `renewal.rs`,
 //! how it renews its entry), [`HostDirectory`] (`host_directory.rs`, the live hosts),
 //! `host_messages.rs` and `host_requests.rs` (requests to one host), `host_connection.rs` (byte
@@ -21,6 +21,8 @@
 mod audit_log;
 mod certificates;
 mod connection;
+pub mod gateway;
+pub mod gateway_process;
 mod health;
 mod host_connection;
 mod host_directory;

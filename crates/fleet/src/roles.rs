@@ -62,12 +62,12 @@ impl FleetRole {
             FleetRole::Host => {
                 let write = requests(&["STREAM.PURGE.*", "STREAM.MSG.DELETE.*"]);
                 let own =
-                    ["log.>", "blob.>", "sum.>", "own.>", "host.*", "audit", "ask.>", "leg.>"];
+                    ["log.>", "blob.>", "sum.>", "own.>", "host.*", "audit", "ask.>", "relay.>"];
                 [read, write, subjects(&own)].concat()
             }
             FleetRole::Gateway => [
                 read,
-                subjects(&["audit", "ask.*.*.here", "ask.*.*.leg", "ask.*.*.adopt", "leg.*.h"]),
+                subjects(&["audit", "ask.*.*.here", "ask.*.*.relay", "ask.*.*.adopt", "relay.*.h"]),
             ]
             .concat(),
             FleetRole::Operator => {
@@ -94,10 +94,10 @@ impl FleetRole {
         let member = [format!("{MEMBER_INBOX}.>"), format!("{OPERATOR_INBOX}.>")];
         match self {
             FleetRole::Host => {
-                let own = [format!("{cell}.ask.>"), format!("{cell}.leg.>")];
+                let own = [format!("{cell}.ask.>"), format!("{cell}.relay.>")];
                 member.into_iter().chain(own).collect()
             }
-            FleetRole::Gateway => member.into_iter().chain([format!("{cell}.leg.*.g")]).collect(),
+            FleetRole::Gateway => member.into_iter().chain([format!("{cell}.relay.*.g")]).collect(),
             FleetRole::Operator => vec![format!("{OPERATOR_INBOX}.>")],
         }
     }

@@ -8,7 +8,7 @@ use jackfield_fleet::{
     FleetConnection, FleetRole, HostInstance, HostRequest, HostResponse, write_certificates,
 };
 use jackfield_nats_access::{ClientRole, NatsServers};
-use jackfield_testkit::nats::{Cluster, deployed_configuration, without_routes};
+use jackfield_test_support::nats::{Cluster, deployed_configuration, without_routes};
 use std::{path::PathBuf, time::Duration};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -153,7 +153,7 @@ async fn roles_have_only_the_permissions_that_they_need() {
         "cell.sum.s-1",
         "cell.own.a.s-1",
         "cell.host.a",
-        "cell.leg.1.g",
+        "cell.relay.1.g",
         "cell.ask.a.1.drain",
         "$JS.API.STREAM.PURGE.cell-log-0",
         "$JS.API.STREAM.DELETE.cell-log-0",
@@ -163,16 +163,16 @@ async fn roles_have_only_the_permissions_that_they_need() {
     ] {
         gateway.assert_cannot_publish(subject).await;
     }
-    for subject in ["cell.leg.*.h", "cell.ask.>", ">"] {
+    for subject in ["cell.relay.*.h", "cell.ask.>", ">"] {
         gateway.assert_cannot_subscribe(subject).await;
     }
 
     let mut operator = server.client(FleetRole::Operator).await;
     for subject in [
         "cell.log.0.s-1",
-        "cell.ask.a.1.leg",
+        "cell.ask.a.1.relay",
         "cell.ask.a.1.adopt",
-        "cell.leg.1.h",
+        "cell.relay.1.h",
         "cell.audit",
         "$JS.API.DIRECT.GET.cell-log-0",
         "$JS.API.STREAM.MSG.GET.cell-log-0",
@@ -181,7 +181,7 @@ async fn roles_have_only_the_permissions_that_they_need() {
     ] {
         operator.assert_cannot_publish(subject).await;
     }
-    for subject in ["_INBOX_MEMBER.>", "cell.leg.*.g", "cell.ask.>", ">"] {
+    for subject in ["_INBOX_MEMBER.>", "cell.relay.*.g", "cell.ask.>", ">"] {
         operator.assert_cannot_subscribe(subject).await;
     }
 

@@ -8,7 +8,7 @@ use jackfield_fleet::{
     open_host_connection,
 };
 use jackfield_nats_access::NatsServers;
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
@@ -272,7 +272,7 @@ const PROMPT_END: Duration = Duration::from_secs(6);
 async fn lost_message_ends_the_host_connection_on_both_sides() {
     let cluster = Cluster::start(3);
     let spy = async_nats::connect(cluster.urls()[1].clone()).await.unwrap();
-    let mut to_host = spy.subscribe("fleet.leg.*.h").await.unwrap();
+    let mut to_host = spy.subscribe("fleet.relay.*.h").await.unwrap();
     spy.flush().await.unwrap();
     let (mut near, mut far) = open_connection(&cluster).await;
     near.write_all(b"hello").await.unwrap();

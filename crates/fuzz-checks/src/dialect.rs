@@ -3,11 +3,11 @@
 //! Input: lines of stdout. A line that begins with `!` is not said but done: `!c` the client cancels,
 //! `!a` it answers what it was asked, `!d` it answers no, `!p` it prompts, `!e` the program ends.
 
-use jackfield_adapt::{
+use jackfield_adapters::{
     Adapter, AdapterOutput, AdapterSettings, ProgramId, SessionRecord, SessionStore, find_dialect,
 };
 use jackfield_agents::AgentExit;
-use jackfield_catalogue::Catalog;
+use jackfield_catalog::Catalog;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -71,7 +71,7 @@ pub fn check(name: &str, data: &[u8]) {
 
 impl World {
     fn new(name: &str) -> World {
-        let speaks = |it: &&jackfield_catalogue::LaunchVariant| it.dialect.as_deref() == Some(name);
+        let speaks = |it: &&jackfield_catalog::LaunchVariant| it.dialect.as_deref() == Some(name);
         let spec = CATALOG.iter().find(|it| it.launch.iter().any(|it| speaks(&it)));
         let spec = spec.expect("an agent speaks it").clone();
         let variant = spec.launch.iter().find(speaks).expect("a variant speaks it").clone();

@@ -2,7 +2,7 @@
 //! fields in them.
 
 use bytes::Bytes;
-use jackfield_wire::{Frame, Kind, Malformed};
+use jackfield_protocol::{Frame, Kind, Malformed};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! Input: the limit, the length of a chunk, and the stream.
 
 use bytes::Bytes;
-use jackfield_wire::{LineSplitter, LineTooLong};
+use jackfield_protocol::{LineSplitter, LineTooLong};
 
 type Lines = Vec<Result<Bytes, LineTooLong>>;
 

@@ -3,7 +3,7 @@
 //!
 //! Input: a session id, a newline, and a frame.
 
-use jackfield_wire::{Frame, Splice};
+use jackfield_protocol::{Frame, Splice};
 
 type Reading = [Option<String>; 7];
 

@@ -2,7 +2,7 @@
 //!
 //! Input: an id, an event name, a comment and the data, each ended by a NUL.
 
-use jackfield_wire::sse::{encode_comment, encode_event};
+use jackfield_protocol::sse::{encode_comment, encode_event};
 
 #[derive(Debug, Default, PartialEq)]
 struct Event {

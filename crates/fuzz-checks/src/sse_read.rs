@@ -3,13 +3,13 @@
 //!
 //! Input: the limit, the length of a chunk, and the stream.
 
-use jackfield_wire::sse::{EventReader, EventTooLong};
+use jackfield_protocol::sse::{EventReader, EventTooLong};
 
 type Read = (Vec<[String; 3]>, Result<(), EventTooLong>);
 
 fn read<'a>(limit: usize, mut chunks: impl Iterator<Item = &'a [u8]>) -> Read {
     let mut events = Vec::new();
-    let mut on_event = |it: jackfield_wire::sse::Event<'_>| {
+    let mut on_event = |it: jackfield_protocol::sse::Event<'_>| {
         events.push([it.name, it.data, it.id].map(str::to_owned));
     };
     let mut reader = EventReader::new(limit);

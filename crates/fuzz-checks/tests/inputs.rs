@@ -1,6 +1,6 @@
 //! Inputs to start from, and mutations of them.
 
-use jackfield_testkit::sim::Rng;
+use jackfield_test_support::rng::Rng;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ pub(crate) fn collect(target: &str) -> Vec<Vec<u8>> {
     let mut files = files_in(&root.join("fuzz/corpus").join(target));
     if let Some(dialect) = target.strip_prefix("dialect_") {
         let program = dialect.split('_').next().unwrap_or(dialect);
-        for version in files_in(&root.join("crates/adapt/fixtures").join(program)) {
+        for version in files_in(&root.join("crates/adapters/fixtures").join(program)) {
             let recorded = files_in(&version).into_iter();
             files.extend(recorded.filter(|it| it.extension().is_some_and(|it| it == "stdout")));
         }

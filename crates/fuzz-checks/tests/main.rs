@@ -7,7 +7,7 @@ use inputs::{ROUNDS, collect, mutate};
 use jackfield_fuzz_checks::{
     dialect, frame, line, policy_command, policy_input, policy_rules, splice, sse, sse_read,
 };
-use jackfield_testkit::sim::Rng;
+use jackfield_test_support::rng::Rng;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// One test per fuzz target, under the name of the target.

@@ -3,7 +3,7 @@
 
 use jackfield_journal::{AdoptError, AppendError, AppendRequest, CellAddress, CellConfig, Journal};
 use jackfield_nats_access::NatsServers;
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 
 fn connect_host(cluster: &Cluster, owner: &str) -> Journal {
     let cell = CellConfig { name: "owners".into(), shards: 2, replicas: cluster.servers().len() };

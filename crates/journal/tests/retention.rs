@@ -5,7 +5,7 @@ use jackfield_journal::{
     RetentionLimits,
 };
 use jackfield_nats_access::NatsServers;
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use std::{
     path::Path,
     sync::Arc,

@@ -8,7 +8,7 @@ use jackfield_journal::{
     NonBlockingJournal,
 };
 use jackfield_nats_access::NatsServers;
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use std::{
     collections::BTreeMap,
     sync::mpsc::{self, RecvTimeoutError},

@@ -32,7 +32,7 @@ impl RecordedRequest {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/fixtures/recorded")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recorded")
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

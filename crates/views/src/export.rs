@@ -1,7 +1,7 @@
 //! The lines of an export, made fact by fact: whole, or without secrets.
 
 use crate::{Archive, Veil, archive::Header};
-use jackfield_wire::redact;
+use jackfield_protocol::redact;
 use serde_json::Value;
 
 /// A session on its way into a file.

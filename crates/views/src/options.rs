@@ -1,7 +1,7 @@
 //! What a session lets its user choose: the model, the mode, how hard to think. Agents tell it in
 //! three ways, most of them in two at once, and each is set with another method.
 
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
 /// What people choose by these words, whatever an agent calls them.

@@ -3,7 +3,7 @@
 //! text, and an event waits until nothing in it can be half of a secret.
 
 use jackfield_events::EventKind;
-use jackfield_wire::redact::{self, Pieces};
+use jackfield_protocol::redact::{self, Pieces};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 

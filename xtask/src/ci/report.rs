@@ -106,8 +106,8 @@ mod tests {
 
     const REPORT: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="nextest-run" tests="2" time="62.000">
-    <testsuite name="jackfield-core" tests="1">
-        <testcase name="a::b" classname="jackfield-core" time="0.250"/>
+    <testsuite name="jackfield-hub" tests="1">
+        <testcase name="a::b" classname="jackfield-hub" time="0.250"/>
     </testsuite>
     <testsuite name="jackfield-e2e::main" tests="1">
         <testcase name="slow" classname="jackfield-e2e::main" time="61.500">
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn report_gives_suite_name_time_and_retries_of_each_test() {
         let cases = parse(REPORT).unwrap();
-        assert_eq!(cases[0].suite, "jackfield-core");
+        assert_eq!(cases[0].suite, "jackfield-hub");
         assert_eq!((&*cases[0].name, cases[0].time), ("a::b", Duration::from_millis(250)));
         assert_eq!([cases[0].is_flaky, cases[1].is_flaky], [false, true]);
     }

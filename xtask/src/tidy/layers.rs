@@ -23,25 +23,32 @@ const fn layer(
 const LAYERS: &[CrateLayer] = &[
     layer("private-files", &[], &[]),
     layer("nats-access", &[], &[]),
-    layer("wire", &[], &[]),
+    layer("test-support", &[], &[]),
+    layer("protocol", &[], &[]),
     layer("policy", &[], &[]),
-    layer("events", &["wire"], &[]),
-    layer("core", &["wire", "events", "policy"], &[]),
-    layer("testkit", &["wire", "events", "policy", "core"], &[]),
-    layer("inside", &["wire"], &[]),
-    layer("journal", &["private-files", "nats-access"], &["testkit"]),
-    layer("catalogue", &[], &[]),
-    layer("views", &["wire", "events"], &[]),
-    layer("agents", &["private-files", "wire", "catalogue"], &[]),
-    layer("clients", &["private-files", "wire"], &[]),
-    layer("fleet", &["private-files", "nats-access"], &["testkit"]),
-    layer("gateway", &["wire", "events", "core", "clients", "journal", "fleet"], &[]),
-    layer("bus", &["wire", "core", "agents", "clients"], &[]),
-    layer("adapt", &["private-files", "wire", "catalogue", "agents", "clients"], &[]),
-    layer("chat", &["private-files", "wire", "policy", "agents", "inside"], &["testkit"]),
+    layer("catalog", &[], &[]),
+    layer("events", &["protocol"], &[]),
+    layer("hub", &["protocol", "events", "policy"], &[]),
+    layer("views", &["protocol", "events"], &[]),
+    layer("workspace-fs", &["protocol"], &[]),
+    layer("journal", &["private-files", "nats-access"], &["test-support"]),
+    layer("agents", &["private-files", "protocol", "catalog"], &[]),
+    layer("transport", &["private-files", "protocol"], &[]),
     layer(
-        "api",
-        &["private-files", "wire", "events", "views", "catalogue", "agents", "clients"],
+        "fleet",
+        &["private-files", "nats-access", "protocol", "events", "hub", "journal", "transport"],
+        &["test-support"],
+    ),
+    layer("bus", &["protocol", "events", "hub", "agents", "transport"], &[]),
+    layer("adapters", &["private-files", "protocol", "catalog", "agents", "transport"], &[]),
+    layer(
+        "chat-agent",
+        &["private-files", "protocol", "policy", "agents", "workspace-fs"],
+        &["test-support"],
+    ),
+    layer(
+        "web",
+        &["private-files", "protocol", "events", "views", "catalog", "agents", "transport"],
         &[],
     ),
     layer(
@@ -49,17 +56,17 @@ const LAYERS: &[CrateLayer] = &[
         &[
             "private-files",
             "nats-access",
-            "wire",
+            "protocol",
             "events",
             "policy",
-            "core",
-            "inside",
+            "hub",
+            "workspace-fs",
             "journal",
-            "catalogue",
+            "catalog",
             "agents",
-            "clients",
+            "transport",
             "fleet",
-            "gateway",
+            "web",
         ],
         &[],
     ),
@@ -68,26 +75,31 @@ const LAYERS: &[CrateLayer] = &[
         &[
             "private-files",
             "nats-access",
-            "wire",
+            "protocol",
             "events",
             "policy",
             "views",
             "bus",
             "daemon",
             "fleet",
-            "catalogue",
+            "catalog",
             "agents",
-            "adapt",
-            "api",
-            "chat",
-            "clients",
+            "adapters",
+            "web",
+            "chat-agent",
+            "transport",
             "journal",
         ],
         &[],
     ),
-    layer("fuzz-checks", &["wire", "policy", "catalogue", "agents", "adapt"], &["testkit"]),
-    layer("bench", &["nats-access", "events", "core", "journal", "testkit"], &[]),
-    layer("e2e", &["nats-access"], &["journal", "testkit"]),
+    layer("sim", &["protocol", "events", "policy", "hub", "bus", "fleet", "test-support"], &[]),
+    layer(
+        "fuzz-checks",
+        &["protocol", "policy", "catalog", "agents", "adapters"],
+        &["test-support"],
+    ),
+    layer("bench", &["nats-access", "events", "hub", "journal", "test-support"], &[]),
+    layer("e2e", &["nats-access", "test-support"], &["journal"]),
 ];
 
 /// Complaints about the manifests of the crates in `crates`.
@@ -155,35 +167,40 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_dependency_is_found() {
-        let manifest = "[package]\nname = \"jackfield-core\"\n[dependencies]\n\
-            jackfield-wire.workspace = true\njackfield-journal = { workspace = true }\n\
+        let manifest = "[package]\nname = \"jackfield-hub\"\n[dependencies]\n\
+            jackfield-protocol.workspace = true\njackfield-journal = { workspace = true }\n\
             [dev-dependencies]\njackfield-agents={ path = \"../agents\" }\nserde = \"1\"\n\
             [target.'cfg(unix)'.dependencies]\njackfield-bus.workspace = true\n\
             [dev-dependencies.jackfield-cli]\nworkspace = true\n";
         let found = our_dependencies(manifest);
         let found: Vec<_> = found.iter().map(|it| (it.name, it.is_for_tests)).collect();
-        let expected =
-            [("wire", false), ("journal", false), ("agents", true), ("bus", false), ("cli", true)];
+        let expected = [
+            ("protocol", false),
+            ("journal", false),
+            ("agents", true),
+            ("bus", false),
+            ("cli", true),
+        ];
         assert_eq!(found, expected);
     }
 
     #[test]
     fn crate_may_use_what_its_row_lists_and_nothing_else() {
-        assert_eq!(check_manifest("core", "jackfield-wire.workspace = true"), [""; 0]);
-        let complaints = check_manifest("journal", "jackfield-wire.workspace = true");
-        let expected = "crates/journal/Cargo.toml: `journal` may not depend on `wire`; \
+        assert_eq!(check_manifest("hub", "jackfield-protocol.workspace = true"), [""; 0]);
+        let complaints = check_manifest("journal", "jackfield-protocol.workspace = true");
+        let expected = "crates/journal/Cargo.toml: `journal` may not depend on `protocol`; \
             see LAYERS in xtask/src/tidy/layers.rs";
         assert_eq!(complaints, [expected]);
     }
 
     #[test]
     fn crate_for_tests_is_accepted_as_a_dev_dependency_only() {
-        let tests = "[dev-dependencies]\njackfield-testkit.workspace = true";
+        let tests = "[dev-dependencies]\njackfield-test-support.workspace = true";
         assert_eq!(check_manifest("journal", tests), [""; 0]);
-        let production = "[dependencies]\njackfield-testkit.workspace = true";
+        let production = "[dependencies]\njackfield-test-support.workspace = true";
         let complaints = check_manifest("journal", production);
         assert!(complaints[0].ends_with("only its tests may: move it to `[dev-dependencies]`"));
-        assert_eq!(check_manifest("core", tests).len(), 1);
+        assert_eq!(check_manifest("hub", tests).len(), 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod layers;
 mod named_tests;
 mod parse;
 mod prose;
+mod purity;
 mod ratchet;
 mod report;
 mod retries;
@@ -71,6 +72,7 @@ fn find_complaints(files: &[String]) -> Vec<String> {
         match extension(path) {
             "rs" => {
                 complaints.extend(source::check(path, &text));
+                complaints.extend(purity::check(path, &text));
                 functions.extend(named_tests::functions(&text).map(str::to_owned));
             }
             "md" => complaints.extend(prose::check_links(path, &text)),

@@ -63,22 +63,22 @@ mod tests {
 
     #[test]
     fn a_good_file_is_left_alone() {
-        assert!(check("crates/wire/src/line.rs", "//! Lines from bytes.\n").is_empty());
+        assert!(check("crates/protocol/src/line.rs", "//! Lines from bytes.\n").is_empty());
         assert!(check("a.rs", "#![doc = include_str!(\"manual.md\")]\n").is_empty());
     }
 
     #[test]
     fn a_file_that_does_not_say_what_it_is_for_is_refused() {
-        let complaints = check("crates/wire/src/line.rs", "use std::io;\n");
+        let complaints = check("crates/protocol/src/line.rs", "use std::io;\n");
         assert_eq!(complaints.len(), 1);
         assert!(complaints[0].contains("say in a `//!` line"));
     }
 
     #[test]
     fn a_name_that_says_nothing_is_refused_for_a_file_and_for_a_folder() {
-        assert_eq!(check("crates/core/src/utils.rs", "//! x\n").len(), 1);
-        assert_eq!(check("crates/core/src/common/mod.rs", "//! x\n").len(), 1);
-        assert!(check("crates/core/src/commonplace.rs", "//! x\n").is_empty());
+        assert_eq!(check("crates/hub/src/utils.rs", "//! x\n").len(), 1);
+        assert_eq!(check("crates/hub/src/common/mod.rs", "//! x\n").len(), 1);
+        assert!(check("crates/hub/src/commonplace.rs", "//! x\n").is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod locations;
 
 pub use locations::{PROGRAM_DIRS, ProgramLocations};
 
-use jackfield_catalogue::{AgentSpec, LaunchVariant};
+use jackfield_catalog::{AgentSpec, LaunchVariant};
 use rustix::fs::Access;
 use std::{
     fs,

@@ -175,7 +175,7 @@ fn folders_beside_path_can_be_replaced() {
 fn first_variant_whose_program_exists_is_chosen() {
     let text = "id = \"a\"\nname = \"A\"\nbins = [\"a\"]\nbin_env = \"A_BIN\"\n[[launch]]\n\
                 bins = [\"a-acp\"]\n[[launch]]\nargs = [\"acp\"]\n";
-    let spec = jackfield_catalogue::parse_agent_spec(text).unwrap();
+    let spec = jackfield_catalog::parse_agent_spec(text).unwrap();
     let mut machine = TestMachine::new();
     let missing = choose_variant(&spec, &machine.locations()).unwrap_err();
     assert_eq!(missing.bins, ["a-acp", "a"]);

@@ -1,9 +1,9 @@
 //! Queries an agent's models over ACP: opens a session, reads the models and deletes the session.
 
 use super::command::{ProbeCommand, ProcessGroup};
-use jackfield_catalogue::ModelEntry;
-use jackfield_wire::LineSplitter;
-use jackfield_wire::acp::Method;
+use jackfield_catalog::ModelEntry;
+use jackfield_protocol::LineSplitter;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 use tokio::{

@@ -11,7 +11,7 @@ use super::{
 use crate::find::{
     FoundProgram, ProgramLocations, ProgramOrigin, find_own_program, find_variant_program,
 };
-use jackfield_catalogue::{AgentSpec, LaunchOptions, ModelSource};
+use jackfield_catalog::{AgentSpec, LaunchOptions, ModelSource};
 use std::{collections::BTreeMap, io::ErrorKind, path::Path, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, time::Instant};
 
@@ -205,7 +205,7 @@ impl AgentProbe {
             CommandResult::Ended { status, stdout, stderr } => {
                 let parse = |it: &str| {
                     let format = from.format?;
-                    models::reported_models(source, jackfield_catalogue::parse_models(format, it))
+                    models::reported_models(source, jackfield_catalog::parse_models(format, it))
                 };
                 // Some programs print their help or lists on stderr.
                 parse(&stdout).or_else(|| parse(&stderr)).map(ModelsResult::Listed).ok_or_else(

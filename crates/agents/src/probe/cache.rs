@@ -2,7 +2,7 @@
 
 use super::ProbeResult;
 use crate::find::FoundProgram;
-use jackfield_catalogue::AgentSpec;
+use jackfield_catalog::AgentSpec;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,

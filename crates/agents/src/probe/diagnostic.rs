@@ -1,7 +1,7 @@
 //! Problems of an agent on this machine, with their causes and fixes.
 
 use crate::find::{MissingProgram, MissingReason};
-use jackfield_catalogue::AgentSpec;
+use jackfield_catalog::AgentSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

@@ -26,7 +26,7 @@ pub use survey::AgentSurvey;
 
 use crate::find::ProgramLocations;
 use agent_probe::AgentProbe;
-use jackfield_catalogue::AgentSpec;
+use jackfield_catalog::AgentSpec;
 use scratch_folder::ScratchFolder;
 use serde::{Deserialize, Serialize};
 use std::{io, sync::Arc, time::Duration};

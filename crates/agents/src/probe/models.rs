@@ -1,7 +1,7 @@
 //! The models of an agent: from the agent itself, a command, a settings file or the built-in list.
 
 use crate::find::ProgramLocations;
-use jackfield_catalogue::{AgentSpec, DEFAULT_OPTION, ModelEntry, ModelSource, parse_models};
+use jackfield_catalog::{AgentSpec, DEFAULT_OPTION, ModelEntry, ModelSource, parse_models};
 use serde::{Deserialize, Serialize};
 use std::{fs::File, io::Read as _, path::Path};
 

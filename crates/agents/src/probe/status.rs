@@ -8,7 +8,7 @@ use crate::find::{
     FoundProgram, MissingProgram, MissingReason, ProgramLocations, choose_variant,
     find_own_program, find_variant_program,
 };
-use jackfield_catalogue::{AgentSpec, ModelSource};
+use jackfield_catalog::{AgentSpec, ModelSource};
 
 /// Where an agent's program is, how it would be started, and the result of the last probe.
 #[derive(Debug, Clone)]

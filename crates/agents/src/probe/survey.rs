@@ -2,7 +2,7 @@
 
 use super::{AgentStatus, ProbeCache, ProbeResult};
 use crate::find::ProgramLocations;
-use jackfield_catalogue::{AgentSpec, Catalog};
+use jackfield_catalog::{AgentSpec, Catalog};
 use std::{io, path::Path};
 
 /// The status of all agents, without starting anything.

@@ -1,7 +1,7 @@
 //! Programs that answer, refuse, hang and break: shell scripts in a folder that is a whole machine.
 
 use super::*;
-use jackfield_catalogue::parse_agent_spec;
+use jackfield_catalog::parse_agent_spec;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 struct TestMachine {

@@ -3,7 +3,7 @@
 use super::{Program, Running, Transport, World, program::PATIENCE, trouble};
 use crate::figures::{cpu_us, forget_peak, peak_mb};
 use anyhow::Result;
-use jackfield_testkit::line_client::{LineClient, To, readable};
+use jackfield_test_support::line_client::{LineClient, To, readable};
 use std::{io::ErrorKind, os::fd::AsFd as _, time::Instant};
 
 /// Messages of one burst, and their size as the peers were measured.

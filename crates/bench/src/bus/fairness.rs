@@ -3,7 +3,7 @@
 use super::{Program, Running, Transport, World, trouble};
 use crate::figures::{ms, percentile};
 use anyhow::Result;
-use jackfield_testkit::{
+use jackfield_test_support::{
     flood::Flood,
     line_client::{LineClient, To},
 };

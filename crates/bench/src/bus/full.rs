@@ -3,7 +3,7 @@
 use super::{Program, Running, Transport, World, ask, trouble};
 use crate::figures::{percentile, resident_mb, us};
 use anyhow::{Context as _, Result};
-use jackfield_testkit::line_client::{LineClient, To};
+use jackfield_test_support::line_client::{LineClient, To};
 use std::time::Instant;
 
 const STEPS: [u64; 2] = [10_000, 100_000];

@@ -8,7 +8,7 @@ mod prompts;
 
 use super::figures::{ms, percentile, resident_mb};
 use anyhow::Result;
-use jackfield_testkit::line_client::{LineClient, To};
+use jackfield_test_support::line_client::{LineClient, To};
 use program::{Program, Running, Transport};
 use std::{
     path::Path,

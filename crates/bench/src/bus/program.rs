@@ -1,7 +1,7 @@
 //! The ways to one and the same worker: directly, and through a bus on each transport.
 
 use anyhow::{Context as _, Result, bail};
-use jackfield_testkit::line_client::LineClient;
+use jackfield_test_support::line_client::LineClient;
 use std::{
     ffi::OsString,
     fs,

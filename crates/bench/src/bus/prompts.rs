@@ -3,7 +3,7 @@
 use super::{Running, World, ask, trouble};
 use crate::figures::{cpu_us, percentile, us};
 use anyhow::Result;
-use jackfield_testkit::line_client::{LineClient, To};
+use jackfield_test_support::line_client::{LineClient, To};
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 40;

@@ -2,8 +2,8 @@
 
 use super::world::{SERVERS, SHARDS};
 use anyhow::{Context as _, Result, bail};
-use jackfield_core::{Seq, Time};
 use jackfield_events::{EventBody, RawJson, SessionEvent, SessionOpened, SessionSummary};
+use jackfield_hub::{Seq, Time};
 use jackfield_journal::{AppendRequest, CellAddress, CellConfig, Journal, StreamOwnership};
 use jackfield_nats_access::NatsServers;
 use std::{

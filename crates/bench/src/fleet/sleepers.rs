@@ -10,7 +10,7 @@ use crate::{
     way::Bench,
 };
 use anyhow::{Result, ensure};
-use jackfield_testkit::nats::{Cluster, Server};
+use jackfield_test_support::nats::{Cluster, Server};
 use std::time::{Duration, Instant};
 
 const SLEEPERS: u64 = 100_000;

@@ -3,7 +3,7 @@
 use super::{FleetOptions, usage::Usage};
 use crate::way::Bench;
 use anyhow::{Result, bail, ensure};
-use jackfield_testkit::nats::{Cluster, Server};
+use jackfield_test_support::nats::{Cluster, Server};
 use std::{
     fs,
     sync::atomic::{AtomicU32, Ordering},

@@ -3,7 +3,7 @@
 use super::flaw::Flaw;
 use super::json::{Members, Value};
 use super::unknown;
-use jackfield_core::bus::Limits;
+use crate::routing::BusLimits;
 
 /// As published.
 const FRAME_BYTES_MAX: usize = 1 << 20;
@@ -16,8 +16,8 @@ const SECONDS_MAX: f64 = 366.0 * 86_400.0;
 pub(super) fn read(
     value: Option<Value<'_>>,
     warnings: &mut Vec<Flaw>,
-) -> Result<(Limits, usize), Flaw> {
-    let mut limits = Limits::default();
+) -> Result<(BusLimits, usize), Flaw> {
+    let mut limits = BusLimits::default();
     let mut frame_bytes_max = FRAME_BYTES_MAX;
     let Some(value) = value else { return Ok((limits, frame_bytes_max)) };
     let mut members = value.members("`limits`")?;

@@ -11,14 +11,14 @@ mod source;
 pub use flaw::Flaw;
 pub use source::{ConfigError, Source};
 
-use jackfield_core::bus;
+use crate::routing as bus;
 use json::{Members, Value};
 use std::path::Path;
 
 /// What a configuration says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
-    pub config: bus::Config,
+    pub config: bus::BusConfig,
     /// The longest line of a client or a worker.
     pub frame_bytes_max: usize,
     /// What has no effect.
@@ -38,7 +38,7 @@ pub fn read(text: &str, folder: &Path) -> Result<Loaded, Flaw> {
     }
     unknown(members, "the configuration", &mut warnings);
     warnings.sort_by_key(|it| it.line);
-    Ok(Loaded { config: bus::Config { pools, limits }, frame_bytes_max, warnings })
+    Ok(Loaded { config: bus::BusConfig { pools, limits }, frame_bytes_max, warnings })
 }
 
 /// Tells what nobody asked for.
@@ -52,7 +52,10 @@ fn unknown(members: Members<'_>, what: &str, warnings: &mut Vec<Flaw>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_core::bus::{Affinity, Command, Health, Limits, OnDeath, Pool, Restart};
+    use crate::routing::{
+        BusLimits, HealthCheck, PoolConfig, RestartRule, SessionAffinity, WorkerCommand,
+        WorkerDeathRule,
+    };
 
     fn at_home(text: &str) -> Result<Loaded, Flaw> {
         read(text, Path::new("/home/config"))
@@ -70,13 +73,13 @@ mod tests {
             "restart_window_sec":60,"drain_timeout_sec":30,"backpressure_timeout_sec":60}}"#;
         let loaded = at_home(text).unwrap();
         assert_eq!((loaded.warnings.len(), loaded.frame_bytes_max), (0, 1 << 20));
-        assert_eq!(loaded.config.limits, Limits::default());
+        assert_eq!(loaded.config.limits, BusLimits::default());
         let ids: Vec<_> = loaded.config.pools.iter().map(|it| (&*it.id, it.instances)).collect();
         assert_eq!(ids, [("openai-agent", 2), ("echo", 1)]);
         assert_eq!(loaded.config.pools[0].command.argv, ["node", "./index.js"]);
         assert_eq!(loaded.config.pools[0].command.cwd, None);
         let bare = at_home(r#"{"pools":[{"id":"a","command":"cat","instances":1}]}"#).unwrap();
-        assert_eq!((bare.config.limits, bare.frame_bytes_max), (Limits::default(), 1 << 20));
+        assert_eq!((bare.config.limits, bare.frame_bytes_max), (BusLimits::default(), 1 << 20));
     }
 
     #[test]
@@ -88,28 +91,28 @@ mod tests {
             "limits": {"max_sessions": 7, "max_pending": 8, "max_clients": 9,
                        "max_output_queue": 10000, "drain_timeout_sec": 0}}"#;
         let loaded = at_home(text).unwrap();
-        let pool = Pool {
+        let pool = PoolConfig {
             id: "mcp".into(),
-            command: Command {
+            command: WorkerCommand {
                 argv: vec!["server".into()],
                 env: vec![("KEY".into(), "value".into())],
                 cwd: Some("/home/config/below".into()),
             }
             .into(),
             instances: 3,
-            restart: Restart::OnFailure,
-            affinity: Affinity::Connection,
-            on_death: OnDeath::End,
-            health: Some(Health { method: "status".into(), every_ms: 500, timeout_ms: 2000 }),
+            restart: RestartRule::OnFailure,
+            affinity: SessionAffinity::Connection,
+            on_death: WorkerDeathRule::End,
+            health: Some(HealthCheck { method: "status".into(), every_ms: 500, timeout_ms: 2000 }),
         };
         assert_eq!(loaded.config.pools, [pool]);
-        let limits = Limits {
+        let limits = BusLimits {
             sessions_max: 7,
             pending_max: 8,
             clients_max: 9,
             outbox_bytes_max: 10_000,
             drain_ms: 0,
-            ..Limits::default()
+            ..BusLimits::default()
         };
         assert_eq!(loaded.config.limits, limits);
         assert_eq!(loaded.warnings, []);

@@ -3,7 +3,9 @@
 use super::flaw::Flaw;
 use super::json::{Members, Value};
 use super::unknown;
-use jackfield_core::bus::{Affinity, Command, Health, OnDeath, Pool, Restart};
+use crate::routing::{
+    HealthCheck, PoolConfig, RestartRule, SessionAffinity, WorkerCommand, WorkerDeathRule,
+};
 use std::path::Path;
 
 /// A process each: more is a slip of the pen.
@@ -17,7 +19,7 @@ pub(super) fn read(
     pools: Option<Value<'_>>,
     folder: &Path,
     warnings: &mut Vec<Flaw>,
-) -> Result<Vec<Pool>, Flaw> {
+) -> Result<Vec<PoolConfig>, Flaw> {
     let none = "config: at least one worker pool is required: add one to `pools`";
     let Some(list) = pools else { return Err(whole.flaw(none)) };
     let items =
@@ -25,7 +27,7 @@ pub(super) fn read(
     if items.is_empty() {
         return Err(list.flaw(none));
     }
-    let mut pools: Vec<Pool> = Vec::new();
+    let mut pools: Vec<PoolConfig> = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
         let pool = read_one(index, item, folder, warnings)?;
         if pools.iter().any(|it| it.id == pool.id) {
@@ -42,25 +44,26 @@ fn read_one(
     item: Value<'_>,
     folder: &Path,
     warnings: &mut Vec<Flaw>,
-) -> Result<Pool, Flaw> {
+) -> Result<PoolConfig, Flaw> {
     let mut members = item.members(&format!("pool {index}"))?;
     let id = read_id(index, item, members.take("id"))?;
     let pool = Reader { id: &id, pool: item };
     let argv = pool.argv(&mut members)?;
     let instances = pool.instances(members.take("instances"))?;
-    let command = Command {
+    let command = WorkerCommand {
         argv,
         env: pool.env(members.take("env"))?,
         cwd: pool.cwd(members.take("cwd"), folder)?,
     };
     let restarts = [
-        ("always", Restart::Always),
-        ("on-failure", Restart::OnFailure),
-        ("never", Restart::Never),
+        ("always", RestartRule::Always),
+        ("on-failure", RestartRule::OnFailure),
+        ("never", RestartRule::Never),
     ];
-    let affinities = [("session", Affinity::Session), ("connection", Affinity::Connection)];
-    let fates = [("move", OnDeath::Move), ("end", OnDeath::End)];
-    let read = Pool {
+    let affinities =
+        [("session", SessionAffinity::Session), ("connection", SessionAffinity::Connection)];
+    let fates = [("move", WorkerDeathRule::Move), ("end", WorkerDeathRule::End)];
+    let read = PoolConfig {
         id: id.as_str().into(),
         command: command.into(),
         instances,
@@ -162,7 +165,7 @@ impl Reader<'_> {
         &self,
         value: Option<Value<'_>>,
         warnings: &mut Vec<Flaw>,
-    ) -> Result<Option<Health>, Flaw> {
+    ) -> Result<Option<HealthCheck>, Flaw> {
         let Some(value) = value else { return Ok(None) };
         let what = format!("`health` of pool '{}'", self.id);
         let mut members = value.members(&what)?;
@@ -186,6 +189,6 @@ impl Reader<'_> {
         let every_ms = ms("interval_sec", HEALTH_EVERY_MS)?;
         let timeout_ms = ms("timeout_sec", HEALTH_TIMEOUT_MS)?;
         unknown(members, &what, warnings);
-        Ok(Some(Health { method, every_ms, timeout_ms }))
+        Ok(Some(HealthCheck { method, every_ms, timeout_ms }))
     }
 }

@@ -93,7 +93,7 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackfield_wire::chain;
+    use jackfield_protocol::chain;
     use std::fs;
     use std::io::Write as _;
     use std::os::fd::AsRawFd as _;

@@ -5,12 +5,12 @@
 mod page;
 
 use crate::effects::Effects;
+use crate::routing::{BusGauges, BusNote, WorkerId};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use jackfield_core::bus::{Gauges, Note, WorkerId};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -35,15 +35,15 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    pub(crate) fn on_note(&mut self, note: &Note) {
+    pub(crate) fn on_note(&mut self, note: &BusNote) {
         let (by_pool, pool) = match note {
-            Note::WorkerStarted { pool, .. } => (&mut self.starts, pool),
-            Note::WorkerEnded { pool, .. } => (&mut self.ends, pool),
-            Note::Restarting { pool, .. } => (&mut self.restarts, pool),
-            Note::GaveUp { pool, .. } => (&mut self.gave_up, pool),
-            Note::Unhealthy { pool, .. } => (&mut self.unhealthy, pool),
-            Note::ClientSlow { .. } => return self.slow_clients += 1,
-            Note::Reloaded { .. } => return self.reloads += 1,
+            BusNote::WorkerStarted { pool, .. } => (&mut self.starts, pool),
+            BusNote::WorkerEnded { pool, .. } => (&mut self.ends, pool),
+            BusNote::Restarting { pool, .. } => (&mut self.restarts, pool),
+            BusNote::GaveUp { pool, .. } => (&mut self.gave_up, pool),
+            BusNote::Unhealthy { pool, .. } => (&mut self.unhealthy, pool),
+            BusNote::ClientSlow { .. } => return self.slow_clients += 1,
+            BusNote::Reloaded { .. } => return self.reloads += 1,
             _ => return,
         };
         *by_pool.entry(Arc::clone(pool)).or_default() += 1;
@@ -62,13 +62,13 @@ struct Worker {
 /// Everything that is known at one moment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    gauges: Gauges,
+    gauges: BusGauges,
     meters: Meters,
     workers: Vec<Worker>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(gauges: Gauges, effects: &Effects) -> Snapshot {
+    pub(crate) fn new(gauges: BusGauges, effects: &Effects) -> Snapshot {
         let workers = effects.workers.iter().map(|(id, it)| Worker {
             id: *id,
             pool: Arc::clone(&it.pool),

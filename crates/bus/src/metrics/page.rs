@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Pool {
+struct PoolLabel {
     pool: String,
 }
 
@@ -67,10 +67,10 @@ fn counters(registry: &mut Registry, snapshot: &Snapshot) {
     }
 }
 
-fn count_by_pool(counts: &BTreeMap<Arc<str>, u64>) -> Family<Pool, Counter> {
-    let family = Family::<Pool, Counter>::default();
+fn count_by_pool(counts: &BTreeMap<Arc<str>, u64>) -> Family<PoolLabel, Counter> {
+    let family = Family::<PoolLabel, Counter>::default();
     for (pool, count) in counts {
-        family.get_or_create(&Pool { pool: pool.to_string() }).inc_by(*count);
+        family.get_or_create(&PoolLabel { pool: pool.to_string() }).inc_by(*count);
     }
     family
 }
@@ -99,11 +99,11 @@ fn pools(registry: &mut Registry, snapshot: &Snapshot) {
         ("pool_sessions", "Sessions that clients use", |it| it.sessions),
         ("pool_pending", "Requests without an answer yet", |it| it.pending),
         ("pool_backlog_bytes", "Bytes that its workers have not taken", |it| it.backlog),
-    ] as [(&str, &str, fn(&jackfield_core::bus::PoolGauges) -> usize); 5];
+    ] as [(&str, &str, fn(&crate::routing::PoolGauges) -> usize); 5];
     for (name, help, value) in rows {
-        let family = Family::<Pool, Gauge>::default();
+        let family = Family::<PoolLabel, Gauge>::default();
         for it in pools {
-            family.get_or_create(&Pool { pool: it.pool.to_string() }).set(number(value(it)));
+            family.get_or_create(&PoolLabel { pool: it.pool.to_string() }).set(number(value(it)));
         }
         registry.register(name, help, family);
     }
@@ -133,13 +133,13 @@ fn number(count: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::super::{Meters, Snapshot, Worker};
-    use jackfield_core::bus::{Counters, Gauges, Note, PoolGauges, WorkerId};
+    use crate::routing::{BusCounters, BusGauges, BusNote, PoolGauges, WorkerId};
 
     #[test]
     fn a_page_has_every_number_with_its_labels() {
         let mut meters = Meters::default();
-        meters.on_note(&Note::Restarting { pool: "echo".into(), pause_ms: 1 });
-        meters.on_note(&Note::Reloaded { pools: 1, workers: 1 });
+        meters.on_note(&BusNote::Restarting { pool: "echo".into(), pause_ms: 1 });
+        meters.on_note(&BusNote::Reloaded { pools: 1, workers: 1 });
         let pool = PoolGauges {
             pool: "echo".into(),
             alive: 1,
@@ -148,11 +148,11 @@ mod tests {
             pending: 4,
             backlog: 5,
         };
-        let gauges = Gauges {
-            counters: Counters { messages_in: 7, ..Counters::default() },
+        let gauges = BusGauges {
+            counters: BusCounters { messages_in: 7, ..BusCounters::default() },
             clients: 2,
             pools: vec![pool],
-            ..Gauges::default()
+            ..BusGauges::default()
         };
         let pid = Some(std::process::id());
         let worker = Worker { id: WorkerId(9), pool: "echo".into(), pid, backlog: 6 };

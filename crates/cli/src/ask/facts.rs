@@ -1,6 +1,6 @@
 //! What an ask is about, as lines for people. Nothing in them is hidden or cut without saying so.
 
-use jackfield_wire::visible;
+use jackfield_protocol::visible;
 use serde_json::Value;
 
 /// Lines of a change that are shown; the others are counted.

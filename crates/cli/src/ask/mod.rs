@@ -8,9 +8,9 @@ pub(crate) use open::{OpenAsk, open_asks};
 pub(crate) use rule::{Approve, OnAsk, Rules, Verdict};
 
 use crate::out::{BRIGHT, DIM, NAME, one_line, paint};
+use jackfield_protocol::Frame;
+use jackfield_protocol::acp::Method;
 use jackfield_views::text::Tool;
-use jackfield_wire::Frame;
-use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 
 pub(crate) const TITLE_CHARS_MAX: usize = 200;

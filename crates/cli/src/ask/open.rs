@@ -6,9 +6,9 @@ use crate::{
     out::one_line,
     report::Failure,
 };
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::redact;
 use jackfield_views::text::Tool;
-use jackfield_wire::acp::Method;
-use jackfield_wire::redact;
 use serde_json::{Value, json};
 
 const ID_CHARS_MAX: usize = 80;

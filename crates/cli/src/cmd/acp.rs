@@ -8,8 +8,8 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_clients::{RelayEnd, relay_bytes};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
+use jackfield_transport::{RelayEnd, relay_bytes};
 use serde_json::json;
 use std::{ffi::OsString, io, path::PathBuf};
 

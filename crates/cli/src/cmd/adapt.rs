@@ -4,12 +4,12 @@
 use super::agents::Survey;
 use crate::{app::Desk, env, hub::guard, report::Failure};
 use clap::Args;
-use jackfield_adapt::{AdapterSettings, find_dialect, host};
+use jackfield_adapters::{AdapterSettings, find_dialect, host};
 use jackfield_agents::{
     find::{FoundProgram, ProgramLocations, ProgramOrigin},
     probe::describe_missing,
 };
-use jackfield_catalogue::AgentSpec;
+use jackfield_catalog::AgentSpec;
 use jackfield_daemon::environment;
 use std::{
     collections::BTreeMap,
@@ -126,7 +126,7 @@ fn serve(host: host::HostConfig) -> Result<(), Failure> {
     let failed = |error| Failure::local("stdin and stdout cannot be used", error);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        host::serve_client(host, jackfield_clients::open_stdio().map_err(failed)?).await;
+        host::serve_client(host, jackfield_transport::open_stdio().map_err(failed)?).await;
         Ok(())
     })
 }

@@ -4,9 +4,9 @@ use crate::{app::Desk, hub::guard, out::Volume, report::Failure};
 use agent_client_protocol::{Agent as Role, ConnectTo, Lines};
 use clap::Args;
 use futures_util::{sink, stream};
-use jackfield_chat::{ChatAgentConfig, ChatSettings, serve_agent};
+use jackfield_chat_agent::{ChatAgentConfig, ChatSettings, serve_agent};
 use jackfield_daemon::LogTarget;
-use jackfield_wire::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
+use jackfield_protocol::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES};
 use std::io;
 
 /// Speak ACP on stdin and stdout as an agent: any Chat Completions model, with tools
@@ -50,7 +50,7 @@ pub(crate) fn run(desk: &Desk) -> Result<(), Failure> {
 /// Our own pipes as the SDK wants them. Its own way hands every line to another thread and back.
 fn transport() -> io::Result<impl ConnectTo<Role>> {
     let (hearing, speaking) =
-        jackfield_clients::open_stdio()?.into_frame_halves(FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
+        jackfield_transport::open_stdio()?.into_frame_halves(FRAME_BYTES_MAX + FRAME_ROOM_BYTES);
     let incoming = stream::unfold(hearing, async |mut hearing| {
         let line = match hearing.next_frame().await {
             Ok(None) => return None,

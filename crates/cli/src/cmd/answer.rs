@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
 /// Answer what an agent asks, attached or not

@@ -10,8 +10,8 @@ use crate::{
 };
 use clap::Args;
 use jackfield_daemon::Paths;
+use jackfield_protocol::redact::{self, HIDDEN};
 use jackfield_views::Veil;
-use jackfield_wire::redact::{self, HIDDEN};
 use serde_json::Value;
 use std::{collections::VecDeque, fmt::Write as _, fs, io::Write as _, path::PathBuf};
 

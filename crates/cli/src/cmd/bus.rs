@@ -10,8 +10,8 @@ use crate::{
 };
 use clap::{ArgGroup, Args};
 use jackfield_bus::{Options, ServeError, Source, Transport};
-use jackfield_clients::web::TlsCertificate;
 use jackfield_daemon::{LogTarget, start_log};
+use jackfield_transport::TlsCertificate;
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Route JSON-RPC lines between clients and pools of workers

@@ -6,7 +6,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::json;
 
 /// Stop the running turn of a session, and withdraw the prompts behind it

@@ -9,9 +9,9 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use jackfield_events::ReceivedEvent;
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, Kind};
 use jackfield_views::Veil;
-use jackfield_wire::acp::Method;
-use jackfield_wire::{Frame, Kind};
 use serde_json::{Value, json};
 
 /// Show what was said in a session, and with `-f` what is being said

@@ -9,7 +9,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
 /// List the prompts that wait in a session; withdraw one, or run those that are held

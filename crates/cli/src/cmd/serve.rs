@@ -11,10 +11,10 @@ use crate::{
 };
 use clap::Args;
 use jackfield_agents::{find::ProgramLocations, probe::AgentSurvey};
-use jackfield_api::{Dirs, Hosted, Metrics};
 use jackfield_daemon::{
     BootError, LogTarget, Options, Paths, Routes, Tenant, UNCONFINED_AGENTS_WARNING, environment,
 };
+use jackfield_web::rest::{self, Dirs, Hosted, Metrics};
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 /// Run the daemon in the foreground
@@ -145,7 +145,7 @@ fn routes(options: &Options) -> Routes {
     };
     Routes::new(move |front| {
         let (paths, metrics) = (paths.clone(), front.metrics);
-        jackfield_api::routes(&jackfield_api::Front {
+        rest::routes(&rest::Front {
             hub: front.hub,
             survey: Arc::new(move || survey(&paths)),
             commands: commands.clone(),

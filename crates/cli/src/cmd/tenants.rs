@@ -8,8 +8,8 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, Subcommand};
-use jackfield_clients::BearerToken as Secret;
 use jackfield_daemon::{TENANT_NAME_RULE, Tenant, Tenants as File, is_tenant_name, token_hash};
+use jackfield_transport::BearerToken as Secret;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

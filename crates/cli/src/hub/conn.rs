@@ -9,8 +9,8 @@ use crate::{
     out::Out,
     report::{Answer, Failure},
 };
-use jackfield_wire::acp::Method;
-use jackfield_wire::{FRAME_BYTES_MAX, Fault, Frame, Kind};
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{FRAME_BYTES_MAX, Fault, Frame, Kind};
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, VecDeque},

@@ -2,7 +2,7 @@
 
 use super::{Conn, Heard, is_answer, result_of};
 use crate::{exit::Exit, report::Failure};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
 /// Hands every event up to now to `each`, in order, as `{"seq":7,"at":…,"is":…,…}`.

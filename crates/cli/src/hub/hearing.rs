@@ -2,8 +2,8 @@
 //! as facts; put together they are the facts of the log again, on the connection that also drives.
 
 use jackfield_events::{AgentMessage, EventBody, ReceivedEvent, Seq, SessionId, Time};
-use jackfield_wire::acp::Method;
-use jackfield_wire::{Frame, Kind};
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, Kind};
 use serde_json::{Map, Value, json};
 
 /// Makes facts of what is heard, in order, from wherever it begins.

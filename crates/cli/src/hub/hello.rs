@@ -2,7 +2,7 @@
 
 use super::{Conn, Until, Wait};
 use crate::{env, report::Failure};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Map, Value, json};
 use std::{
     ffi::OsString,

@@ -2,11 +2,11 @@
 
 use crate::{exit::Exit, report::Failure};
 use jackfield_agents::GuardCommand;
-use jackfield_clients::BlockingSocket;
 use jackfield_daemon::{
     BootError, Isolated, JournalChoice, LogTarget, Options, Paths, Settings,
     config::{self, ConfigError},
 };
+use jackfield_transport::BlockingSocket;
 use std::net::Shutdown;
 
 /// What the daemon's configuration says.

@@ -3,8 +3,8 @@
 
 use super::{BlockingSocket, Dial, EndpointAddress};
 use crate::report::Failure;
-use jackfield_clients::dial_daemon_blocking;
 use jackfield_daemon::{LockHolder, find_holder};
+use jackfield_transport::dial_daemon_blocking;
 use std::{
     thread,
     time::{Duration, Instant},

@@ -19,16 +19,16 @@ pub(crate) use facts::{Part, facts, facts_of, warn_if_incomplete};
 pub(crate) use hearing::{Hearing, event_of};
 pub(crate) use hello::{AgentChoice, directory, initialize, working_directory};
 pub(crate) use host::{Hosted, guard, not_booted, options, settings};
-pub(crate) use jackfield_clients::{BlockingSocket, EndpointAddress};
+pub(crate) use jackfield_transport::{BlockingSocket, EndpointAddress};
 pub(crate) use operator::check_mark;
 pub(crate) use rows::{Row, find, sessions, unique_chars};
 pub(crate) use start::ALREADY_RUNS;
 pub(crate) use storage::{lost_records_warning, storage_warning};
 
 use crate::{out::Out, report::Failure};
-use jackfield_clients::{CONNECT_TIMEOUT, DialError, dial_daemon_blocking};
 use jackfield_daemon::{LockHolder, Paths, token};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
+use jackfield_transport::{CONNECT_TIMEOUT, DialError, dial_daemon_blocking};
 use serde_json::json;
 use std::{
     thread,

@@ -4,8 +4,8 @@
 use super::{Dial, answer_of};
 use crate::report::Failure;
 use jackfield_agents::MARK_VARIABLE;
-use jackfield_clients::{EndpointAddress, dial_daemon_blocking};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
+use jackfield_transport::{EndpointAddress, dial_daemon_blocking};
 use serde_json::json;
 
 impl Dial {

@@ -5,7 +5,7 @@ use crate::{
     out::{one_line, parse_rfc3339},
     report::Failure,
 };
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

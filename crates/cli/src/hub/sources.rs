@@ -3,7 +3,7 @@
 
 use super::BlockingSocket;
 use bytes::{Bytes, BytesMut};
-use jackfield_wire::{FRAME_BYTES_MAX, Frame, LineSplitter, LineTooLong};
+use jackfield_protocol::{FRAME_BYTES_MAX, Frame, LineSplitter, LineTooLong};
 use std::{
     io::{self, Read},
     sync::{

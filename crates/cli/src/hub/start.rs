@@ -2,9 +2,9 @@
 
 use super::conn::peer_pid;
 use crate::{env, exit::Exit, out::Out, report::Failure};
-use jackfield_clients::{BlockingSocket, DialError, EndpointAddress, dial_until_ready};
 use jackfield_daemon::{Paths, limit_log};
 use jackfield_private_files as private_files;
+use jackfield_transport::{BlockingSocket, DialError, EndpointAddress, dial_until_ready};
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom},

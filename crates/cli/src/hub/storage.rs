@@ -1,7 +1,7 @@
 //! What the daemon says of its storage, in a sentence for people.
 
 use crate::out::{Out, count};
-use jackfield_wire::Frame;
+use jackfield_protocol::Frame;
 use serde_json::Value;
 
 /// What is wrong with the storage and the way out; `None` if nothing is.

@@ -1,7 +1,7 @@
 //! The few colors there are, each with one meaning. Everything reads the same without them.
 
 use anstyle::{AnsiColor, Style};
-use jackfield_wire::visible;
+use jackfield_protocol::visible;
 use std::fmt::Display;
 
 pub(crate) const DONE: Style = AnsiColor::Green.on_default();

@@ -18,7 +18,7 @@ pub(crate) use time::{ago, now_ms, parse_rfc3339, rfc3339_now};
 use crate::{exit::Exit, report::Failure};
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
-use jackfield_wire::visible;
+use jackfield_protocol::visible;
 use rustix::termios::{QueueSelector, tcflush};
 use std::{
     borrow::Cow,

@@ -1,6 +1,6 @@
 //! Times as people say them.
 
-use jackfield_wire::rfc3339;
+use jackfield_protocol::rfc3339;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `now`, `42s`, `4m`, `2h`, `3d`: how long ago a moment was, in milliseconds since the epoch.

@@ -9,7 +9,7 @@ use crate::{
     exit::Exit,
     out::{ALERT, DIM, NAME, Out, clean, count, paint, plain},
 };
-use jackfield_clients::{DialError, TokenError};
+use jackfield_transport::{DialError, TokenError};
 use std::{error::Error as _, io, path::PathBuf};
 
 /// Everything a command can fail with.

@@ -1,7 +1,8 @@
 //! `[http]`: the names that the web front answers to, the pages that may use it, its certificate, and
 //! where its clients may put agents to work.
 
-use jackfield_clients::web::{HttpHost, TlsCertificate, WebOrigin};
+use jackfield_transport::TlsCertificate;
+use jackfield_web::http::{HttpHost, WebOrigin};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::{
     fmt::Display,

@@ -1,8 +1,8 @@
 //! `[sessions]` and `[liveness]`: when agents sleep, how many live, and how long they may be silent.
 
 use super::{AgentSettings, Settings, Span};
-use jackfield_core::{AgentPool, Config, Liveness, Sleep};
 use jackfield_events::AgentName;
+use jackfield_hub::{AgentPool, Config, Liveness, Sleep};
 use serde::Deserialize;
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
@@ -88,7 +88,7 @@ mod tests {
         let settings = parse("").unwrap();
         assert_eq!(settings.sleep().idle_after_ms, Some(600_000));
         assert_eq!(settings.sleep().max_live, None);
-        assert_eq!(settings.liveness(), jackfield_core::Liveness::default());
+        assert_eq!(settings.liveness(), jackfield_hub::Liveness::default());
         assert!(settings.pools().is_empty());
     }
 

@@ -2,12 +2,13 @@
 
 use super::{Call, Taken};
 use crate::recover::state;
-use jackfield_core::{SessionId, gateway::Host};
 use jackfield_events::SessionSummary;
+use jackfield_fleet::gateway::Host;
+use jackfield_fleet::gateway_process::{host_of, needs_of};
 use jackfield_fleet::{HostDirectory, HostEntry, HostInstance, HostResponse};
-use jackfield_gateway::{host_of, needs_of};
+use jackfield_hub::SessionId;
 use jackfield_journal::{AdoptError, AdoptedStream, Journal, StreamInfo, StreamOwnership};
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},

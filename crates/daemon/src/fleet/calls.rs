@@ -3,13 +3,13 @@
 use super::{Call, Load, Taken};
 use crate::main_loop::MainLoop;
 use jackfield_agents::StopUrgency;
-use jackfield_core::{AppendFailure, Input, SessionId, Usage};
 use jackfield_fleet::TenantUsage;
+use jackfield_hub::{AppendFailure, Input, SessionId, Usage};
 
 impl MainLoop {
     pub(crate) fn on_call(&mut self, call: Call) {
         match call {
-            Call::Leg(stream) => self.on_leg(stream),
+            Call::HostConnection(stream) => self.on_host_conn(stream),
             Call::Has(session, tell) => {
                 let _unheard = tell.send(self.hub.session(&session).is_some());
             }

@@ -8,7 +8,7 @@ use jackfield_fleet::{HostEntry, HostInstance};
 use jackfield_journal::{
     Archiver, ArchivingReport, LogMaintenanceError, PeerHosts, RetentionLimits,
 };
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,

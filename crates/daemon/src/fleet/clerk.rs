@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(super) struct Clerk {
     pub(super) asked: mpsc::Receiver<Scrape>,
     pub(super) hub: Option<mpsc::Sender<Scrape>>,
-    pub(super) gateway: Option<mpsc::Sender<jackfield_gateway::Scrape>>,
+    pub(super) gateway: Option<mpsc::Sender<jackfield_fleet::gateway_process::Scrape>>,
     pub(super) hosts: watch::Receiver<Arc<Vec<HostEntry>>>,
     /// Who fills the archive, if there is one.
     pub(super) curator: Option<Archiver>,

@@ -6,9 +6,9 @@ use crate::{
     roster::Roster,
     serve::{BootError, Calls, Options, nothing, seed},
 };
-use jackfield_core::gateway::Config;
+use jackfield_fleet::gateway::GatewayConfig;
+use jackfield_fleet::gateway_process::Front;
 use jackfield_fleet::{AuditLog, FleetConnection, HostDirectory, HostEntry, HostInstance};
-use jackfield_gateway::Front;
 use jackfield_journal::Journal;
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -63,7 +63,7 @@ impl Reached {
         self.fleet.role.is_gateway().then(|| self.directory.hosts())
     }
 
-    /// Joins the fleet. A gateway takes all clients from then on, and the loop gets legs.
+    /// Joins the fleet. A gateway takes all clients from then on, and the loop gets host connections.
     pub(crate) async fn enter(
         self,
         journal: &Journal,
@@ -101,7 +101,7 @@ impl Reached {
         clerk.gateway = Some(scrape);
         let agent = options.settings.default_agent.as_deref().map(Into::into);
         let front = Front {
-            config: Config { seed: seed()?, agent, ..Config::default() },
+            config: GatewayConfig { seed: seed()?, agent, ..GatewayConfig::default() },
             link: self.link.clone(),
             owners: journal.stream_ownership().expect("a fleet shares its journal"),
             hosts: self.directory.hosts(),

@@ -1,4 +1,4 @@
-//! This daemon as a host of a fleet: it says that it is there, takes legs, and owns the sessions that it is
+//! This daemon as a host of a fleet: it says that it is there, takes host connections, and owns the sessions that it is
 //! asked to, or that a dead host has left.
 //!
 //! `enter.rs` joins and leaves, `adopt.rs` takes sessions over, `office.rs` answers questions and watches who
@@ -22,15 +22,15 @@ use care::Caretaker;
 use enter::reach;
 pub(crate) use enter::{Entered, Reached};
 use fuse::Fuse;
-use jackfield_clients::ClientStream;
-use jackfield_core::{SessionId, Usage};
 use jackfield_events::{HostId, SessionSummary, TenantName};
 use jackfield_fleet::{
     FleetConnection, FleetConnectionError, HostDirectory, HostEntry, HostInstance, HostLease,
     LeaseError, TenantUsage, random_id,
 };
+use jackfield_hub::{SessionId, Usage};
 use jackfield_journal::{CellAddress, CellConfig, Journal, OpenError};
 use jackfield_nats_access::NatsServers;
+use jackfield_transport::ClientStream;
 use office::Office;
 use sentry::Sentry;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
@@ -116,7 +116,7 @@ impl Fleet {
 /// What the fleet wants of the loop.
 pub(crate) enum Call {
     /// A client, by way of a gateway.
-    Leg(ClientStream),
+    HostConnection(ClientStream),
     /// Whether this session is ours.
     Has(SessionId, oneshot::Sender<bool>),
     /// It is ours now.

@@ -2,15 +2,15 @@
 //! dead host has left.
 
 use super::{Call, Load, adopt::Adopter};
-use jackfield_clients::ClientStream;
-use jackfield_core::{SessionId, Usage};
 use jackfield_events::TenantName;
 use jackfield_fleet::{
     FleetConnection, HostEntry, HostInstance, HostLease, HostRequest, HostResponse,
     ReceivedRequest, RequestListener, accept_host_connection,
 };
+use jackfield_hub::{SessionId, Usage};
 use jackfield_journal::fnv1a_hash;
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
+use jackfield_transport::ClientStream;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -91,7 +91,7 @@ impl Office {
             }
             HostRequest::Ping => asked.respond(&HostResponse::Done).await,
             HostRequest::OpenConnection(id) => {
-                let answer = match self.take_leg(id).await {
+                let answer = match self.take_host_conn(id).await {
                     Ok(()) => HostResponse::Done,
                     Err(why) => HostResponse::Refused(why),
                 };
@@ -118,10 +118,10 @@ impl Office {
         }
     }
 
-    async fn take_leg(&self, id: &str) -> Result<(), String> {
+    async fn take_host_conn(&self, id: &str) -> Result<(), String> {
         let (ours, theirs) = UnixStream::pair().map_err(|it| it.to_string())?;
         accept_host_connection(&self.link, id, theirs).await.map_err(|it| chain(&it))?;
-        let taken = self.calls.send(Call::Leg(ClientStream::from(ours))).await;
+        let taken = self.calls.send(Call::HostConnection(ClientStream::from(ours))).await;
         taken.map_err(|_| "this host is about to end".to_owned())
     }
 

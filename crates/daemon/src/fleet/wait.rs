@@ -4,7 +4,7 @@ use super::{Fleet, Reached, reach};
 use crate::{serve::BootError, signals::DaemonSignal};
 use jackfield_fleet::HostInstance;
 use jackfield_journal::{Journal, OpenError};
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
 use std::{io, thread, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot},

@@ -1,8 +1,8 @@
 //! The rows of a page that are about a gateway, and about the fleet as this daemon sees it.
 
 use super::page::{number, register_counters, register_gauges};
-use jackfield_core::gateway::Gauges;
 use jackfield_fleet::HostEntry;
+use jackfield_fleet::gateway::GatewayGauges;
 use jackfield_journal::ArchiveGauges;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -15,11 +15,15 @@ struct Host {
     host: String,
 }
 
-pub(super) fn gateway(registry: &mut Registry, it: &Gauges) {
+pub(super) fn gateway(registry: &mut Registry, it: &GatewayGauges) {
     let counted = &it.counters;
     let gauges = [
         ("gateway_clients", "Clients of this gateway", it.clients),
-        ("gateway_legs", "Connections to hosts, one for each client that needs it", it.legs),
+        (
+            "gateway_host_connections",
+            "Connections to hosts, one for each client that needs it",
+            it.host_conns,
+        ),
         ("gateway_sessions", "Sessions in use, counted for each client", it.sessions),
         ("gateway_pending", "Requests without an answer", it.pending),
         ("gateway_searches", "Sessions whose owner is looked for", it.searches),
@@ -34,8 +38,16 @@ pub(super) fn gateway(registry: &mut Registry, it: &Gauges) {
         ("gateway_bytes_out", "Bytes of messages that were passed on", counted.bytes_out),
         ("gateway_clients_opened", "Clients that came", counted.clients_opened),
         ("gateway_clients_closed", "Clients that went", counted.clients_closed),
-        ("gateway_legs_opened", "Connections to hosts that were made", counted.legs_opened),
-        ("gateway_legs_lost", "Of these, those that ended while in use", counted.legs_lost),
+        (
+            "gateway_host_connections_opened",
+            "Connections to hosts that were made",
+            counted.host_connections_opened,
+        ),
+        (
+            "gateway_host_connections_lost",
+            "Of these, those that ended while in use",
+            counted.host_connections_lost,
+        ),
         ("gateway_moves", "Sessions of clients that were taken to another owner", counted.moves),
         ("gateway_resent", "Requests that were sent again after a loss", counted.resent),
         ("gateway_refused", "Messages that were answered with an error here", counted.refused),
@@ -81,15 +93,15 @@ pub(super) fn archive(registry: &mut Registry, it: &ArchiveGauges) {
 #[cfg(test)]
 mod tests {
     use super::super::{Snapshot, page};
-    use jackfield_core::gateway::{Counters, Gauges};
+    use jackfield_fleet::gateway::{GatewayCounters, GatewayGauges};
     use jackfield_fleet::{HostEntry, HostInstance};
     use jackfield_journal::ArchiveGauges;
     use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
     #[test]
     fn a_gateway_without_agents_has_a_page_of_its_own_and_of_the_fleet() {
-        let counters = Counters { resent: 4, ..Counters::default() };
-        let gateway = Some(Gauges { clients: 3, counters, ..Gauges::default() });
+        let counters = GatewayCounters { resent: 4, ..GatewayCounters::default() };
+        let gateway = Some(GatewayGauges { clients: 3, counters, ..GatewayGauges::default() });
         let entry = HostEntry {
             host: HostInstance { name: "one".into(), incarnation: "a".into() },
             version: String::new(),

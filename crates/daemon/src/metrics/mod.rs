@@ -5,8 +5,9 @@
 mod fleet;
 mod page;
 
-use jackfield_core::{AgentId, Gauges, Note, gateway};
 use jackfield_fleet::HostEntry;
+use jackfield_fleet::gateway;
+use jackfield_hub::{AgentId, Gauges, Note};
 use jackfield_journal::ArchiveGauges;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
@@ -82,7 +83,7 @@ pub(crate) struct Snapshot {
     /// Where there are agents.
     pub(crate) hub: Option<(Gauges, Meters)>,
     /// Where there is a gateway.
-    pub(crate) gateway: Option<gateway::Gauges>,
+    pub(crate) gateway: Option<gateway::GatewayGauges>,
     /// In a fleet: the hosts that live.
     pub(crate) hosts: Option<Arc<Vec<HostEntry>>>,
     /// On a host that has an archive.

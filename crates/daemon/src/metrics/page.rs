@@ -2,7 +2,7 @@
 
 use super::{Meters, Snapshot, fleet};
 use jackfield_agents::{resident_bytes, tree_resident_bytes};
-use jackfield_core::Gauges;
+use jackfield_hub::Gauges;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -131,7 +131,7 @@ pub(super) fn number(count: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::super::{Meters, Snapshot};
-    use jackfield_core::{AgentId, Gauges, Note, Process};
+    use jackfield_hub::{AgentId, Gauges, Note, Process};
 
     #[test]
     fn a_page_has_every_number_with_its_labels() {

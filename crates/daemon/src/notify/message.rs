@@ -1,9 +1,9 @@
 //! What is told: one JSON object about one event of one session.
 
 use super::settings::Event;
-use jackfield_core::{Note, SessionId, Time, rfc3339};
 use jackfield_events::SessionSummary;
-use jackfield_wire::redact::Redactor;
+use jackfield_hub::{Note, SessionId, Time, rfc3339};
+use jackfield_protocol::redact::Redactor;
 use serde_json::{Value, json};
 
 /// The message, ready to be sent.

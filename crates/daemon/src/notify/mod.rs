@@ -10,8 +10,8 @@ mod tell;
 pub use settings::{Event, NotifySettings};
 
 use crate::{clock, effects::Ground, environment};
-use jackfield_core::{Hub, Note};
-use jackfield_wire::redact::Redactor;
+use jackfield_hub::{Hub, Note};
+use jackfield_protocol::redact::Redactor;
 use message::Message;
 use std::{sync::Arc, time::Duration};
 use tell::Teller;

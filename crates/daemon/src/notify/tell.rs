@@ -4,7 +4,7 @@ use super::{message::Message, settings::NotifySettings};
 use crate::{effects::Ground, environment};
 use bytes::Bytes;
 use jackfield_agents::{AgentEvent, AgentExit, LaunchCommand, StdoutFormat, StopUrgency};
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
 use reqwest::{Client, Url, header::CONTENT_TYPE, redirect::Policy};
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
 use tokio::{sync::mpsc, time::timeout};

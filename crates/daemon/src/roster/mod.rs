@@ -9,9 +9,9 @@ use jackfield_agents::{
     find::{ChosenVariant, PROGRAM_DIRS, ProgramLocations, ProgramOrigin, choose_variant},
     probe::describe_missing,
 };
-use jackfield_catalogue::{AgentSpec, Catalog, LaunchOptions};
-use jackfield_core::{AgentPool, Launch};
+use jackfield_catalog::{AgentSpec, Catalog, LaunchOptions};
 use jackfield_events::AgentName;
+use jackfield_hub::{AgentPool, Launch};
 use std::{
     collections::BTreeMap,
     fs,
@@ -294,7 +294,7 @@ fn read(seen: &[Seen]) -> Catalog {
 }
 
 /// What is wrong with the file of this agent.
-fn flaw<'a>(catalogue: &'a Catalog, name: &str) -> Option<&'a jackfield_catalogue::AgentFileError> {
+fn flaw<'a>(catalogue: &'a Catalog, name: &str) -> Option<&'a jackfield_catalog::AgentFileError> {
     catalogue.errors().iter().find(|it| stem(&it.file) == Some(name))
 }
 

@@ -1,7 +1,7 @@
 //! Names to commands, on a machine that is a folder.
 
 use super::*;
-use jackfield_core::Environment;
+use jackfield_hub::Environment;
 use std::os::unix::fs::PermissionsExt as _;
 
 struct Machine {

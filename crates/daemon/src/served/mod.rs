@@ -9,10 +9,10 @@ pub(crate) use terminals::TerminalId;
 
 use crate::effects::Ground;
 use jackfield_agents::{AgentEvent, StopUrgency};
-use jackfield_core::AgentId;
-use jackfield_inside::{ConfinedPath, ReadFileRequest, WriteFileRequest, refuse_path};
-use jackfield_wire::acp::Method;
-use jackfield_wire::{Fault, Frame};
+use jackfield_hub::AgentId;
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Fault, Frame};
+use jackfield_workspace_fs::{ConfinedPath, ReadFileRequest, WriteFileRequest, refuse_path};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{

@@ -5,9 +5,9 @@ use crate::effects::Ground;
 use jackfield_agents::{
     AgentEvent, AgentExit, AgentHandle, LaunchCommand, StdoutFormat, StopUrgency,
 };
-use jackfield_core::{AgentId, SHELL, TERMINAL_PREFIX};
-use jackfield_inside::OutputTail;
-use jackfield_wire::{Fault, Frame, chain};
+use jackfield_hub::{AgentId, SHELL, TERMINAL_PREFIX};
+use jackfield_protocol::{Fault, Frame, chain};
+use jackfield_workspace_fs::OutputTail;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{

@@ -1,7 +1,7 @@
 //! What a tenants file says. A mistake is reported with its line and column.
 
 use super::Hash;
-use jackfield_core::{TENANT_NAME_RULE, Tenant, is_tenant_name};
+use jackfield_hub::{TENANT_NAME_RULE, Tenant, is_tenant_name};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},

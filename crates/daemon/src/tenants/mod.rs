@@ -5,9 +5,9 @@
 mod file;
 
 use file::{Entries, parse};
-use jackfield_clients::{TenantIdentity, TenantLookup};
-use jackfield_core::Tenant;
 use jackfield_events::TenantName;
+use jackfield_hub::Tenant;
+use jackfield_transport::{TenantIdentity, TenantLookup};
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::BTreeMap,
@@ -92,7 +92,7 @@ impl Tenants {
             match read(&self.path) {
                 Ok(table) => known.1 = Arc::new(table),
                 Err(error) => {
-                    let why = jackfield_wire::chain(&error);
+                    let why = jackfield_protocol::chain(&error);
                     tracing::error!(why, "the tenants file cannot be used; the last one stays");
                 }
             }

@@ -1,7 +1,7 @@
 //! A model behind the agent, talked to: what reaches the model, and what the editor hears of it.
 
 use super::{Desk, must_be_sound};
-use jackfield_testkit::{
+use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
 };

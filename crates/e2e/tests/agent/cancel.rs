@@ -2,7 +2,7 @@
 
 use super::{Desk, must_be_sound};
 use jackfield_e2e::wait_for;
-use jackfield_testkit::{
+use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
 };

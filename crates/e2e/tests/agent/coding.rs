@@ -8,7 +8,7 @@ use super::{
     script::{answer, is_ask, offered, results},
 };
 use jackfield_e2e::{Home, client::PATIENCE};
-use jackfield_testkit::scripted_model::{Reply, ScriptedModel};
+use jackfield_test_support::scripted_model::{Reply, ScriptedModel};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,

@@ -3,7 +3,7 @@
 
 use crate::sleep::{row, wait_for_state};
 use jackfield_e2e::{Client, Daemon, Home, procs, wait_for};
-use jackfield_testkit::{
+use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
 };

@@ -3,7 +3,7 @@
 
 use super::Desk;
 use jackfield_e2e::{Client, Home, app::in_tree, home::binary, home::finish, wait_for};
-use jackfield_testkit::{
+use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
 };
@@ -134,7 +134,7 @@ fn the_settings_for_an_editor_start_the_agent_with_and_without_the_daemon() {
 
 #[test]
 fn the_table_of_variables_has_those_that_are_read_and_no_others() {
-    let source = fs::read_to_string(in_tree("crates/chat/src/settings.rs")).unwrap();
+    let source = fs::read_to_string(in_tree("crates/chat-agent/src/settings.rs")).unwrap();
     let source = source.split("#[cfg(test)]").next().unwrap();
     let read = source.split('"').filter(|it| {
         it.starts_with("OPENAI_") && it.bytes().all(|it| it.is_ascii_uppercase() || it == b'_')

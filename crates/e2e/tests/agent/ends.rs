@@ -3,7 +3,7 @@
 
 use super::Desk;
 use jackfield_e2e::{Home, wait_for};
-use jackfield_testkit::{
+use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
 };

@@ -2,7 +2,7 @@
 //! the conversation goes on.
 
 use super::{Desk, Serves, must_be_sound};
-use jackfield_testkit::{
+use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
 };

@@ -3,9 +3,9 @@
 //! and the model accepts it.
 
 use super::{Desk, must_be_sound, seen::seen};
-use jackfield_testkit::{
+use jackfield_test_support::{
+    rng::Rng,
     scripted_model::{Reply, ScriptedModel},
-    sim::Rng,
 };
 use serde_json::{Value, json};
 use std::{

@@ -5,7 +5,7 @@ use super::{
     Desk, must_be_sound,
     script::{asks, choose, offered, results},
 };
-use jackfield_testkit::scripted_model::{Reply, ScriptedModel};
+use jackfield_test_support::scripted_model::{Reply, ScriptedModel};
 use serde_json::json;
 use std::fs;
 

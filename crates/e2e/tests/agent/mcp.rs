@@ -6,7 +6,7 @@ use super::{
     script::{asks, choose, offered, results},
 };
 use jackfield_e2e::{cli::installed, wait_for};
-use jackfield_testkit::{
+use jackfield_test_support::{
     everything::Everything,
     scripted_model::{Reply, ScriptedModel},
 };

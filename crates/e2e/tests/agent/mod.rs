@@ -18,7 +18,7 @@ mod seen;
 mod sessions;
 
 use jackfield_e2e::{Client, Home, RealModel, wait_for};
-use jackfield_testkit::{fake_model::FakeModel, scripted_model::ScriptedModel};
+use jackfield_test_support::{fake_model::FakeModel, scripted_model::ScriptedModel};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{

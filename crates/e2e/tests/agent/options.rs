@@ -2,7 +2,7 @@
 //! commands, and the window that fills.
 
 use super::{Desk, must_be_sound};
-use jackfield_testkit::scripted_model::{Reply, ScriptedModel};
+use jackfield_test_support::scripted_model::{Reply, ScriptedModel};
 use serde_json::{Value, json};
 
 fn models() -> Value {

@@ -1,7 +1,7 @@
 //! What a scripted model saw of its agent, and what a user says who is asked.
 
 use super::{Desk, must_be_sound};
-use jackfield_testkit::scripted_model::ScriptedModel;
+use jackfield_test_support::scripted_model::ScriptedModel;
 use serde_json::{Value, json};
 
 /// The results of all calls, as the last request has them. Every request must have been sound.

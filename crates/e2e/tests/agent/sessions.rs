@@ -4,7 +4,7 @@ use super::{
     Desk, must_be_sound,
     seen::{prompt, seen},
 };
-use jackfield_testkit::{
+use jackfield_test_support::{
     fake_model::FakeModel,
     scripted_model::{Reply, ScriptedModel},
 };

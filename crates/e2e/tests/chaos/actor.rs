@@ -2,7 +2,7 @@
 //! in mid-sentence and come back, and when trouble stops they see to it that nothing stays open.
 
 use super::{conn::Conn, temper, world::World};
-use jackfield_testkit::sim::Rng;
+use jackfield_test_support::rng::Rng;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

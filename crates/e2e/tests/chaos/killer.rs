@@ -3,7 +3,7 @@
 
 use super::world::World;
 use jackfield_e2e::{Client, Daemon, procs};
-use jackfield_testkit::sim::Rng;
+use jackfield_test_support::rng::Rng;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

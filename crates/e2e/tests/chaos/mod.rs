@@ -20,7 +20,7 @@ mod world;
 
 use actor::Actor;
 use jackfield_e2e::{Daemon, wait_for};
-use jackfield_testkit::sim::Rng;
+use jackfield_test_support::rng::Rng;
 use std::{
     thread,
     time::{Duration, Instant},

@@ -1,6 +1,6 @@
 //! How an agent is, and what it is asked to do: drawn from the seed.
 
-use jackfield_testkit::sim::Rng;
+use jackfield_test_support::rng::Rng;
 
 /// Each line is drawn with the chance in front, in percent; of several, one.
 const TEMPERS: &[(u64, &[&str])] = &[

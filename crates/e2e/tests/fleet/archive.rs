@@ -4,7 +4,7 @@ use super::{Member, SHARED, agent};
 use jackfield_e2e::{Client, wait_for};
 use jackfield_journal::{CellAddress, CellConfig, Journal, ReadError, RecordDamage};
 use jackfield_nats_access::NatsServers;
-use jackfield_testkit::{nats::Cluster, s3::S3};
+use jackfield_test_support::{nats::Cluster, s3::S3};
 use serde_json::{Value, json};
 use std::{fs, path::Path, time::Duration};
 

@@ -3,7 +3,7 @@
 
 use super::{Member, agent};
 use jackfield_e2e::wait_for;
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);

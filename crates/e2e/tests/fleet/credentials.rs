@@ -3,7 +3,7 @@
 
 use super::agent;
 use jackfield_e2e::{Client, Home};
-use jackfield_testkit::nats::{Cluster, deployed_configuration, without_routes};
+use jackfield_test_support::nats::{Cluster, deployed_configuration, without_routes};
 use serde_json::json;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The files in `deploy/` are what people copy: they must be right.
 
 use jackfield_e2e::{Home, home::finish};
-use jackfield_testkit::nats::program;
+use jackfield_test_support::nats::program;
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 
 const SOON: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@
 use super::{Member, SHARED, agent, host_of};
 use crate::api::metrics::value;
 use jackfield_e2e::{Home, Web, wait_for};
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use serde_json::{Value, json};
 use std::time::Duration;
 

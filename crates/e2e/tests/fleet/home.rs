@@ -2,7 +2,7 @@
 
 use super::{Member, SHARED, agent, host_of};
 use jackfield_e2e::wait_for;
-use jackfield_testkit::{nats::Cluster, netns::Network};
+use jackfield_test_support::{nats::Cluster, netns::Network};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 
 use super::{crowd::BOUND, flags};
 use jackfield_e2e::{Daemon, Home, wait_for};
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 

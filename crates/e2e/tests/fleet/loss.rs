@@ -4,7 +4,7 @@ use super::{
     Member, agent,
     crowd::{BACK_WITHIN, BOUND, Crowd, ended_well, facts, sessions},
 };
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use serde_json::json;
 use std::time::Instant;
 

@@ -18,7 +18,7 @@ mod site;
 mod storm;
 
 use jackfield_e2e::{Client, Daemon, Home, home::binary};
-use jackfield_testkit::{nats::Cluster, netns::Network};
+use jackfield_test_support::{nats::Cluster, netns::Network};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::Path;

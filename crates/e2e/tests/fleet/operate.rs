@@ -3,7 +3,7 @@
 use super::{Member, agent};
 use crate::api::metrics::value;
 use jackfield_e2e::{Home, Web, wait_for};
-use jackfield_testkit::nats::{Cluster, Server};
+use jackfield_test_support::nats::{Cluster, Server};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::{Member, agent, host_of};
 use crate::oversized::check_prompts_of_every_size;
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use serde_json::json;
 
 #[test]

@@ -7,7 +7,7 @@ use super::{
     shift::Shift,
 };
 use jackfield_e2e::wait_for;
-use jackfield_testkit::{nats::Cluster, netns::Network};
+use jackfield_test_support::{nats::Cluster, netns::Network};
 use std::thread;
 
 const SESSIONS: usize = 6;

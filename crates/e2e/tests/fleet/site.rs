@@ -3,7 +3,7 @@
 
 use super::{HOSTS, Member, crowd::BOUND};
 use jackfield_e2e::wait_for;
-use jackfield_testkit::{nats::Cluster, netns::Network};
+use jackfield_test_support::{nats::Cluster, netns::Network};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{

@@ -7,7 +7,7 @@ use super::{
     crowd::{BOUND, Crowd, ended_well, facts},
     site::{NAMES, Site, Trouble, gaps},
 };
-use jackfield_testkit::sim::Rng;
+use jackfield_test_support::rng::Rng;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,

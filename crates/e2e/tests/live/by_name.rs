@@ -2,7 +2,7 @@
 //! by the variable that names the program.
 
 use jackfield_e2e::{Cli, Home, wait_for};
-use jackfield_testkit::fake_model::FakeModel;
+use jackfield_test_support::fake_model::FakeModel;
 use serde_json::Value;
 use std::{
     fs,

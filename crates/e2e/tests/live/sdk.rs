@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
     StopReason,
 };
 use jackfield_e2e::Home;
-use jackfield_testkit::fake_model::FakeModel;
+use jackfield_test_support::fake_model::FakeModel;
 use std::{fs, time::Duration};
 
 /// Some of them take seconds to start.

@@ -2,7 +2,7 @@
 
 use super::{rig::Rig, turn::Turn};
 use jackfield_e2e::{Cli, Client, Daemon, Home, procs, wait_for};
-use jackfield_testkit::fake_model::FakeModel;
+use jackfield_test_support::fake_model::FakeModel;
 use serde_json::{Value, json};
 use std::{
     fs,

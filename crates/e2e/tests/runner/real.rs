@@ -2,7 +2,7 @@
 
 use super::{formats::kinds, talk::Talk};
 use jackfield_e2e::{Cli, Home};
-use jackfield_testkit::fake_model::FakeModel;
+use jackfield_test_support::fake_model::FakeModel;
 use serde_json::Value;
 use std::fs;
 

@@ -2,7 +2,7 @@
 
 use super::{BOUND, Way, code, configure, names, token, write_tenants};
 use jackfield_e2e::{Client, Daemon, Home, http::Web, wait_for};
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

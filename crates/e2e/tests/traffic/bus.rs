@@ -1,7 +1,7 @@
 //! A bus in a home of its own, and clients of it.
 
 use jackfield_e2e::{Home, procs, wait_for};
-use jackfield_testkit::line_client::LineClient;
+use jackfield_test_support::line_client::LineClient;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::{self, File},

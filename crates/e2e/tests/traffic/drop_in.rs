@@ -2,7 +2,7 @@
 
 use super::bus::Bus;
 use jackfield_e2e::{Home, home::binary};
-use jackfield_testkit::{bench_worker::string, line_client::To};
+use jackfield_test_support::{bench_worker::string, line_client::To};
 use serde_json::Value;
 use std::{
     fs,

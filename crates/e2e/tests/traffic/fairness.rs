@@ -1,7 +1,7 @@
 //! Nobody who floods the bus makes it slow for the others.
 
 use super::bus::Bus;
-use jackfield_testkit::{
+use jackfield_test_support::{
     flood::Flood,
     line_client::{LineClient, To},
 };

@@ -6,7 +6,7 @@ use crate::{
     AppendError, AppendRequest, Archiver, CellAddress, Journal, OpenError, PeerHosts, ReadError,
     StoredEvent, StreamClaim, StreamInfo, UpkeepError,
 };
-use jackfield_testkit::wait::wait_for;
+use jackfield_test_support::wait::wait_for;
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
 /// Longer than an election on a busy machine.
@@ -75,9 +75,7 @@ impl JournalHandle {
         events_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<StoredEvent>, ReadError> {
-        self.run(is_unavailable, || {
-            self.journal.read_events(stream, after, events_max, bytes_max)
-        })
+        self.run(is_unavailable, || self.journal.read_events(stream, after, events_max, bytes_max))
     }
 
     pub(super) fn list_streams(&self) -> Result<Vec<StreamInfo>, ReadError> {
@@ -91,11 +89,14 @@ impl JournalHandle {
     /// Also archives the events of other handles.
     pub(super) fn run_upkeep(&self) -> Result<(), UpkeepError> {
         if let Some(archiver) = &self.archiver {
-            self.run(|_| true, || {
-                let peers =
-                    PeerHosts { is_alive: Arc::new(|_| false), is_ours: Arc::new(|_| true) };
-                block_on_task(archiver.archive_abandoned_streams(Duration::ZERO, peers))
-            })
+            self.run(
+                |_| true,
+                || {
+                    let peers =
+                        PeerHosts { is_alive: Arc::new(|_| false), is_ours: Arc::new(|_| true) };
+                    block_on_task(archiver.archive_abandoned_streams(Duration::ZERO, peers))
+                },
+            )
             .unwrap();
         }
         self.run(|_| true, || self.journal.run_upkeep())

@@ -10,7 +10,7 @@ mod writing;
 use crate::{AppendRequest, CellAddress, CellConfig, DurabilityLevel, Journal, StoredEvent};
 use bytes::Bytes;
 use jackfield_nats_access::NatsServers;
-use jackfield_testkit::nats::Cluster;
+use jackfield_test_support::nats::Cluster;
 use journal_handle::JournalHandle;
 use std::sync::{
     Arc,

@@ -27,7 +27,7 @@ use jackfield_events::{
     AgentMessage, EventBody, ReceivedEvent, Rung, ServedOutcome, SettingChanged,
     TurnEnded as EndedEvent, TurnStarted, UnaskedCall, UserAnswered, UserAsked,
 };
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use jackfield_events::{
     EventBody, MessageDropped, ServedOutcome, SessionMoved, TurnEnded, TurnOutcome, UserAnswered,
     UserAsked,
 };
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

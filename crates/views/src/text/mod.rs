@@ -8,7 +8,7 @@ pub use facts::{Tool, by_whom};
 use crate::options;
 use facts::{Options, Tools, about, last_lines, remark, text, words_of};
 use jackfield_events::{EventBody, ReceivedEvent, UserAsked};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::Value;
 
 /// What to print next.

@@ -29,7 +29,7 @@ use jackfield_events::{
     AgentMessage, EventBody, ReceivedEvent, TurnEnded, TurnStarted, UnaskedCall, UserAnswered,
     UserAsked,
 };
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use markdown::{code, words};
 use section::Section;
 use serde_json::Value;

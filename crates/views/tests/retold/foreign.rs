@@ -1,4 +1,4 @@
-//! Foreign CLIs, retold. Their lines became ACP in `crates/adapt`, whose snapshots are what the real
+//! Foreign CLIs, retold. Their lines became ACP in `crates/adapters`, whose snapshots are what the real
 //! dialects made of the recordings: this reads those on. So a line of a CLI is followed to the event
 //! that it becomes, and the views need not know the dialects.
 
@@ -29,7 +29,7 @@ const CLIS: [&str; 14] = [
 ];
 
 fn adapt() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapt")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapters")
 }
 
 /// The recordings of all CLIs as logs, by CLI and case.
@@ -48,7 +48,7 @@ pub(crate) fn translated() -> BTreeMap<&'static str, Vec<(String, Log)>> {
     all
 }
 
-/// What the adapter told its client, with the client's part as `crates/adapt` plays it.
+/// What the adapter told its client, with the client's part as `crates/adapters` plays it.
 fn read(snapshot: &Path, case: &str) -> Log {
     let text = fs::read_to_string(snapshot).unwrap();
     let lines = text.lines().filter_map(|it| it.split_once(' '));

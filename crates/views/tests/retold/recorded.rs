@@ -11,7 +11,7 @@ use std::{
 
 /// The recordings of conversations in ACP, by agent.
 pub(crate) fn tapes() -> Vec<(String, Vec<(String, Log)>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/fixtures/recorded");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recorded");
     let agents = entries(&root).into_iter().filter(|it| it.is_dir());
     agents.map(|it| (stem(&it), of_agent(&it))).collect()
 }

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Crates that are test code as a whole.
-const TEST_CRATES: &[&str] = &["bench", "e2e", "fuzz-checks", "sim", "test-support", "testkit"];
+const TEST_CRATES: &[&str] = &["bench", "e2e", "fuzz-checks", "sim", "test-support"];
 
 /// A file as it was read.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct SourceText {
 #[derive(Debug)]
 pub(crate) struct SourceFile<'a> {
     pub(crate) path: &'a str,
-    /// The folder of the crate: `core` of `crates/core`.
+    /// The folder of the crate: `hub` of `crates/hub`.
     pub(crate) crate_name: &'a str,
     /// Its module below the root of the crate: `a`, `b` of `src/a/b.rs`.
     pub(crate) modules: Vec<&'a str>,
@@ -126,19 +126,19 @@ mod tests {
 
     #[test]
     fn module_is_derived_from_the_path() {
-        assert_eq!(locate("crates/core/src/lib.rs"), Some(("core", vec![])));
-        assert_eq!(locate("crates/core/src/a/mod.rs"), Some(("core", vec!["a"])));
-        assert_eq!(locate("crates/core/src/a/b.rs"), Some(("core", vec!["a", "b"])));
+        assert_eq!(locate("crates/hub/src/lib.rs"), Some(("hub", vec![])));
+        assert_eq!(locate("crates/hub/src/a/mod.rs"), Some(("hub", vec!["a"])));
+        assert_eq!(locate("crates/hub/src/a/b.rs"), Some(("hub", vec!["a", "b"])));
     }
 
     #[test]
     fn test_files_and_test_crates_are_left_out() {
         for path in [
-            "crates/core/src/a/tests.rs",
-            "crates/core/src/a/tests/b.rs",
-            "crates/core/src/file_tests.rs",
-            "crates/core/tests/main.rs",
-            "crates/testkit/src/lib.rs",
+            "crates/hub/src/a/tests.rs",
+            "crates/hub/src/a/tests/b.rs",
+            "crates/hub/src/file_tests.rs",
+            "crates/hub/tests/main.rs",
+            "crates/sim/src/lib.rs",
             "xtask/src/main.rs",
         ] {
             assert_eq!(locate(path), None, "{path}");
@@ -152,14 +152,14 @@ mod tests {
             ("journal/src/contract/mod.rs", "mod model;"),
             ("journal/src/contract/model.rs", "struct Model;"),
             ("journal/src/memory.rs", "struct MemoryJournal;"),
-            ("wire/src/contract.rs", "struct Contract;"),
+            ("protocol/src/contract.rs", "struct Contract;"),
         ];
         let texts = SourceText::from_pairs("crates/", &files);
         let tree = SourceTree::parse(&texts);
         let paths: Vec<_> = tree.files.iter().map(|it| it.path).collect();
         let expected = ["lib.rs", "memory.rs"].map(|it| format!("crates/journal/src/{it}"));
         assert_eq!(paths[..2], expected);
-        assert_eq!(paths[2..], ["crates/wire/src/contract.rs"]);
-        assert_eq!(tree.crate_names(), ["journal", "wire"]);
+        assert_eq!(paths[2..], ["crates/protocol/src/contract.rs"]);
+        assert_eq!(tree.crate_names(), ["journal", "protocol"]);
     }
 }

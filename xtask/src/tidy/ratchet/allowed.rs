@@ -15,13 +15,13 @@ pub(crate) struct AllowedName {
 pub(crate) const ALLOWED: &[AllowedName] = &[
     AllowedName {
         rule: RatchetRule::MethodLiterals,
-        path: "crates/adapt/src/codex/",
+        path: "crates/adapters/src/codex/",
         subject: "initialize",
         reason: "a method of the app server of Codex, not of ACP",
     },
     AllowedName {
         rule: RatchetRule::MethodLiterals,
-        path: "crates/adapt/src/claude/",
+        path: "crates/adapters/src/claude/",
         subject: "initialize",
         reason: "a control request of Claude Code, not of ACP",
     },

@@ -1,7 +1,7 @@
 //! The violations that exist today. The file may only get shorter.
 //!
 //! ```toml
-//! [one-word-types.core]
+//! [one-word-types.hub]
 //! Entry = 2
 //! ```
 //!
@@ -170,9 +170,9 @@ mod tests {
     fn violations(subjects: &[&str]) -> Vec<RuleViolation> {
         let violation = |subject: &&str| RuleViolation {
             rule: RatchetRule::OneWordTypes,
-            crate_name: "core".to_owned(),
+            crate_name: "hub".to_owned(),
             subject: (*subject).to_owned(),
-            place: format!("crates/core/src/{subject}.rs:1"),
+            place: format!("crates/hub/src/{subject}.rs:1"),
         };
         subjects.iter().map(violation).collect()
     }
@@ -191,17 +191,17 @@ mod tests {
     fn new_violation_is_named_with_its_place() {
         let complaints = baseline(&["Entry"]).check(&violations(&["Entry", "Call"]));
         let [complaint] = complaints.as_slice() else { panic!("{complaints:?}") };
-        assert!(complaint.starts_with("one-word-types: `Call` in `core`: 1 found"));
+        assert!(complaint.starts_with("one-word-types: `Call` in `hub`: 1 found"));
         assert!(complaint.contains("the baseline has 0") && complaint.contains("Call.rs:1"));
         let complaints = baseline(&["Entry"]).check(&violations(&["Entry", "Entry"]));
-        assert!(complaints[0].contains("`Entry` in `core`: 2 found, the baseline has 1"));
+        assert!(complaints[0].contains("`Entry` in `hub`: 2 found, the baseline has 1"));
     }
 
     #[test]
     fn fixed_violation_has_to_leave_the_baseline() {
         let complaints = baseline(&["Entry", "Call"]).check(&violations(&["Call"]));
         let [complaint] = complaints.as_slice() else { panic!("{complaints:?}") };
-        assert!(complaint.contains("[one-word-types.core] counts more than exists for 1 entries"));
+        assert!(complaint.contains("[one-word-types.hub] counts more than exists for 1 entries"));
         assert!(complaint.contains("`Entry`") && complaint.contains("--write-baseline"));
     }
 
@@ -225,15 +225,15 @@ mod tests {
         });
         let baseline = RatchetBaseline::from_violations(&all);
         let text = baseline.to_toml();
-        assert!(text.contains("[one-word-types.core]\nEntry = 2\n"), "{text}");
+        assert!(text.contains("[one-word-types.hub]\nEntry = 2\n"), "{text}");
         assert!(text.ends_with("[method-literals.cli]\n\"session/new\" = 1\n"), "{text}");
         assert_eq!(RatchetBaseline::parse(&text), Ok(baseline));
     }
 
     #[test]
     fn unknown_rule_and_unreadable_line_are_refused() {
-        assert!(RatchetBaseline::parse("[rule.core]\n").is_err_and(|it| it.contains("`rule`")));
-        let text = "[metaphors.core]\nLeg: 1\n";
+        assert!(RatchetBaseline::parse("[rule.hub]\n").is_err_and(|it| it.contains("`rule`")));
+        let text = "[metaphors.hub]\nLeg: 1\n";
         assert!(RatchetBaseline::parse(text).is_err_and(|it| it.contains(":2: failed to read")));
         assert!(RatchetBaseline::parse("Leg = 1\n").is_err());
     }

@@ -15,12 +15,11 @@ use super::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The state machines, and the crates in which they are or will be.
-const STATE_MACHINES: [(&str, &[&str]); 3] =
-    [("Hub", &["core", "hub"]), ("Gateway", &["core", "fleet"]), ("Bus", &["core", "bus"])];
+/// The state machines and their crates.
+const STATE_MACHINES: [(&str, &str); 3] =
+    [("Hub", HUB_CRATE), ("Gateway", "fleet"), ("Bus", "bus")];
 
-/// The crates of the hub, now and after the redesign.
-const HUB_CRATES: &[&str] = &["core", "hub"];
+const HUB_CRATE: &str = "hub";
 
 pub(crate) fn measure(tree: &SourceTree<'_>, violations: &[RuleViolation]) -> CodeReport {
     let mut rows = type_rows(tree, violations);
@@ -109,8 +108,8 @@ fn function_row(tree: &SourceTree<'_>) -> ReportRow {
 }
 
 fn state_machine_rows(tree: &SourceTree<'_>) -> Vec<ReportRow> {
-    let count = |(name, crates): (&str, &[&str])| {
-        let files = || tree.files.iter().filter(|it| crates.contains(&it.crate_name));
+    let count = |(name, crate_name): (&str, &str)| {
+        let files = || tree.files.iter().filter(|it| it.crate_name == crate_name);
         let functions = files().flat_map(|it| &it.items.functions);
         let methods = functions.filter(|it| it.owner == Some(name) && !it.is_in_trait_impl).count();
         let has_block =
@@ -130,8 +129,8 @@ fn state_machine_rows(tree: &SourceTree<'_>) -> Vec<ReportRow> {
 
 fn structure_rows(tree: &SourceTree<'_>, violations: &[RuleViolation]) -> Vec<ReportRow> {
     let of_rule = |rule| violations.iter().filter(move |it| it.rule == rule);
-    let is_hub = |it: &&RuleViolation| HUB_CRATES.contains(&it.crate_name.as_str());
-    let hub_files = tree.files.iter().filter(|it| HUB_CRATES.contains(&it.crate_name));
+    let is_hub = |it: &&RuleViolation| it.crate_name == HUB_CRATE;
+    let hub_files = tree.files.iter().filter(|it| it.crate_name == HUB_CRATE);
     let expects = hub_files.map(|it| count_caller_expects(&it.tokens)).sum();
     let untyped: BTreeSet<_> =
         of_rule(RatchetRule::UntypedEvents).map(|it| it.subject.as_str()).collect();
@@ -202,7 +201,7 @@ mod tests {
     #[test]
     fn types_are_counted_by_definition() {
         let files = [
-            ("core/src/a.rs", "struct Entry; struct Session;"),
+            ("hub/src/a.rs", "struct Entry; struct Session;"),
             ("cli/src/b.rs", "enum Entry {} struct HostConnection;"),
         ];
         let one_word = ReportFigure::Share { count: 2, total: 4 };
@@ -218,14 +217,14 @@ mod tests {
             fn tell(&self) {} fn owner_of(&self) {} } fn owner() {} \
             impl Drop for Lease { fn drop(&mut self) {} }";
         let expected = ReportFigure::Share { count: 2, total: 5 };
-        assert_eq!(figure(&[("core/src/a.rs", source)], "one_word_functions"), expected);
+        assert_eq!(figure(&[("hub/src/a.rs", source)], "one_word_functions"), expected);
     }
 
     #[test]
     fn state_machine_is_measured_in_its_crates() {
         let files = [
-            ("core/src/a.rs", "impl Hub { fn a(&self) {} fn b(&self) {} }"),
-            ("core/src/b.rs", "impl Hub { fn c(&self) { d.expect(\"the caller found it\"); } }"),
+            ("hub/src/a.rs", "impl Hub { fn a(&self) {} fn b(&self) {} }"),
+            ("hub/src/b.rs", "impl Hub { fn c(&self) { d.expect(\"the caller found it\"); } }"),
             ("cli/src/c.rs", "impl Hub { fn d(&self) { e.expect(\"the caller found it\"); } }"),
         ];
         assert_eq!(figure(&files, "hub_methods"), ReportFigure::Count(3));
@@ -237,7 +236,7 @@ mod tests {
     #[test]
     fn lines_of_tests_are_not_production_code() {
         let source = "//! A.\nfn a() {}\n#[cfg(test)]\nmod tests {\n}\n";
-        let files = [("core/src/a.rs", source)];
+        let files = [("hub/src/a.rs", source)];
         assert_eq!(figure(&files, "production_lines"), ReportFigure::Count(2));
         assert_eq!(figure(&files, "file_length_largest"), ReportFigure::Count(2));
     }

@@ -7,7 +7,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_catalogue::{AgentSpec, Catalog, import_registry};
+use jackfield_catalog::{AgentSpec, Catalog, import_registry};
 use jackfield_private_files as private_files;
 use std::{
     fs::{self, OpenOptions},

@@ -10,7 +10,7 @@ use jackfield_agents::{
     find::{FoundProgram, find_program},
     probe::{AgentStatus, DiagnosticReason, DiagnosticSeverity},
 };
-use jackfield_catalogue::{AgentSpec, Catalog};
+use jackfield_catalog::{AgentSpec, Catalog};
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
 
@@ -211,6 +211,6 @@ pub(super) fn path_json(found: Option<&FoundProgram>) -> Value {
 }
 
 fn flaws_json(catalogue: &Catalog) -> Vec<Value> {
-    let one = |it: &jackfield_catalogue::AgentFileError| json!({ "file": it.file, "line": it.error.line, "reason": it.error.reason });
+    let one = |it: &jackfield_catalog::AgentFileError| json!({ "file": it.file, "line": it.error.line, "reason": it.error.reason });
     catalogue.errors().iter().map(one).collect()
 }

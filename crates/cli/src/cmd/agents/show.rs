@@ -12,7 +12,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_agents::probe::{AgentStatus, DiagnosticSeverity};
-use jackfield_catalogue::{AgentSpec, LaunchVariant};
+use jackfield_catalog::{AgentSpec, LaunchVariant};
 use serde_json::{Value, json};
 
 /// Show one agent: its programs, how it is started, what it sees, what is wrong

@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use jackfield_agents::{find::ProgramLocations, probe::AgentProber};
-use jackfield_catalogue::AgentSpec;
+use jackfield_catalog::AgentSpec;
 use jackfield_daemon::{Settings, environment};
 use std::{io, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};

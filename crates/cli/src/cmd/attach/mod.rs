@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_events::EventKind;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::json;
 use view::View;
 

@@ -8,8 +8,8 @@ use crate::{
     report::Failure,
 };
 use jackfield_events::{EventBody, TurnOutcome, UserAsked};
-use jackfield_wire::acp::Method;
-use jackfield_wire::{Frame, Kind};
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, Kind};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeSet, VecDeque},

@@ -10,7 +10,7 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, Subcommand};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
 /// Start, stop and look at the daemon in the background

@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use jackfield_daemon::{BootError, HolderProcess, clean_up};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use rustix::process::Signal;
 use serde_json::json;
 use std::{

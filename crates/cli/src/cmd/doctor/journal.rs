@@ -7,7 +7,7 @@ use crate::{
     out::{count, events_between},
 };
 use jackfield_journal::{DamagedEvents, DurabilityLevel, Journal, JournalInspection, OpenError};
-use jackfield_wire::chain;
+use jackfield_protocol::chain;
 use rustix::fs::{Access, access, statvfs};
 use serde_json::Value;
 use std::{

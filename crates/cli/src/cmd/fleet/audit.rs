@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::Args;
 use jackfield_fleet::{AuditEnd, AuditEvent};
-use jackfield_wire::rfc3339;
+use jackfield_protocol::rfc3339;
 use std::{fmt::Write as _, time::SystemTime};
 
 /// Read what clients have done: opened, said, answered, deleted

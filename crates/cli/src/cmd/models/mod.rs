@@ -11,7 +11,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use jackfield_agents::probe::{AgentStatus, DiagnosticReason, ModelListSource};
-use jackfield_catalogue::{AgentSpec, DEFAULT_OPTION};
+use jackfield_catalog::{AgentSpec, DEFAULT_OPTION};
 use serde_json::{Value, json};
 
 /// List the models of an agent, or probe a model server

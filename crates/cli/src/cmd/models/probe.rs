@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_chat::{ChatSettings, ModelFitness, ProbeReport, ToolCallSupport};
+use jackfield_chat_agent::{ChatSettings, ModelFitness, ProbeReport, ToolCallSupport};
 use serde_json::{Value, json};
 
 /// Ask a Chat Completions server what it can do
@@ -41,8 +41,8 @@ impl Probe {
         let what = "the model server cannot be used";
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::local(what, error))?;
-        let report =
-            runtime.block_on(jackfield_chat::probe_model_server(&settings, self.model.as_deref()));
+        let report = runtime
+            .block_on(jackfield_chat_agent::probe_model_server(&settings, self.model.as_deref()));
         let report = report.map_err(|why| Failure::local(what, why))?;
         match self.format {
             Format::Json => document(&desk.out, &to_json(&report))?,

@@ -10,8 +10,8 @@ use crate::{
 };
 use clap::Args;
 use jackfield_events::{EventBody, ReceivedEvent, RuleLearned, UserAnswered, UserAsked};
-use jackfield_wire::acp::Method;
-use jackfield_wire::redact;
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::redact;
 use serde_json::{Value, json};
 
 /// Tell which rule decided about an ask, why, and who answered it

@@ -6,7 +6,7 @@ use crate::{
     out::{DIM, one_line, paint},
     report::Failure,
 };
-use jackfield_wire::Frame;
+use jackfield_protocol::Frame;
 use serde_json::Value;
 
 impl Driver<'_> {

@@ -5,7 +5,7 @@ use crate::{
     hub::{AgentChoice, Conn, Row, Until, Wait, find, greet, sessions},
     report::Failure,
 };
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

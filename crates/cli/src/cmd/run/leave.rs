@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use jackfield_events::EventKind;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 
 impl Run {

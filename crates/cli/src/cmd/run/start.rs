@@ -9,7 +9,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::{Value, json};
 use std::{ffi::OsString, path::PathBuf};
 

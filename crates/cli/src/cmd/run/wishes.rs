@@ -7,8 +7,8 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_protocol::acp::Method;
 use jackfield_views::options::{self, Refused, Setting};
-use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::json;
 
 /// Make a session that branches off another: the same past, a future of its own

@@ -9,11 +9,11 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
+use jackfield_protocol::acp::Method;
 use jackfield_views::{
     Entry, Flaw, Reader,
     archive::{Header, NEWER},
 };
-use jackfield_wire::acp::Method;
 use serde_json::{Value, json};
 use std::{
     fs::File,

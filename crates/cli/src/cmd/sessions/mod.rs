@@ -19,7 +19,7 @@ use crate::{
     report::Failure,
 };
 use clap::{Args, Subcommand};
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::json;
 use std::io;
 

@@ -10,7 +10,7 @@ use crate::{
     report::Failure,
 };
 use clap::Args;
-use jackfield_wire::acp::Method;
+use jackfield_protocol::acp::Method;
 use serde_json::json;
 use std::{collections::BTreeSet, io};
 

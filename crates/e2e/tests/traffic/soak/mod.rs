@@ -75,8 +75,10 @@ fn visits(bus: &Bus, pool: &'static str, seed: u64, end: Instant) -> Tally {
 fn runaways(bus: &Bus, end: Instant) -> Tally {
     let mut tally = Tally::default();
     while Instant::now() < end {
-        let to =
-            jackfield_testkit::line_client::To::in_pool("steady", format!("gone-{}", tally.visits));
+        let to = jackfield_test_support::line_client::To::in_pool(
+            "steady",
+            format!("gone-{}", tally.visits),
+        );
         let mut client = bus.dial();
         let burst = to.request(1, "bench/burst", ",\"count\":2000,\"bytes\":290");
         let half = &to.request(2, "bench/ping", "")[..20];

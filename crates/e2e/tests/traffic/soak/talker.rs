@@ -1,7 +1,7 @@
 //! A client that says everything a client can say, and knows what must come back.
 
 use super::Bus;
-use jackfield_testkit::{
+use jackfield_test_support::{
     bench_worker::{Checksum, field, number, string, tale},
     line_client::{LineClient, To},
 };

@@ -7,7 +7,7 @@ use crate::{
     nats::{NatsJournal, NatsStore},
 };
 use jackfield_nats_access::NatsServers;
-use jackfield_testkit::{nats::Cluster, s3::S3};
+use jackfield_test_support::{nats::Cluster, s3::S3};
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 pub(super) const NOW: Duration = Duration::ZERO;

@@ -5,7 +5,7 @@ use super::{
     *,
 };
 use crate::{LogMaintenanceError, ReadError, RecordDamage, archive::Segment};
-use jackfield_testkit::{nats::Cluster, s3::S3};
+use jackfield_test_support::{nats::Cluster, s3::S3};
 use std::{fs, sync::Arc};
 
 #[test]

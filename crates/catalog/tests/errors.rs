@@ -1,0 +1,140 @@
+//! An invalid file is reported with its line and the reason.
+
+use jackfield_catalog::parse_agent_spec;
+
+const HEADER: &str = "id = \"a\"\nname = \"A\"\nbins = [\"a\"]\n";
+
+#[track_caller]
+fn assert_refused(text: &str, line: Option<usize>, reason: &str) {
+    let error = parse_agent_spec(text).unwrap_err();
+    assert_eq!(error.line, line, "{error}");
+    assert!(error.reason.contains(reason), "{error}");
+    assert!(!error.reason.contains('\n') && !error.reason.ends_with('.'), "{error}");
+}
+
+/// The header, then one `[[launch]]` on line 4.
+fn launch(rest: &str) -> String {
+    format!("{HEADER}[[launch]]\n{rest}")
+}
+
+#[test]
+fn invalid_toml_is_reported_on_its_line() {
+    assert_refused("id = \"a\"\nname = \n", Some(2), "");
+    assert_refused("id = \"a\"\nid = \"b\"\n", Some(2), "duplicate key");
+}
+
+#[test]
+fn unknown_and_missing_keys_are_reported_by_name() {
+    assert_refused(&format!("{HEADER}color = 1\n[[launch]]\n"), Some(4), "unknown field `color`");
+    assert_refused(&launch("arg = [\"acp\"]\n"), Some(5), "unknown field `arg`");
+    assert_refused("id = \"a\"\nbins = [\"a\"]\n[[launch]]\n", None, "missing field `name`");
+    assert_refused(&launch("args = \"acp\"\n"), Some(5), "invalid type");
+    assert_refused(&launch("prompt = \"pigeon\"\n"), Some(5), "unknown variant `pigeon`");
+    assert_refused(&launch("[models]\nfrom = \"oracle\"\n"), Some(6), "unknown variant `oracle`");
+    assert_refused(&launch("[[launch.modes]]\nid = \"x\"\n"), Some(5), "missing field `name`");
+}
+
+#[test]
+fn malformed_ids_and_programs_are_refused() {
+    for id in ["", "A", "-a", ".a", "a b", "ä", "a/b", &"a".repeat(41)] {
+        let text = launch("").replace("id = \"a\"", &format!("id = \"{id}\""));
+        assert_refused(&text, Some(1), "is not an agent id");
+    }
+    assert!(parse_agent_spec(&launch("").replace("\"a\"", "\"0.a_b-c\"")).is_ok());
+    assert_refused(&launch("").replace("[\"a\"]", "[]"), Some(3), "`bins` is empty");
+    for bin in ["", "./a", "bin/a", "-a"] {
+        let text = launch("").replace("[\"a\"]", &format!("[\"{bin}\"]"));
+        assert_refused(&text, Some(3), "neither a program name nor an absolute path");
+    }
+    assert!(parse_agent_spec(&launch("bins = [\"/opt/a\"]")).is_ok());
+    assert_refused(HEADER, None, "no `[[launch]]`");
+}
+
+#[test]
+fn unknown_and_misplaced_placeholders_are_refused() {
+    assert_refused(
+        &launch("args = [\n  \"acp\",\n  \"{nonsense}\",\n]\n"),
+        Some(7),
+        "`{nonsense}`",
+    );
+    assert_refused(
+        &launch("dialect = \"plain\"\nargs = [\"{session}\"]\n"),
+        Some(6),
+        "belongs in `resume`",
+    );
+    assert_refused(&launch("args = [\"{model}\"]\n"), Some(5), "belongs in `model`");
+    assert_refused(&launch("model = [\"{reasoning}\"]\n"), Some(5), "belongs in `reasoning`");
+    assert_refused(
+        &launch("dialect = \"plain\"\nargs = [\"{prompt}\"]\n"),
+        Some(6),
+        "`prompt = \"argv\"`",
+    );
+    assert_refused(
+        &launch("dialect = \"plain\"\nprompt = \"argv\"\nargs = [\"{file}\"]\n"),
+        Some(7),
+        "`prompt = \"file\"`",
+    );
+    assert_refused(
+        &launch("[[launch.modes]]\nid = \"m\"\nname = \"M\"\nasks = true\nargs = [\"{prompt}\"]\n"),
+        Some(9),
+        "is not allowed here",
+    );
+    assert_refused(
+        &launch("[[launch.flags]]\nargs = [\"{x}\"]\nneeds = \"x\"\n"),
+        Some(6),
+        "`{x}`",
+    );
+    assert!(parse_agent_spec(&launch("args = [\"--config={\\\"a\\\":{}}\", \"{cwd}\"]\n")).is_ok());
+}
+
+#[test]
+fn prompt_placeholder_must_occur_exactly_once() {
+    let argv = |rest: &str| launch(&format!("dialect = \"plain\"\nprompt = \"argv\"\n{rest}"));
+    assert_refused(&argv("args = [\"run\"]\n"), Some(7), "`{prompt}` is missing");
+    assert_refused(&argv("args = [\"{prompt}\", \"{prompt}\"]\n"), Some(7), "twice");
+    assert_refused(
+        &argv("args = [\"{prompt}\"]\nresume = [\"{session}\"]\n"),
+        Some(8),
+        "`{prompt}` is missing",
+    );
+    assert_refused(
+        &launch("prompt = \"argv\"\nargs = [\"{prompt}\"]\n"),
+        Some(4),
+        "require a `dialect`",
+    );
+}
+
+#[test]
+fn unknown_dialects_and_duplicate_modes_are_refused() {
+    assert_refused(&launch("dialect = \"klingon\"\n"), Some(5), "unknown dialect `klingon`");
+    let mode = "[[launch.modes]]\nid = \"m\"\nname = \"M\"\nasks = true\n";
+    assert_refused(&launch(&format!("{mode}{mode}")), Some(10), "mode `m` is defined twice");
+    assert_refused(&launch(&mode.replace("\"m\"", "\"a b\"")), Some(6), "not a mode id");
+}
+
+#[test]
+fn malformed_variable_names_are_refused() {
+    assert_refused(&launch("[env]\npass = [\"OK_*\", \"A-B\"]\n"), Some(6), "`A-B`");
+    assert_refused(&launch("[env]\nremove = [\"A*B\"]\n"), Some(6), "`A*B`");
+    assert_refused(&launch("[env]\npass = [\"JACKFIELD_TOKEN\"]\n"), Some(6), "never passed");
+    assert_refused(&launch("[env.set]\n\"A=B\" = \"1\"\n"), Some(5), "`A=B`");
+    assert_refused(&launch("[auth]\nenv = [\"A*\"]\n"), None, "`A*`");
+}
+
+#[test]
+fn incomplete_model_settings_are_refused() {
+    assert_refused(&launch("[models]\nfrom = \"command\"\n"), Some(6), "requires `args`");
+    assert_refused(
+        &launch("[models]\nfrom = \"command\"\nargs = [\"m\"]\n"),
+        Some(6),
+        "requires `format`",
+    );
+    assert_refused(
+        &launch("[models]\nfrom = \"settings\"\nformat = \"lines\"\n"),
+        Some(6),
+        "requires `file`",
+    );
+    assert_refused(&launch("[models]\nfallback = [\"ok\", \"-x\"]\n"), Some(6), "`-x`");
+    assert_refused(&launch("[reasoning]\noptions = [\"very high\"]\n"), Some(6), "`very high`");
+    assert!(parse_agent_spec(&launch("[models]\nfrom = \"acp\"\n")).is_ok());
+}

@@ -1,0 +1,375 @@
+//! The open sessions of this process: creates, reopens, forks, closes and deletes them, and runs
+//! their prompts.
+
+use crate::{
+    ChatAgentConfig,
+    commands::{SlashCommand, help_text},
+    history::{HistoryEntry, to_session_updates},
+    mcp::{McpServers, ServerSpawnContext},
+    model::{ModelClient, ModelInfo, ModelTokenUsage},
+    options::{AgentMode, OptionError, SessionOptions},
+    session::{Session, lock},
+    store::{SessionPage, SessionRecord, SessionStore, StoreError, unix_time_ms},
+    tool::{IoCapabilities, SessionContext},
+    turn::{DisplayCapabilities, Turn, to_acp_usage},
+};
+use agent_client_protocol::{
+    Client, Error,
+    v1::{
+        ConnectionTo,
+        schema::{
+            self, ClientCapabilities, ConfigOptionUpdate, ContentBlock, ContentChunk,
+            CurrentModeUpdate, McpServer, PromptResponse, SessionConfigOption, SessionId,
+            SessionUpdate, StopReason,
+        },
+    },
+};
+use jackfield_protocol::chain;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+/// How long opening a session waits for the list of models.
+const MODEL_LIST_WAIT_MAX: Duration = Duration::from_millis(1500);
+
+/// The state that all request handlers share.
+pub(crate) struct SessionRegistry {
+    config: ChatAgentConfig,
+    model: ModelClient,
+    store: Arc<Mutex<SessionStore>>,
+    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    /// The models of the server. Requested on first use, and again if the request failed.
+    models: OnceCell<Vec<ModelInfo>>,
+    client_capabilities: Mutex<ClientCapabilities>,
+}
+
+/// The directories and MCP servers that a client requests for a session.
+pub(crate) struct SessionSetup {
+    pub(crate) cwd: PathBuf,
+    pub(crate) additional_dirs: Vec<PathBuf>,
+    pub(crate) mcp_servers: Vec<McpServer>,
+}
+
+impl SessionSetup {
+    /// Called before anything changes, so that an invalid request has no effect.
+    fn validate(&self) -> Result<(), Error> {
+        if self.cwd.is_absolute() {
+            return Ok(());
+        }
+        let message = format!("`{}` is not an absolute path", self.cwd.display());
+        Err(Error::invalid_params().data(message))
+    }
+}
+
+impl SessionRegistry {
+    pub(crate) fn new(
+        config: ChatAgentConfig,
+        model: ModelClient,
+        store: SessionStore,
+    ) -> SessionRegistry {
+        SessionRegistry {
+            config,
+            model,
+            store: Arc::new(Mutex::new(store)),
+            open: Mutex::default(),
+            models: OnceCell::new(),
+            client_capabilities: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn set_client_capabilities(&self, capabilities: ClientCapabilities) {
+        *lock(&self.client_capabilities) = capabilities;
+    }
+
+    pub(crate) fn create_session(
+        &self,
+        setup: SessionSetup,
+        client: &ConnectionTo<Client>,
+    ) -> Result<Arc<Session>, Error> {
+        setup.validate()?;
+        let record = SessionRecord {
+            id: new_session_id()?,
+            dirs: Vec::new(),
+            title: None,
+            options: SessionOptions {
+                mode: AgentMode::default(),
+                model: self.config.settings.model.clone(),
+                effort: None,
+            },
+            granted_permissions: Vec::new(),
+            updated_at_ms: unix_time_ms(),
+        };
+        self.open_session(record, Vec::new(), setup, client)
+    }
+
+    /// Opens a stored session. If it is open, its running turn is canceled.
+    pub(crate) fn reopen_session(
+        &self,
+        id: &SessionId,
+        setup: SessionSetup,
+        client: &ConnectionTo<Client>,
+    ) -> Result<Arc<Session>, Error> {
+        setup.validate()?;
+        let store = lock(&self.store);
+        let record = load_record(&store, id)?;
+        let history = store.load_entries(&id.0).map_err(to_acp_error)?;
+        drop(store);
+        if let Some(open) = lock(&self.open).remove(id) {
+            open.cancel_turn();
+        }
+        self.open_session(record, history, setup, client)
+    }
+
+    /// Opens an independent copy of a session.
+    pub(crate) fn fork_session(
+        &self,
+        id: &SessionId,
+        setup: SessionSetup,
+        client: &ConnectionTo<Client>,
+    ) -> Result<Arc<Session>, Error> {
+        setup.validate()?;
+        let store = lock(&self.store);
+        let record = SessionRecord { id: new_session_id()?, ..load_record(&store, id)? };
+        store.copy_entries(&id.0, &record.id).map_err(to_acp_error)?;
+        let history = store.load_entries(&record.id).map_err(to_acp_error)?;
+        drop(store);
+        self.open_session(record, history, setup, client)
+    }
+
+    fn open_session(
+        &self,
+        record: SessionRecord,
+        history: Vec<HistoryEntry>,
+        setup: SessionSetup,
+        client: &ConnectionTo<Client>,
+    ) -> Result<Arc<Session>, Error> {
+        let dirs: Vec<PathBuf> = std::iter::once(setup.cwd).chain(setup.additional_dirs).collect();
+        let record = SessionRecord { dirs: dirs.clone(), ..record };
+        lock(&self.store).save_record(&record).map_err(to_acp_error)?;
+        let id = SessionId::new(record.id.clone());
+        let capabilities = lock(&self.client_capabilities).clone();
+        let client_io = IoCapabilities {
+            reads_files: capabilities.fs.read_text_file,
+            writes_files: capabilities.fs.write_text_file,
+            has_terminals: capabilities.terminal,
+        };
+        let context = SessionContext {
+            session_id: id.clone(),
+            dirs,
+            client: client.clone(),
+            client_io,
+            guard: self.config.guard.clone(),
+            ledger_dir: self.config.ledger_dir.clone(),
+            can_fetch: self.config.settings.web_fetch,
+        };
+        let spawn_context = ServerSpawnContext::from_session(&context);
+        let start_timeout = self.config.settings.mcp_start_max;
+        let mcp_servers = McpServers::start(setup.mcp_servers, &spawn_context, start_timeout);
+        let session = Session::new(context, mcp_servers, Arc::clone(&self.store), record, history);
+        let session = Arc::new(session);
+        lock(&self.open).insert(id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    pub(crate) fn find_session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
+        lock(&self.open).get(id).cloned().ok_or_else(|| session_not_found(id))
+    }
+
+    /// Closes a session and cancels its running turn. The session stays in the store.
+    pub(crate) fn close_session(&self, id: &SessionId) -> Result<(), Error> {
+        let session = lock(&self.open).remove(id).ok_or_else(|| session_not_found(id))?;
+        session.cancel_turn();
+        Ok(())
+    }
+
+    /// Deletes a session, open or not. Succeeds if it does not exist.
+    pub(crate) fn delete_session(&self, id: &SessionId) -> Result<(), Error> {
+        let _closed = self.close_session(id);
+        lock(&self.store).delete_session(&id.0).map_err(to_acp_error)
+    }
+
+    pub(crate) fn list_sessions(
+        &self,
+        cwd: Option<&Path>,
+        cursor: Option<&str>,
+    ) -> Result<SessionPage, Error> {
+        lock(&self.store).list_sessions(cwd, cursor).map_err(to_acp_error)
+    }
+
+    /// Returns the options of a session. Waits briefly for the list of models; if it arrives later,
+    /// an update is sent.
+    pub(crate) async fn config_options(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+    ) -> Vec<SessionConfigOption> {
+        let registry = Arc::clone(self);
+        let mut loading = tokio::spawn(async move { registry.load_models().await });
+        if tokio::time::timeout(MODEL_LIST_WAIT_MAX, &mut loading).await.is_err() {
+            let (registry, session) = (Arc::clone(self), Arc::clone(session));
+            tokio::spawn(async move {
+                if loading.await.is_ok() && registry.models.initialized() {
+                    registry.send_options_update(&session, &session.options());
+                }
+            });
+        }
+        self.to_config_options(&session.options())
+    }
+
+    fn to_config_options(&self, options: &SessionOptions) -> Vec<SessionConfigOption> {
+        options.to_config_options(self.models.get().map_or(&[], Vec::as_slice))
+    }
+
+    fn send_options_update(&self, session: &Session, options: &SessionOptions) {
+        let update = ConfigOptionUpdate::new(self.to_config_options(options));
+        session.send_update(SessionUpdate::ConfigOptionUpdate(update));
+    }
+
+    /// Runs one prompt in a turn that was started with [`Session::begin_turn`].
+    pub(crate) async fn run_prompt(
+        &self,
+        session: &Session,
+        content: Vec<ContentBlock>,
+        canceled: CancellationToken,
+    ) -> Result<PromptResponse, Error> {
+        let mut tokens = ModelTokenUsage::default();
+        let handling = self.handle_prompt(session, content, &mut tokens);
+        let stop_reason = canceled.run_until_cancelled(handling).await;
+        session.end_turn();
+        let stop_reason = stop_reason.unwrap_or(Ok(StopReason::Cancelled)).map_err(to_acp_error)?;
+        Ok(PromptResponse::new(stop_reason).usage(to_acp_usage(tokens)))
+    }
+
+    async fn handle_prompt(
+        &self,
+        session: &Session,
+        content: Vec<ContentBlock>,
+        tokens: &mut ModelTokenUsage,
+    ) -> Result<StopReason, StoreError> {
+        let mut history = session.history.lock().await;
+        let options = session.options();
+        let models = self.models.get().map_or(&[][..], Vec::as_slice);
+        let mut turn = Turn {
+            session,
+            history: &mut history,
+            model: &self.model,
+            settings: &self.config.settings,
+            model_info: models.iter().find(|it| it.id == options.model).cloned(),
+            options,
+            display: self.display_capabilities(),
+            tokens,
+        };
+        match SlashCommand::parse(&content) {
+            Some(command) => self.run_command(command, &mut turn).await,
+            None => turn.run(content).await,
+        }
+    }
+
+    fn display_capabilities(&self) -> DisplayCapabilities {
+        let session = lock(&self.client_capabilities).session.clone().unwrap_or_default();
+        DisplayCapabilities {
+            shows_notices: session.notices.is_some(),
+            shows_compaction: session.compaction.is_some(),
+        }
+    }
+
+    async fn run_command(
+        &self,
+        command: SlashCommand<'_>,
+        turn: &mut Turn<'_>,
+    ) -> Result<StopReason, StoreError> {
+        let session = turn.session;
+        let reply = match command {
+            SlashCommand::Help => help_text(),
+            SlashCommand::Compact if turn.history.is_empty() => {
+                "The conversation is empty.".to_owned()
+            }
+            SlashCommand::Compact => match turn.compact_history().await? {
+                Ok(()) => "The conversation was summarized.".to_owned(),
+                Err(error) => error.to_string(),
+            },
+            SlashCommand::Model(None) => format!("The model is `{}`.", turn.options.model),
+            SlashCommand::Model(Some(model)) => {
+                let record = session.update_record(|it| model.clone_into(&mut it.options.model))?;
+                self.send_options_update(session, &record.options);
+                format!("The model is `{model}` from now on.")
+            }
+        };
+        let chunk = ContentChunk::new(reply.as_str().into());
+        session.send_update(SessionUpdate::AgentMessageChunk(chunk));
+        Ok(StopReason::EndTurn)
+    }
+
+    /// Requests the list of models, unless it is known.
+    async fn load_models(&self) {
+        if let Err(error) = self.models.get_or_try_init(|| self.model.list_models()).await {
+            tracing::info!("failed to list the models of the server: {error}");
+        }
+    }
+}
+
+/// Sets an option. Sends an update of the mode for clients that support only modes.
+pub(crate) fn set_option(session: &Session, option: &str, value: &str) -> Result<(), Error> {
+    let mut options = session.options();
+    let previous_mode = options.mode;
+    let to_invalid_params = |error: OptionError| Error::invalid_params().data(error.to_string());
+    options.set_option(option, value).map_err(to_invalid_params)?;
+    if options.mode != previous_mode {
+        let update = CurrentModeUpdate::new(options.mode.id());
+        session.send_update(SessionUpdate::CurrentModeUpdate(update));
+    }
+    session.update_record(|record| record.options = options).map_err(to_acp_error)?;
+    Ok(())
+}
+
+/// Sends the history of a session that was just opened to its client.
+pub(crate) fn replay_history(session: &Session) {
+    let history = session.history.try_lock().expect("no turn has started");
+    for update in to_session_updates(&history) {
+        session.send_update(update);
+    }
+}
+
+fn load_record(store: &SessionStore, id: &SessionId) -> Result<SessionRecord, Error> {
+    store.load_record(&id.0).map_err(to_acp_error)?.ok_or_else(|| session_not_found(id))
+}
+
+fn session_not_found(id: &SessionId) -> Error {
+    schema::Error::session_not_found(id.clone()).into()
+}
+
+/// Converts an error with all its causes.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
+fn to_acp_error(error: StoreError) -> Error {
+    let message = chain(&error);
+    match error {
+        StoreError::InvalidCursor(_) => Error::invalid_params().data(message),
+        _ => Error::internal_error().data(message),
+    }
+}
+
+/// Returns an id with 16 random letters, unique among all processes that share the store.
+fn new_session_id() -> Result<String, Error> {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(Error::into_internal_error)?;
+    let letters = bytes.iter().map(|it| char::from(LETTERS[usize::from(it % 32)]));
+    Ok(format!("c-{}", letters.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn session_ids_are_unique() {
+        let ids: BTreeSet<String> = (0..1000).map(|_| new_session_id().unwrap()).collect();
+        assert_eq!(ids.len(), 1000);
+        assert!(ids.iter().all(|it| it.len() == 18 && it.starts_with("c-")));
+    }
+}

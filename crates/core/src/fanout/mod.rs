@@ -1,8 +1,0 @@
-//! From the log to the clients: who has heard how much, and what each kind of client hears.
-
-mod deliver;
-mod render;
-mod subscriber;
-
-pub(crate) use render::{Rendering, attach_notice, cancel_notice, moved_notice};
-pub(crate) use subscriber::{Phase, Subscriber};

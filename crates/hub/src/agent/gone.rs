@@ -1,0 +1,164 @@
+//! An agent ended: everyone who waited for it is answered at once, with the cause. All sessions that
+//! it served are interrupted alike, each once, and wake on their own.
+
+use super::{Agent, Phase, Waiting};
+use crate::{AgentId, Exit, Hub, Note, Output, SessionId, limits, session::Stage};
+use jackfield_events::{AgentExited, EventBody, RawJson, TurnOutcome};
+use jackfield_protocol::{Fault, Frame, is_planted};
+
+/// How a process ended for a session that it served.
+struct End<'a> {
+    exit: &'a Exit,
+    fault: &'a Fault,
+    cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// Nobody wanted it to.
+    Itself,
+    /// It was asked to.
+    Asked,
+    /// It had to, for another session that it served.
+    Neighbour,
+}
+
+impl Hub {
+    pub(crate) fn on_agent_gone(&mut self, id: AgentId, exit: &Exit) {
+        let Some(agent) = self.agents.remove(&id) else { return };
+        self.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
+        let fault = fault_of(&agent, exit);
+        self.count_failure(&agent, exit);
+        self.withdraw_passing(id);
+        for conn in &agent.seats.spares {
+            if let Some(it) = self.conns.get_mut(conn)
+                && it.spare == Some(id)
+            {
+                it.spare = None;
+            }
+        }
+        for (conn, request) in &agent.introduces {
+            if agent.stopping || exit.shortage {
+                self.answer(*conn, request, Err(&fault));
+            } else {
+                self.introduce_elsewhere(*conn, request, &fault);
+            }
+        }
+        if agent.seats.is_empty() {
+            self.on_warm_gone(&agent);
+        }
+        let cause = if agent.stopping { Cause::Asked } else { Cause::Itself };
+        let count = if is_planted("end-one-session-of-dead-agent") { 1 } else { usize::MAX };
+        for session in agent.seats.sessions.iter().take(count) {
+            self.bury_in(session, id, &End { exit, fault: &fault, cause });
+        }
+        if !is_planted("forget-requests-to-dead-agent") {
+            self.answer_all(agent, &fault);
+        }
+        self.after_stop();
+    }
+
+    /// The session outlives its agent: the log says what happened, and the turn has its outcome.
+    fn bury_in(&mut self, id: &SessionId, agent: AgentId, end: &End<'_>) {
+        let now = self.cx.now;
+        let Some(session) = self.sessions.get_mut(id).filter(|it| it.agent == Some(agent)) else {
+            return self.on_parted(id);
+        };
+        if let Stage::Opening(opening) = &session.stage {
+            let (conn, request) = (opening.conn, opening.request.clone());
+            let never_came_up = matches!(end.fault, Fault::AgentNotStarted { .. });
+            // Another agent would not be started either.
+            let may_another = never_came_up && !end.exit.shortage;
+            if may_another && end.cause == Cause::Itself {
+                return self.open_elsewhere(id, end.fault);
+            }
+            self.sessions.remove(id);
+            return self.answer(conn, &request, Err(end.fault));
+        }
+        session.agent = None;
+        session.calls.clear();
+        if end.cause == Cause::Itself && !end.exit.shortage {
+            session.restarts.ended(now);
+        }
+        let waking = matches!(session.stage, Stage::Waking(_));
+        session.stage = Stage::Asleep;
+        let turn = session.turn.as_ref().map(|it| it.number);
+        self.is_unattended(id);
+        if end.cause != Cause::Asked || turn.is_some() {
+            let status = end.exit.status.as_str().into();
+            let stderr = end.exit.stderr.as_str().into();
+            self.append(id, EventBody::Gone(AgentExited { status, stderr }));
+        }
+        self.void_asks(id, "the agent that asked is gone");
+        self.end_served(id);
+        if let Some(turn) = turn {
+            let error = RawJson::trusted(end.fault.to_json());
+            self.end_turn(id, turn, TurnOutcome::Interrupted(error));
+        } else if waking {
+            self.refuse_waiting(id, end.fault);
+        } else {
+            self.pump(id);
+        }
+    }
+
+    /// Clients whose own requests the agent had.
+    fn answer_all(&mut self, agent: Agent, fault: &Fault) {
+        for waiting in agent.waiting.into_values() {
+            let Waiting::Client { conn, id, session, .. } = waiting else { continue };
+            match session.filter(|it| self.sessions.contains_key(it)) {
+                Some(session) => self.answer_in(&session, conn, &Frame::error_for(&id, fault)),
+                None => self.answer(conn, &id, Err(fault)),
+            }
+        }
+    }
+
+    /// An agent that cannot be used although it runs.
+    pub(crate) fn refuse_agent(&mut self, id: AgentId, why: &str) {
+        let exit =
+            Exit { status: why.to_owned(), stderr: String::new(), started: true, shortage: false };
+        // It is buried like a dead one now; its process is stopped and its end ignored.
+        self.cx.outputs.push_back(Output::StopAgent { agent: id, now: false });
+        self.on_agent_gone(id, &exit);
+    }
+
+    /// Ends a process at once because it does not listen in one session. The others that it serves
+    /// are interrupted, and wake elsewhere when it has ended.
+    pub(crate) fn cut_off(&mut self, agent: AgentId, culprit: &SessionId) {
+        self.end_agent(agent);
+        let why = format!("it was ended with session `{culprit}`, in which it did not stop");
+        let exit = Exit { status: why, stderr: String::new(), started: true, shortage: false };
+        let Some(fault) = self.agents.get(&agent).map(|it| fault_of(it, &exit)) else { return };
+        for session in self.served_by(agent) {
+            self.bury_in(
+                &session,
+                agent,
+                &End { exit: &exit, fault: &fault, cause: Cause::Neighbour },
+            );
+        }
+    }
+
+    /// A process that serves others does not answer about this session: it goes on without it.
+    pub(super) fn give_up_on(&mut self, agent: AgentId, id: &SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let theirs = session.told_as();
+        let why = format!("it has not opened the session for {} s", limits::START_MS_MAX / 1000);
+        let (name, stderr) = (self.agents[&agent].launch.name.to_string(), String::new());
+        let fault = Fault::AgentNotStarted { agent: name, why: why.clone(), stderr };
+        let exit = Exit { status: why, stderr: String::new(), started: true, shortage: false };
+        self.leave(agent, id, &theirs);
+        self.bury_in(id, agent, &End { exit: &exit, fault: &fault, cause: Cause::Asked });
+    }
+}
+
+fn fault_of(agent: &Agent, exit: &Exit) -> Fault {
+    let name = agent.launch.name.to_string();
+    if agent.phase == Phase::Ready {
+        Fault::AgentGone { agent: name, status: exit.status.clone(), stderr: exit.stderr.clone() }
+    } else {
+        Fault::AgentNotStarted {
+            agent: name,
+            why: exit.status.clone(),
+            stderr: exit.stderr.clone(),
+        }
+    }
+}

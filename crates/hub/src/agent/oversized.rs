@@ -1,0 +1,47 @@
+//! A message of an agent that is longer than a message may be. It is lost: the log says so, and a request that
+//! waits for it fails instead of waiting for ever.
+
+use crate::{AgentId, Hub, Output, SessionId};
+use jackfield_events::{EventBody, MessageDropped};
+use jackfield_protocol::{Frame, FrameHead, LineTooLong};
+
+impl Hub {
+    pub(crate) fn on_oversized(&mut self, agent: AgentId, line: &LineTooLong) {
+        let head = line.frame_head();
+        for session in self.sessions_of_oversized(agent, &head) {
+            let what = match &head {
+                FrameHead { method: Some(method), .. } => format!("`{method}`"),
+                FrameHead { id: Some(_), .. } => "an answer".to_owned(),
+                _ => "a message".to_owned(),
+            };
+            let (bytes, limit) = (line.size as u64, line.limit as u64);
+            self.append(
+                &session,
+                EventBody::LeftOut(MessageDropped { what: what.into(), bytes, limit }),
+            );
+        }
+        let FrameHead { id: Some(id), method, .. } = head else { return };
+        let error = Frame::error_for(&id, &line.fault());
+        if method.is_some() {
+            self.cx.outputs.push_back(Output::ToAgent { agent, text: error.into_bytes() });
+        } else {
+            self.on_agent(agent, error);
+        }
+    }
+
+    /// The session that it names, else those in which something runs, else all that the agent serves.
+    fn sessions_of_oversized(&self, agent: AgentId, head: &FrameHead) -> Vec<SessionId> {
+        let Some(it) = self.agents.get(&agent) else { return Vec::new() };
+        if let Some(named) = head.session.as_deref().and_then(|name| self.called(it, name)) {
+            return vec![named];
+        }
+        let mut served = self.served_by(agent);
+        // A session that is being opened has no log yet.
+        served.retain(|id| 0 < self.sessions[id].log.head().0);
+        let busy = |id: &SessionId| self.sessions[id].turn.is_some();
+        if served.iter().any(busy) {
+            served.retain(busy);
+        }
+        served
+    }
+}

@@ -1,0 +1,62 @@
+//! What every part of the hub uses: the configuration, the time of the current input, timers, outputs and byte
+//! budgets.
+
+use crate::{
+    ByteLimits, Config, Note, Output, Time,
+    budget::ByteBudget,
+    id::Names,
+    limits,
+    log::Texts,
+    timer::{Timer, Timers},
+};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) config: Config,
+    /// The time of the current input. It never goes back.
+    pub(crate) now: Time,
+    pub(crate) timers: Timers<Timer>,
+    pub(crate) outputs: VecDeque<Output>,
+    /// Bytes of messages that sessions, agents and clients retain.
+    pub(crate) retained_bytes: ByteBudget,
+    /// Bytes of events that are not durable yet, in all sessions.
+    pub(crate) pending_bytes: ByteBudget,
+    /// Bytes that were sent to clients and are not written yet.
+    pub(crate) outbox_bytes: ByteBudget,
+    pub(crate) session_names: Names,
+    /// Texts that many sleeping sessions have in common.
+    pub(crate) shared_texts: Texts,
+    /// The hub was asked to stop.
+    pub(crate) is_stopping: bool,
+}
+
+impl Context {
+    pub(crate) fn new(config: Config, now: Time) -> Context {
+        let limits = config.limits;
+        let pending =
+            ByteLimits { own_max: usize::MAX, own_min: 0, all_max: limits.held_bytes_all_max };
+        let outboxes = ByteLimits {
+            own_max: usize::MAX,
+            own_min: limits::OUTBOX_BYTES_MIN.min(limits.outbox_bytes_low),
+            all_max: limits.outbox_bytes_all_max,
+        };
+        Context {
+            now,
+            timers: Timers::default(),
+            outputs: VecDeque::new(),
+            retained_bytes: ByteBudget::new(limits.kept),
+            pending_bytes: ByteBudget::new(pending),
+            outbox_bytes: ByteBudget::new(outboxes),
+            session_names: Names::new(config.seed),
+            shared_texts: Texts::default(),
+            is_stopping: false,
+            config,
+        }
+    }
+
+    /// Reports something to the operator.
+    pub(crate) fn note(&mut self, note: Note) {
+        self.outputs.push_back(Output::Note(note));
+    }
+}

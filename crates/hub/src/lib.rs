@@ -1,0 +1,55 @@
+//! The hub as a value: inputs go in, outputs come out, nothing else happens.
+//!
+//! Read in this order: [`input`], [`output`], [`hub`], then [`log`] (what is written down, and what
+//! may be heard when), `session` (turns, asks, opening and waking), `fanout` (who hears what),
+//! `peer` (clients and their requests), `agent` (processes and their answers), `tenant` (whose a session
+//! is, and who knows of it).
+//!
+//! - **Invariant:** no I/O, no clock, no randomness, no hash order, no log lines: the same inputs
+//!   give the same outputs.
+//! - **Invariant:** one input, then drain [`Hub::poll_output`] to `None`, then the next input.
+//! - **Invariant:** nothing is heard that is not durable ([`log::Gate`]).
+//! - **Invariant:** a client that is bound to a tenant hears and touches sessions of that tenant only.
+//! - **Invariant:** [`Hub::handle`] cannot fail. What a peer got wrong is answered to that peer, what
+//!   the world got wrong is an input, what we got wrong is an assertion.
+
+mod agent;
+pub mod budget;
+mod config;
+mod context;
+mod fanout;
+mod gauges;
+pub mod hub;
+mod id;
+pub mod input;
+pub mod limits;
+pub mod log;
+pub mod output;
+mod patience;
+mod peer;
+pub mod restart;
+mod session;
+mod storage;
+mod tenant;
+pub mod timer;
+mod unique_json;
+
+pub use agent::AgentPool;
+pub use budget::ByteLimits;
+pub use config::Config;
+pub use fanout::{Rendering, cancel_notice};
+pub use gauges::{Gauges, Process};
+pub use hub::{Hub, Recovered};
+pub use id::{AgentId, ConnId};
+pub use input::{AppendFailure, Exit, Input};
+pub use jackfield_events::{Seq, SessionId, Time};
+pub use jackfield_policy::PolicySet;
+pub use limits::Limits;
+pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
+pub use patience::Patience;
+pub use peer::{PeerPlace, PeerProcess, wants_notices};
+pub use session::{AskRule, Liveness, SHELL, Sleep, Unanswered, rfc3339};
+pub use storage::StorageFault;
+pub use tenant::{
+    TENANT_NAME_RULE, Tenant, Usage, is_known_to, is_tenant_name, quota_fault, tenant_of,
+};

@@ -1,0 +1,143 @@
+//! The control protocol, `_jackfield/*`: what the command and the console need beyond ACP.
+
+use crate::{
+    ConnId, Environment, Hub, Launch, Output, SessionId,
+    session::{Session, rfc3339},
+    tenant::known_to,
+};
+use jackfield_protocol::{Fault, Frame, redact};
+use serde_json::{Value, json};
+use std::{path::PathBuf, sync::Arc};
+
+impl Hub {
+    pub(super) fn on_connect_request(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        self.on_connect(conn, frame)?;
+        let launch = self.conns.get(&conn).and_then(|it| it.launch.as_ref());
+        // A client that knows a command for the agent may prefer to send that.
+        let by_name = launch.is_some_and(|it| it.argv.is_empty());
+        let result = if by_name { r#"{"command":false}"# } else { "{}" };
+        self.answer(conn, id, Ok(result));
+        Ok(())
+    }
+
+    pub(super) fn on_sessions(&mut self, conn: ConnId, id: &str) {
+        let rows: Vec<Value> = self.sessions_of(conn).map(|it| self.row(it)).collect();
+        let mut answer = json!({ "sessions": rows });
+        if let Some(storage) = self.storage_trouble(conn) {
+            answer["storage"] = storage;
+        }
+        self.answer(conn, id, Ok(&answer.to_string()));
+    }
+
+    pub(super) fn on_asks(&mut self, conn: ConnId, id: &str) {
+        let rows = self.open_asks(conn);
+        self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
+    }
+
+    pub(super) fn on_status(&mut self, conn: ConnId, id: &str) {
+        let status = self.status(conn).to_string();
+        self.answer(conn, id, Ok(&status));
+    }
+
+    pub(super) fn on_stop_request(&mut self, conn: ConnId, id: &str) {
+        self.answer(conn, id, Ok("{}"));
+        self.cx.outputs.push_back(Output::StopAsked);
+    }
+
+    /// Before `initialize`: a gateway speaks for this client. It counts events, whether the client
+    /// does or not.
+    pub(crate) fn on_relay(&mut self, conn: ConnId) {
+        if let Some(it) = self.conns.get_mut(&conn).filter(|it| it.hello.is_none()) {
+            it.relay = true;
+        }
+    }
+
+    /// Before `initialize`: which agent this connection's sessions are for, and its environment.
+    pub(crate) fn on_connect(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let invalid = |why: &str| Fault::InvalidParams { why: why.to_owned() };
+        let params: Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        if params["unenforced"] == true
+            && self.bound_to(conn).is_none()
+            && let Some(it) = self.conns.get_mut(&conn)
+        {
+            it.unenforced = true;
+        }
+        let launch = match params.get("agent") {
+            None => return Ok(()),
+            Some(Value::String(name)) => self.named(name)?,
+            Some(agent) => {
+                let name = agent.get("name").and_then(Value::as_str);
+                let argv = agent.get("argv").and_then(strings).filter(|it| !it.is_empty());
+                let (Some(name), Some(argv)) = (name, argv) else {
+                    return Err(invalid("`agent` needs a `name` and a non-empty `argv`"));
+                };
+                Launch { name: name.into(), argv, cwd: PathBuf::new(), env: None }
+            }
+        };
+        let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
+        // What an agent sees decides what it runs.
+        let may_set = self.bound_to(conn).is_none_or(|it| it.commands);
+        let env = params.get("env").filter(|_| may_set).and_then(Value::as_object).map(|env| {
+            let pair =
+                |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+            Arc::new(Environment(env.iter().filter_map(pair).collect()))
+        });
+        let Some(it) = self.conns.get_mut(&conn) else { return Ok(()) };
+        it.launch =
+            Some(Launch { cwd: cwd.unwrap_or(launch.cwd), env: env.or(launch.env), ..launch });
+        Ok(())
+    }
+
+    /// One session, for `ps` and `sessions`.
+    fn row(&self, (id, session): (&SessionId, &Session)) -> Value {
+        let state = &session.summary();
+        let mut row = json!({
+            "sessionId": &**id,
+            "agent": &*state.agent,
+            "argv": redact::argv(&state.argv),
+            "cwd": state.cwd,
+            "title": session.title(),
+            "state": self.shown(id, session),
+            "turns": state.turns,
+            "queued": state.queue.len(),
+            "asks": session.asks.len(),
+            "clients": session.subscribers.len(),
+            "unheard": self.unheard(session),
+            "pid": session.agent.and_then(|it| self.agents.get(&it)?.pid),
+            "events": session.log.head().0,
+            "openedAt": rfc3339(state.opened_at),
+            "updatedAt": rfc3339(state.updated_at),
+            "agentSession": &*state.agent_session,
+        });
+        if let Some(fallback) = &state.fallback {
+            row["fallback"] = serde_json::from_str(fallback.as_str()).unwrap_or_default();
+        }
+        self.tell_doing(id, session, &mut row);
+        row
+    }
+
+    fn status(&self, conn: ConnId) -> Value {
+        let tenant = self.tenant_name(conn);
+        let is_its = |of: Option<&str>| tenant.is_none() || of == tenant;
+        let agents = self.agents.values().filter(|it| is_its(self.tenant_of_agent(it)));
+        let clients = self.conns.keys().filter(|it| is_its(self.tenant_name(**it)));
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "sessions": known_to(tenant, &self.sessions).count(),
+            "agents": agents.count(),
+            "clients": clients.count(),
+            "stopping": self.cx.is_stopping,
+            "storage": self.storage_json(conn),
+        })
+    }
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|it| it.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,141 @@
+//! What only the operator may do: an agent, and whatever runs below it, may not.
+//!
+//! Every request, every notification and every answer to an ask passes here. The driver says once,
+//! when a client connects, where its process is ([`PeerPlace`]). A client whose place is not known
+//! is refused like one below an agent: otherwise a process could connect, hand over its socket and
+//! end. A client without a [`PeerProcess`] came over TCP or HTTP and has shown the token.
+
+use super::{PeerPlace, PeerProcess};
+use crate::{ConnId, Hub, Note, SessionId, unique_json};
+use jackfield_events::{EventBody, OperationRefused, RawJson};
+use jackfield_protocol::{Fault, Frame, acp::OperatorRule};
+use serde_json::Value;
+use std::{collections::BTreeSet, sync::Arc};
+
+const OPERATION_CHARS_MAX: usize = 64;
+
+impl Hub {
+    /// Refuses a request or a notification that only the operator may send.
+    pub(crate) fn require_operator(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        if self.stranger(conn).is_none() {
+            return Ok(());
+        }
+        let method = frame.method().unwrap_or_default();
+        let refused = match frame.known_method().map(|it| it.row().operator) {
+            Some(OperatorRule::Refused) => true,
+            Some(OperatorRule::ServerCommands) => has_server_command(frame),
+            Some(OperatorRule::Allowed) | None => false,
+        };
+        if !refused {
+            return Ok(());
+        }
+        let session = self.session_of(frame).ok();
+        self.refuse_operation(conn, &method, session.as_ref())
+    }
+
+    /// The same for an answer to a request that the hub sent.
+    pub(crate) fn may_settle(&mut self, conn: ConnId, id: &SessionId, number: u64) -> bool {
+        if self.stranger(conn).is_none() {
+            return true;
+        }
+        let ask = self.sessions.get(id).and_then(|it| it.asks.get(&number));
+        let method = ask.and_then(|it| it.frame.method()).unwrap_or_default().into_owned();
+        self.refuse_operation(conn, &method, Some(id)).is_ok()
+    }
+
+    /// `_jackfield/operator`: a command that changes or reads files of the operator by itself asks
+    /// first whether it runs below an agent.
+    pub(super) fn on_operator(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
+        let params: Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        let named = params["operation"].as_str();
+        let Some(operation) = named.filter(|it| it.chars().count() <= OPERATION_CHARS_MAX) else {
+            let why = format!("`operation` must be a text of at most {OPERATION_CHARS_MAX} chars");
+            return Err(Fault::InvalidParams { why });
+        };
+        self.refuse_operation(conn, operation, None)?;
+        self.answer(conn, id, Ok("{}"));
+        Ok(())
+    }
+
+    /// The process of a client, as events name it, if it is known.
+    pub(crate) fn peer_json(&self, conn: ConnId) -> Option<RawJson> {
+        self.conns.get(&conn)?.peer.as_ref().map(PeerProcess::to_json)
+    }
+
+    pub(super) fn is_operator(&self, conn: ConnId) -> bool {
+        self.stranger(conn).is_none()
+    }
+
+    /// The process of a client that is not known to be the operator's.
+    fn stranger(&self, conn: ConnId) -> Option<&PeerProcess> {
+        let peer = self.conns.get(&conn)?.peer.as_ref()?;
+        (peer.place != PeerPlace::Outside).then_some(peer)
+    }
+
+    /// Refuses, writes that down in the sessions it concerns, and tells the driver.
+    fn refuse_operation(
+        &mut self,
+        conn: ConnId,
+        operation: &str,
+        target: Option<&SessionId>,
+    ) -> Result<(), Fault> {
+        let Some(peer) = self.stranger(conn).cloned() else { return Ok(()) };
+        let by = self.conns.get(&conn).map_or_else(|| "gone".into(), |it| it.shown(conn));
+        let why: Arc<str> = reason(&peer, operation).into();
+        for session in self.concerned(&peer, target) {
+            let operation = operation.into();
+            let (by, peer, why) = (Arc::clone(&by), Some(peer.to_json()), Arc::clone(&why));
+            self.append(
+                &session,
+                EventBody::Refused(OperationRefused { operation, by, why, peer }),
+            );
+        }
+        self.note(Note::OperationRefused { conn, operation: operation.to_owned(), by, peer });
+        Err(Fault::NotAllowed { why: why.to_string() })
+    }
+
+    /// The sessions of the agent that the client is below, and the session that it named.
+    fn concerned(&self, peer: &PeerProcess, target: Option<&SessionId>) -> BTreeSet<SessionId> {
+        let own = match peer.place {
+            PeerPlace::BelowAgent(agent) => self.served_by(agent),
+            PeerPlace::Outside | PeerPlace::Unknown => Vec::new(),
+        };
+        let known = own.into_iter().chain(target.cloned());
+        known.filter(|it| self.sessions.get(it).is_some_and(|it| !it.is_opening())).collect()
+    }
+}
+
+/// What happened, why, and the way out.
+fn reason(peer: &PeerProcess, operation: &str) -> String {
+    match peer.place {
+        PeerPlace::BelowAgent(agent) => format!(
+            "`{operation}` is for the operator, and {peer} runs below an agent of this daemon \
+             ({agent}); run the command in your own terminal, which no agent has started"
+        ),
+        PeerPlace::Outside | PeerPlace::Unknown => format!(
+            "`{operation}` is for the operator, and it cannot be told whether {peer} runs below an \
+             agent: it had ended, or its ancestors had; run the command in your own terminal and \
+             let the process that connects wait for its answer"
+        ),
+    }
+}
+
+/// Whether a request brings an MCP server that is a program. A form that ACP does not define counts as
+/// one: an agent may understand it.
+fn has_server_command(frame: &Frame) -> bool {
+    let Ok(params) = unique_json::parse(frame.params().unwrap_or("{}")) else { return true };
+    match &params["mcpServers"] {
+        Value::Null => false,
+        Value::Array(servers) => servers.iter().any(|it| {
+            let is_remote = matches!(it["type"].as_str(), Some("http" | "sse" | "acp"));
+            !is_remote || it.get("command").is_some()
+        }),
+        _ => true,
+    }
+}

@@ -1,0 +1,191 @@
+//! `_jackfield/import`: a session that was exported, here or elsewhere, becomes one of ours. Its
+//! events come in slices, are checked as what they are, someone else's file, and pass the gate like
+//! any others. Until the last one is there nobody knows the session, and a cut leaves nothing.
+
+use super::{Session, Stage};
+use crate::{
+    ConnId, Hub, Note, Output, Seq, SessionId,
+    tenant::{is_tenant_name, named_for, tenant_of},
+};
+use bytes::Bytes;
+use jackfield_events::{
+    AgentMessage, EventBody, PromptQueued, RawJson, SessionEvent, SessionImported, SessionSummary,
+    SettingChanged, TurnStarted, UserAsked,
+};
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Fault, Frame, Kind};
+use serde_json::{Value, json};
+
+/// An import under way.
+#[derive(Debug)]
+pub(crate) struct Importing {
+    conn: ConnId,
+    /// Its name where it came from.
+    from: SessionId,
+}
+
+const NAME_CHARS_MAX: usize = 32;
+
+impl Hub {
+    /// `{from}` begins and is answered with the name it gets; `{sessionId, lines}` goes on;
+    /// `{sessionId, end}` makes it a session. Each answer says that what came is durable.
+    pub(crate) fn on_import(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        let params: Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        if let Some(from) = params.get("from").and_then(Value::as_str) {
+            self.require_storage()?;
+            let session = self.begin_import(conn, from);
+            let result = json!({ "sessionId": &*session }).to_string();
+            self.answer(conn, id, Ok(&result));
+            return Ok(());
+        }
+        let session = self.import_of(conn, frame)?;
+        if params.get("end").is_some() {
+            if let Err(fault) = self.may_keep(conn, &session) {
+                self.drop_import(&session);
+                return Err(fault);
+            }
+            self.end_import(&session, params.get("title").and_then(Value::as_str));
+        } else {
+            let lines = params.get("lines").and_then(Value::as_array);
+            if let Err(fault) = self.import_lines(&session, lines.map_or(&[], Vec::as_slice)) {
+                self.drop_import(&session);
+                return Err(fault);
+            }
+        }
+        let events = self.sessions[&session].log.head().0;
+        let result = json!({ "sessionId": &*session, "events": events }).to_string();
+        self.answer_in(&session, conn, &Frame::result_for(id, &result));
+        Ok(())
+    }
+
+    /// The old name if it is one of ours and free, else a new one; of a bound client's tenant in any case.
+    fn begin_import(&mut self, conn: ConnId, from: &str) -> SessionId {
+        let tenant = self.tenant_name(conn).map(str::to_owned);
+        let plain = from.rsplit_once('.').map_or(from, |(_, plain)| plain);
+        let named = match &tenant {
+            Some(tenant) => named_for(Some(tenant), plain),
+            None => from.into(),
+        };
+        let theirs = tenant_of(&named).is_none_or(is_tenant_name);
+        let free = theirs && is_name(plain) && !self.sessions.contains_key(&named);
+        let session = if free { named } else { self.new_name(tenant.as_deref()) };
+        let empty = SessionSummary { importing: true, ..SessionSummary::default() };
+        let importing = Importing { conn, from: from.into() };
+        self.sessions.insert(session.clone(), Session::new(empty, Stage::Importing(importing)));
+        session
+    }
+
+    fn import_of(&self, conn: ConnId, frame: &Frame) -> Result<SessionId, Fault> {
+        let named = frame.session_id().unwrap_or_default();
+        let found = self.sessions.get_key_value(&*named);
+        let of_conn = |it: &Session| matches!(&it.stage, Stage::Importing(it) if it.conn == conn);
+        match found.filter(|(_, it)| of_conn(it)) {
+            Some((id, _)) => Ok(id.clone()),
+            None => Err(Fault::SessionNotFound { session: named.into_owned() }),
+        }
+    }
+
+    fn import_lines(&mut self, id: &SessionId, lines: &[Value]) -> Result<(), Fault> {
+        for line in lines {
+            let log = &self.sessions[id].log;
+            if self.cx.config.limits.held_bytes_max < log.pending_bytes() {
+                let what = "the journal is slower than the import".to_owned();
+                return Err(Fault::Overloaded { what });
+            }
+            let seq = log.head().next();
+            let event = event_of(seq, line)
+                .map_err(|why| Fault::InvalidParams { why: format!("event {}: {why}", seq.0) })?;
+            let event = event.with_session_id(id);
+            if let EventBody::Queued(PromptQueued { frame, .. }) = &event.body {
+                let room =
+                    self.cx.retained_bytes.check(&self.sessions[id].kept, frame.bytes().len());
+                room.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
+            }
+            self.append_at(id, event.at, event.body);
+        }
+        Ok(())
+    }
+
+    /// Whoever served the session is not here: what it left open is over.
+    fn end_import(&mut self, id: &SessionId, title: Option<&str>) {
+        let session = self.sessions.get_mut(id).expect("named by import_of");
+        let Stage::Importing(importing) = std::mem::replace(&mut session.stage, Stage::Asleep)
+        else {
+            unreachable!("import_of found it importing");
+        };
+        let why = "the session was brought here from elsewhere";
+        self.settle(id, why, why);
+        if let Some(title) = title {
+            let update = json!({ "sessionUpdate": "session_info_update", "title": title });
+            let params = json!({ "sessionId": &**id, "update": update }).to_string();
+            let frame = Frame::notification(Method::SessionUpdate.name(), &params);
+            let frame = RawJson::trusted(frame.bytes().clone());
+            let turn = self.sessions[id].summary().turns;
+            self.append(id, EventBody::Said(AgentMessage { turn, late: 0 < turn, frame }));
+        }
+        // The summary that comes with this event says that the session is whole.
+        self.sessions.get_mut(id).expect("named by import_of").log.complete_import();
+        let seq = self.append(id, EventBody::Imported(SessionImported { from: importing.from }));
+        self.is_unattended(id);
+        self.note(Note::SessionImported { session: id.clone(), events: seq.0 });
+    }
+
+    /// A client left in the middle of its imports: nobody will ever know them.
+    pub(crate) fn abandon_imports(&mut self, conn: ConnId) {
+        let of_conn = |it: &Session| matches!(&it.stage, Stage::Importing(it) if it.conn == conn);
+        let abandoned = self.sessions.iter().filter(|(_, it)| of_conn(it));
+        let abandoned: Vec<SessionId> = abandoned.map(|(id, _)| id.clone()).collect();
+        for id in abandoned {
+            self.drop_import(&id);
+        }
+    }
+
+    fn drop_import(&mut self, id: &SessionId) {
+        self.cx.outputs.push_back(Output::Delete { session: id.clone() });
+        self.remove(id, &Fault::SessionNotFound { session: id.to_string() });
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |it: &str| {
+        !it.is_empty() && it.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    name.len() <= NAME_CHARS_MAX && name.strip_prefix("s-").is_some_and(is_part)
+}
+
+/// A line of a file that anyone may have written, as the event that may stand at `seq`.
+fn event_of(seq: Seq, line: &Value) -> Result<SessionEvent, String> {
+    let Some(line) = line.as_str().filter(|it| !it.contains('\n')) else {
+        return Err("it is no line of text".into());
+    };
+    let line = Bytes::copy_from_slice(line.as_bytes());
+    let event = SessionEvent::decode(seq, &line).map_err(|bad| bad.why)?;
+    check(&event)?;
+    Ok(event)
+}
+
+/// Frames are said again to clients, as they are: none may be what it does not say it is.
+fn check(event: &SessionEvent) -> Result<(), String> {
+    let (frame, kind) = match &event.body {
+        EventBody::Opened(_) if event.seq != Seq(1) => {
+            return Err("a session is opened once, by its first event".into());
+        }
+        EventBody::Opened(_) => return Ok(()),
+        _ if event.seq == Seq(1) => return Err("the first event is not `opened`".into()),
+        EventBody::Said(AgentMessage { frame, .. }) => (frame, Kind::Notification),
+        EventBody::Queued(PromptQueued { frame, .. })
+        | EventBody::Prompted(TurnStarted { frame, .. })
+        | EventBody::Asked(UserAsked { frame, .. })
+        | EventBody::Configured(SettingChanged { frame, .. }) => (frame, Kind::Request),
+        _ => return Ok(()),
+    };
+    let parsed = Frame::parse(frame.bytes().clone()).map_err(|error| error.to_string())?;
+    if parsed.kind() != kind {
+        return Err(format!("its frame is no {}", format!("{kind:?}").to_lowercase()));
+    }
+    if parsed.session_id().is_none() {
+        return Err("its frame names no session".into());
+    }
+    Ok(())
+}

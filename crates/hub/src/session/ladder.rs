@@ -1,0 +1,379 @@
+//! The ladder of a waking session: the agent's own memory by `session/resume`, by `session/load` or
+//! by its own `session/fork`; else a new session of the agent's, told what was; else nothing. One
+//! event says which rung held, and why those above it did not.
+
+use super::{
+    Stage,
+    open::without_session_id,
+    refusal::Refusal,
+    reseed::Recalling,
+    settings::Settling,
+    trial::Trial,
+    way::{May, Way},
+};
+use crate::{
+    AgentId, Hub, Note, SessionId, Time,
+    agent::{Agent, Waiting, is_journaled},
+    limits,
+    timer::Timer,
+};
+use jackfield_events::{AgentBound, AgentSessionId, EventBody, RawJson, Rung, TurnOutcome};
+use jackfield_protocol::{Fault, Frame, is_planted};
+use serde_json::{Value, json};
+
+/// Updates that say what a session is now, and never what was said in it. A title or a mode is not
+/// among them: in a replay it is an old one, and the journal has the last.
+const PRESENT: [&str; 3] = ["available_commands_update", "config_option_update", "usage_update"];
+
+/// Updates that tell the conversation itself: who knows none of it says none of them.
+const TOLD: [&str; 6] = [
+    "user_message_chunk",
+    "agent_message_chunk",
+    "agent_thought_chunk",
+    "tool_call",
+    "tool_call_update",
+    "plan",
+];
+
+/// A session on its way back to an agent.
+#[derive(Debug, Default)]
+pub(crate) struct Waking {
+    pub(super) tried: Vec<Value>,
+    way: Option<Way>,
+    pub(super) step: Step,
+    /// It said the user's words, and nobody has prompted it: it tells the past, asked or not.
+    retells: bool,
+    /// It said something of the conversation.
+    tells: bool,
+    pub(super) found: Option<Found>,
+    /// It was refused once because somebody else has the session open.
+    was_locked: bool,
+    /// The prompt that showed an earlier rung to be rotten: it is sent again, to a session that is.
+    again: Option<(u64, Frame)>,
+}
+
+/// What is waited for.
+#[derive(Debug, Default)]
+pub(super) enum Step {
+    /// The agent's answer, or the agent.
+    #[default]
+    Asked,
+    /// The end of what it tells after its answer.
+    Listening { setup: String, quiet_at: Time, latest: Time },
+    /// Another try.
+    Pausing { until: Time },
+    /// The journal.
+    Recalling(Recalling),
+    /// The agent's answers to what is set again.
+    Settling(Settling),
+}
+
+/// The rung that holds.
+#[derive(Debug)]
+pub(super) struct Found {
+    rung: Rung,
+    setup: String,
+    /// The agent's name for the session, where it is a new one.
+    theirs: Option<AgentSessionId>,
+    pub(super) digest: Option<String>,
+}
+
+impl Waking {
+    /// The agent's name for the session, as far as it has told one.
+    pub(crate) fn theirs(&self) -> Option<&AgentSessionId> {
+        self.found.as_ref()?.theirs.as_ref()
+    }
+
+    /// Whether it was asked for a new session and has not told its name.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.found.is_none() && matches!(self.way, Some(Way::New | Way::Fork))
+    }
+
+    /// Whether the agent knows by now which session is meant.
+    pub(crate) fn has_named(&self) -> bool {
+        self.found.is_some() || matches!(self.way, Some(Way::Resume | Way::Load))
+    }
+
+    /// What the agent says now: the frame, if it is for everyone to hear now.
+    pub(crate) fn hear(&mut self, frame: Frame, journaled: bool, now: Time) -> Option<Frame> {
+        let past = journaled && self.found.is_none() && self.is_past(&frame, now);
+        (!past || is_planted("log-replay-of-load")).then_some(frame)
+    }
+
+    /// Whether an update tells the past. Some agents do so on `session/resume`, which should not,
+    /// and some go on after they have answered `session/load`.
+    fn is_past(&mut self, update: &Frame, now: Time) -> bool {
+        let kind = update.update().unwrap_or_default();
+        if PRESENT.contains(&&*kind) {
+            return false;
+        }
+        self.retells |= kind == "user_message_chunk";
+        self.tells |= TOLD.contains(&&*kind);
+        if let Step::Listening { quiet_at, latest, .. } = &mut self.step {
+            *quiet_at = now.plus(limits::LOAD_QUIET_MS).min(*latest);
+        }
+        self.way != Some(Way::Resume) || self.retells
+    }
+
+    fn give_reason(&mut self, rung: Rung, why: impl Into<String>) {
+        self.tried.push(json!({ "rung": rung.as_str(), "why": why.into() }));
+    }
+
+    /// A rung turned out not to hold: the climb goes on from there, with the prompt that showed it.
+    pub(super) fn after_all(
+        tried: Vec<Value>,
+        rung: Rung,
+        why: String,
+        again: (u64, Frame),
+    ) -> Waking {
+        let mut waking = Waking { tried, again: Some(again), ..Waking::default() };
+        waking.tried.retain(|it| it["rung"].is_string() && it["rung"] != rung.as_str());
+        waking.give_reason(rung, why);
+        waking
+    }
+
+    fn was_tried(&self, way: Way) -> bool {
+        self.tried.iter().any(|it| it["rung"] == way.rung().as_str())
+    }
+}
+
+impl Hub {
+    pub(super) fn waking(&mut self, id: &SessionId) -> Option<&mut Waking> {
+        match &mut self.sessions.get_mut(id)?.stage {
+            Stage::Waking(waking) => Some(waking),
+            _ => None,
+        }
+    }
+
+    /// Asks the agent for the session, in the best way that is left.
+    pub(crate) fn climb(&mut self, agent: AgentId, id: &SessionId) {
+        for way in Way::ALL {
+            let verdict = self.may_try(agent, id, way);
+            let Some(waking) = self.waking(id) else { return };
+            if waking.was_tried(way) {
+                continue;
+            }
+            match verdict {
+                May::Try => return self.try_way(agent, id, way),
+                May::Not(why) => waking.give_reason(way.rung(), why),
+                May::NoMatter => {}
+            }
+        }
+        self.give_up(id);
+    }
+
+    fn try_way(&mut self, agent: AgentId, id: &SessionId, way: Way) {
+        let params = self.reopen_params(id, way);
+        let Some(waking) = self.waking(id) else { return };
+        (waking.way, waking.step) = (Some(way), Step::Asked);
+        (waking.retells, waking.tells) = (false, false);
+        self.ask_agent(agent, way.method().name(), &params, Waiting::Reopen(id.clone(), way));
+    }
+
+    /// The agent answered what it was asked for.
+    pub(crate) fn on_reopened(&mut self, agent: AgentId, id: &SessionId, way: Way, frame: &Frame) {
+        let is_its = self.sessions.get(id).is_some_and(|it| it.agent == Some(agent));
+        if !is_its || self.waking(id).is_none() {
+            return; // It let go of this process.
+        }
+        let Some(result) = frame.result() else {
+            return self.on_refused(agent, id, way, frame);
+        };
+        let named = frame.session_id().filter(|it| self.is_free_name(agent, id, it));
+        let named = named.map(|it| AgentSessionId::from(it.as_ref()));
+        match (way, named) {
+            (Way::Resume, _) => self.found(agent, id, Rung::Resumed, result, None),
+            (Way::Load, _) => self.listen(agent, id, result),
+            (Way::Fork | Way::New, Some(name)) => {
+                self.found(agent, id, way.rung(), result, Some(name));
+            }
+            (Way::Fork | Way::New, None) => self.on_refused(agent, id, way, frame),
+        }
+    }
+
+    fn on_refused(&mut self, agent: AgentId, id: &SessionId, way: Way, frame: &Frame) {
+        let until = self.cx.now.plus(limits::LOCK_RETRY_MS);
+        let Some(waking) = self.waking(id) else { return };
+        let refusal = Refusal::of(frame);
+        if refusal.is_lock() && !waking.was_locked {
+            // Whoever has it open may be about to end; once is enough to find out.
+            (waking.was_locked, waking.step) = (true, Step::Pausing { until });
+            return self.cx.timers.set(until, Timer::Climb(id.clone()));
+        }
+        waking.give_reason(way.rung(), refusal.words());
+        if refusal.wants_login() {
+            return self.give_up(id); // It may have the session, and tells nobody yet.
+        }
+        self.climb(agent, id);
+    }
+
+    /// `session/load` was answered: the agent may not have told all, or may not have anything.
+    fn listen(&mut self, agent: AgentId, id: &SessionId, result: &str) {
+        let now = self.cx.now;
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let knows = 0 < session.summary().turns;
+        let Stage::Waking(waking) = &mut session.stage else { return };
+        let wait = match (waking.retells, waking.tells || !knows) {
+            (true, _) => limits::LOAD_QUIET_MS,
+            (false, true) => return self.found(agent, id, Rung::Reloaded, result, None),
+            (false, false) => limits::LOAD_SILENCE_MS,
+        };
+        let (quiet_at, latest) = (now.plus(wait), now.plus(limits::LOAD_QUIET_MS_MAX));
+        waking.step = Step::Listening { setup: result.to_owned(), quiet_at, latest };
+        self.cx.timers.set(quiet_at, Timer::Climb(id.clone()));
+    }
+
+    /// Time has passed for a session that climbs.
+    pub(crate) fn on_climb_time(&mut self, id: &SessionId) {
+        let now = self.cx.now;
+        let agent = self.sessions.get(id).and_then(|it| it.agent);
+        let ready = |it: &AgentId| self.agents.get(it).is_some_and(Agent::is_ready);
+        // One that was let go meanwhile is not bound: whoever waits hears of its end.
+        let Some(agent) = agent.filter(ready) else { return };
+        let Some(waking) = self.waking(id) else { return };
+        match &waking.step {
+            Step::Listening { quiet_at, .. } if *quiet_at <= now => self.heard_out(agent, id),
+            Step::Listening { quiet_at, .. } => {
+                let at = *quiet_at;
+                self.cx.timers.set(at, Timer::Climb(id.clone()));
+            }
+            Step::Pausing { until } if *until <= now => {
+                if let Some(way) = waking.way {
+                    self.try_way(agent, id, way);
+                }
+            }
+            Step::Settling(it) if it.is_over(now) => self.settled(agent, id),
+            Step::Recalling(it) if it.is_due(now) => self.recall_on(id),
+            _ => {}
+        }
+    }
+
+    /// The agent has told what it had to tell of a session it loaded. One that told nothing may
+    /// know nothing: it keeps its session and is told what was.
+    fn heard_out(&mut self, agent: AgentId, id: &SessionId) {
+        let reseed = self.may_reseed(id);
+        let Some(waking) = self.waking(id) else { return };
+        let Step::Listening { setup, .. } = std::mem::take(&mut waking.step) else { return };
+        if waking.tells {
+            return self.found(agent, id, Rung::Reloaded, &setup, None);
+        }
+        waking.give_reason(Rung::Reloaded, "it was answered, and nothing of the past was told");
+        let told = if reseed { Rung::Reseeded } else { Rung::Reloaded };
+        self.found(agent, id, told, &setup, None);
+    }
+
+    /// A rung holds: what was, if the agent must be told; settings; then whatever waited.
+    fn found(
+        &mut self,
+        agent: AgentId,
+        id: &SessionId,
+        rung: Rung,
+        setup: &str,
+        theirs: Option<AgentSessionId>,
+    ) {
+        let now = self.cx.now;
+        let Some(waking) = self.waking(id) else { return };
+        let setup = without_session_id(setup);
+        waking.found = Some(Found { rung, setup, theirs: theirs.clone(), digest: None });
+        let updates = theirs.map(|it| self.take_updates_before_session_id(agent, it.as_str()));
+        for update in updates.into_iter().flatten() {
+            let retells = rung == Rung::Forked && is_journaled(&update);
+            if !retells || !self.waking(id).is_some_and(|it| it.is_past(&update, now)) {
+                self.on_agent(agent, update);
+            }
+        }
+        if rung == Rung::Reseeded {
+            self.recall(agent, id);
+        } else {
+            self.set_again(agent, id);
+        }
+    }
+
+    /// The agent has the session back.
+    pub(super) fn bind(&mut self, agent: AgentId, id: &SessionId) {
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let Stage::Waking(waking) = std::mem::replace(&mut session.stage, Stage::Bound) else {
+            unreachable!("only a waking session is bound");
+        };
+        let found = waking.found.expect("a rung was found");
+        let (rung, loaded) = (found.rung, waking.way == Some(Way::Load));
+        session.standing.digest = found.digest.filter(|_| !is_planted("reseed-without-digest"));
+        if found.theirs.is_some() {
+            session.standing.former = Some(session.summary().agent_session.clone());
+        }
+        // What only says that it holds is tried by the first prompt.
+        session.standing.trial = (waking.way != Some(Way::New)).then(|| Trial {
+            rung: if loaded { Rung::Reloaded } else { rung },
+            tried: waking.tried.clone(),
+            prompt: None,
+        });
+        let tried = tried_json(waking.tried);
+        let setup = RawJson::trusted(found.setup);
+        self.append(
+            id,
+            EventBody::Bound(AgentBound { rung, setup, agent_session: found.theirs, tried }),
+        );
+        self.note(Note::SessionWoke { session: id.clone(), agent, rung: rung.as_str() });
+        if let Some((turn, prompt)) = waking.again {
+            self.prompt_again(agent, id, turn, &prompt);
+        }
+        self.warm_up();
+        self.pump(id);
+    }
+
+    /// No rung holds: whoever waits is told, the session sleeps, the log is still there.
+    pub(super) fn give_up(&mut self, id: &SessionId) {
+        let now = self.cx.now;
+        let Some(waking) = self.waking(id) else { return };
+        let tried = std::mem::take(&mut waking.tried);
+        let again = waking.again.take();
+        let reason = |it: &Value| {
+            let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
+            format!("not {} ({})", text("rung"), text("why"))
+        };
+        let reasons: Vec<String> = tried.iter().map(reason).collect();
+        let why = format!(
+            "{}; its log is kept (`jackfield log {id}`), and a new session can be opened",
+            reasons.join(", ")
+        );
+        let fault = Fault::CannotResume { session: id.to_string(), why };
+        let (setup, tried) = (RawJson::null(), tried_json(tried));
+        self.append(
+            id,
+            EventBody::Bound(AgentBound { rung: Rung::Failed, setup, agent_session: None, tried }),
+        );
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.restarts.ended(now);
+        }
+        self.release_agent(id);
+        self.refuse_waiting(id, &fault);
+        if let Some((turn, _)) = again {
+            self.end_turn(id, turn, TurnOutcome::Failed(RawJson::trusted(fault.to_json())));
+        }
+    }
+}
+
+fn tried_json(tried: Vec<Value>) -> Option<RawJson> {
+    (!tried.is_empty()).then(|| RawJson::trusted(Value::from(tried).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_without_end_is_waited_for_only_so_long() {
+        let said = r#"{"method":"session/update","params":{"update":{"sessionUpdate":"user_message_chunk"}}}"#;
+        let said = Frame::parse_str(said).unwrap();
+        let (quiet_at, latest) = (Time(100), Time(5_000));
+        let step = Step::Listening { setup: String::new(), quiet_at, latest };
+        let mut waking = Waking { way: Some(Way::Load), step, ..Waking::default() };
+        let mut quiet_at = |now: u64| {
+            assert!(waking.is_past(&said, Time(now)));
+            let Step::Listening { quiet_at, .. } = &waking.step else { panic!("it listens") };
+            *quiet_at
+        };
+        assert_eq!(quiet_at(90), Time(90 + limits::LOAD_QUIET_MS));
+        assert_eq!(quiet_at(4_990), Time(5_000));
+    }
+}

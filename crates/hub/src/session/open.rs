@@ -1,0 +1,314 @@
+//! `session/new`: an agent is found or started, asked for a session, and the answer begins the log.
+
+use super::{Fallen, Session, Stage, fallback};
+use crate::{
+    AgentId, ConnId, Hub, Launch, Note, SessionId,
+    agent::{Seat, Start, Waiting},
+    budget::ByteCharge,
+    fanout::{Phase, Subscriber},
+    limits,
+    peer::{check_setup, error_frame},
+    tenant::{named_for, tenant_of},
+};
+use jackfield_events::{EventBody, RawJson, RequestKey, SessionOpened, SessionSummary};
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Fault, Frame};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A `session/new` under way.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) conn: ConnId,
+    pub(crate) request: Box<str>,
+    frame: Frame,
+    key: Option<RequestKey>,
+    /// The bytes of its frame.
+    _charge: ByteCharge,
+    cwd: String,
+    /// Which agent is to serve it.
+    pub(crate) launch: Launch,
+    /// Those that were to, and could not be had.
+    pub(crate) fallen: Vec<Fallen>,
+}
+
+impl Opening {
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.key.as_ref().is_some_and(|it| &*it.key == key)
+    }
+}
+
+impl Hub {
+    pub(crate) fn on_new(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        check_setup(frame)?;
+        let key = RequestKey::from_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
+        if let Some(key) = &key
+            && self.open_known(conn, id, key)?
+        {
+            return Ok(());
+        }
+        let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
+            .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
+        let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
+            return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
+        };
+        self.require_storage()?;
+        self.may_be_awake(self.tenant_name(conn))?;
+        let launch = self.launch_for(conn, &params, cwd)?;
+        // Who names an agent gets that one; else it is the connection's, which may be another's.
+        let names = params.pointer("/_meta/jackfield/agent").is_some();
+        let of_conn = self.conns.get(&conn).filter(|_| !names).map(|it| it.fallen.clone());
+        let fallen = of_conn.unwrap_or_default();
+        let Some(it) = self.conns.get(&conn) else { return Err(Fault::Stopping) };
+        let charge = self.cx.retained_bytes.charge(&it.kept, frame.bytes().len());
+        let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
+        let session = self.new_name(self.tenant_name(conn).map(str::to_owned).as_deref());
+        let opening = Opening {
+            conn,
+            request: id.into(),
+            frame: frame.clone(),
+            key,
+            _charge: charge,
+            cwd: cwd.to_owned(),
+            launch,
+            fallen,
+        };
+        let state = SessionSummary::default();
+        self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
+        self.find_agent(&session);
+        Ok(())
+    }
+
+    /// Gives a session that is being opened a process that waits for it, or a new one; if there is
+    /// no place for one, the session waits in line.
+    pub(crate) fn find_agent(&mut self, id: &SessionId) {
+        let Some(Stage::Opening(opening)) = self.sessions.get(id).map(|it| &it.stage) else {
+            return;
+        };
+        let (conn, launch) = (opening.conn, opening.launch.clone());
+        let hello = self.conns.get(&conn).and_then(|it| it.hello.clone());
+        match self.seat(id, &launch, Some(conn), hello) {
+            Ok(Some(agent)) => self.sit_down(agent, id),
+            Ok(None) => {}
+            Err(fault) => self.open_elsewhere(id, &fault),
+        }
+    }
+
+    /// A seat for a session, the nearest first: the one kept for the client, one in a process that
+    /// runs, one in a warm process, one in a new process if there is a place for it and the agent
+    /// does not keep failing.
+    pub(super) fn seat(
+        &mut self,
+        id: &SessionId,
+        launch: &Launch,
+        asker: Option<ConnId>,
+        hello: Option<Box<str>>,
+    ) -> Result<Option<AgentId>, Fault> {
+        let seat = Seat::Session(id.clone());
+        let found = asker
+            .and_then(|it| self.take_spare(it, launch, id))
+            .or_else(|| self.take_seat(launch, hello.as_deref(), &seat));
+        if found.is_some() {
+            return Ok(found);
+        }
+        self.may_be_alive(tenant_of(id))?;
+        if let Some(warm) = self.take_warm(launch, hello.as_deref(), &seat) {
+            return Ok(Some(warm));
+        }
+        self.may_start(&launch.name)?;
+        let place = self.has_place(&Start::Session(id.clone()));
+        Ok(place.then(|| self.spawn(launch.clone(), hello, Some(seat))))
+    }
+
+    /// The session has a process; if that is ready, it is asked for the session.
+    pub(super) fn sit_down(&mut self, agent: AgentId, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        (session.agent, session.last) = (Some(agent), None);
+        self.told(id, true);
+        if self.agents[&agent].is_ready() {
+            self.on_agent_ready(agent, id);
+        }
+    }
+
+    /// A name that is free, for a session of this tenant.
+    pub(super) fn new_name(&mut self, tenant: Option<&str>) -> SessionId {
+        loop {
+            let name = named_for(tenant, &self.cx.session_names.session());
+            if !self.sessions.contains_key(&name) && !self.forks.contains_key(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// Which agent: the one the request names, else the connection's, else the configured one.
+    fn launch_for(&self, conn: ConnId, params: &Value, cwd: &str) -> Result<Launch, Fault> {
+        let named = params.pointer("/_meta/jackfield/agent").and_then(Value::as_str);
+        let of_conn = self.conns.get(&conn).and_then(|it| it.launch.clone());
+        let mut launch = match (named, of_conn) {
+            (Some(name), Some(launch)) if &*launch.name == name => launch,
+            (Some(name), _) => self.named(name)?,
+            (None, Some(launch)) => launch,
+            (None, None) => {
+                let why = || "no agent was named and none is configured as default".into();
+                let name = self.cx.config.default_agent.as_ref();
+                self.named(name.ok_or_else(|| Fault::NoAgent { why: why() })?)?
+            }
+        };
+        launch.cwd = PathBuf::from(cwd);
+        Ok(launch)
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Result<Launch, Fault> {
+        let why = || format!("no agent is called `{name}`");
+        self.cx.config.agents.get(name).cloned().ok_or_else(|| Fault::NoAgent { why: why() })
+    }
+
+    /// The process kept for this client, if it is of this agent.
+    fn take_spare(
+        &mut self,
+        conn: ConnId,
+        launch: &Launch,
+        session: &SessionId,
+    ) -> Option<AgentId> {
+        let spare = self.conns.get(&conn)?.spare?;
+        let agent = self.agents.get(&spare)?;
+        let same = agent.launch.name == launch.name
+            && agent.launch.argv == launch.argv
+            && self.tenant_of_agent(agent) == tenant_of(session);
+        if agent.stopping || !same {
+            return None;
+        }
+        self.conns.get_mut(&conn)?.spare = None;
+        self.give_spare_to(spare, conn, session);
+        Some(spare)
+    }
+
+    /// The agent of a session that is being opened or woken can be spoken to.
+    pub(crate) fn on_agent_ready(&mut self, agent: AgentId, id: &SessionId) {
+        let Some(session) = self.sessions.get(id) else { return };
+        match &session.stage {
+            Stage::Opening(opening) => {
+                let params = opening.frame.params().unwrap_or("{}").to_owned();
+                self.ask_agent(agent, Method::SessionNew.name(), &params, Waiting::New(id.clone()));
+            }
+            Stage::Waking(_) => self.climb(agent, id),
+            Stage::Importing(_) | Stage::Asleep | Stage::Bound => {}
+        }
+    }
+
+    /// The agent answered `session/new`.
+    pub(crate) fn on_opened(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
+        let named = frame.session_id().map(std::borrow::Cow::into_owned);
+        let named = named.filter(|it| self.is_free_name(agent, id, it));
+        let session = self.sessions.get_mut(id).expect("who leaves waits for no answer");
+        let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Bound) else {
+            unreachable!("an opening session waits for this answer");
+        };
+        let (Some(result), Some(named)) = (frame.result(), named) else {
+            self.sessions.remove(id);
+            return self.on_not_opened(agent, id, &opening, frame);
+        };
+        let launch = self.agents[&agent].launch.clone();
+        let setup = without_session_id(result);
+        let unheard =
+            self.why_unenforced(Some(agent), &launch.name, current_mode(result).as_deref());
+        if let Some(why) = unheard.as_ref().filter(|_| self.must_enforce(&opening)) {
+            self.sessions.remove(id);
+            self.answer(opening.conn, &opening.request, Err(&unenforced(why)));
+            return self.leave(agent, id, &named);
+        }
+        self.append(
+            id,
+            EventBody::Opened(SessionOpened {
+                agent: launch.name.clone(),
+                argv: launch.argv,
+                cwd: opening.cwd.clone(),
+                params: RawJson::trusted(opening.frame.params().unwrap_or("{}").to_owned()),
+                agent_session: named.as_str().into(),
+                setup: RawJson::trusted(setup),
+                fallback: fallback::to_json(&opening.fallen),
+            }),
+        );
+        self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
+        let answer = fallback::opened_answer(frame, &opening, &launch.name, unheard.as_deref());
+        let answer = answer.with_session_id(id);
+        let session = self.sessions.get_mut(id).expect("opened above");
+        session.opener = Some((opening.conn, opening.request));
+        self.answer_in(id, opening.conn, &answer);
+        for update in self.take_updates_before_session_id(agent, &named) {
+            self.on_agent(agent, update);
+        }
+        self.note(Note::SessionOpened { session: id.clone(), agent });
+        self.keep_warm(agent);
+    }
+
+    /// Whether a rule denies something there, and the client has not said that it may go unenforced.
+    fn must_enforce(&self, opening: &Opening) -> bool {
+        let accepts = self.conns.get(&opening.conn).is_some_and(|it| it.unenforced);
+        !accepts && self.cx.config.policies.has_deny_rules(&opening.cwd)
+    }
+
+    /// Refused, for instance because a login comes first: the process stays for the next try.
+    fn on_not_opened(&mut self, agent: AgentId, id: &SessionId, opening: &Opening, frame: &Frame) {
+        let error = crate::agent::error_of(frame);
+        let answer = error_frame(&opening.request, &error);
+        self.finish_request(opening.conn, &opening.request);
+        self.send(opening.conn, answer.bytes().clone());
+        match self.conns.get_mut(&opening.conn) {
+            Some(conn) if conn.spare.is_none() => {
+                conn.spare = Some(agent);
+                self.keep_for(agent, opening.conn, id);
+            }
+            _ => self.leave(agent, id, ""),
+        }
+    }
+
+    /// A client left while its sessions were being opened: nobody will ever know them.
+    pub(crate) fn abandon_openings(&mut self, conn: ConnId) {
+        let of_conn = |it: &Session| matches!(&it.stage, Stage::Opening(it) if it.conn == conn);
+        let abandoned = self.sessions.iter().filter(|(_, it)| of_conn(it));
+        let abandoned: Vec<SessionId> = abandoned.map(|(id, _)| id.clone()).collect();
+        for id in abandoned {
+            let session = self.sessions.remove(&id).expect("found above");
+            if let Some(agent) = session.agent {
+                self.leave(agent, &id, "");
+            }
+        }
+    }
+
+    pub(crate) fn subscribe(&mut self, id: &SessionId, conn: ConnId, subscriber: Subscriber) {
+        let Some(it) = self.conns.get_mut(&conn) else { return };
+        it.attached.insert(id.clone());
+        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        session.subscribers.insert(conn, subscriber);
+    }
+}
+
+fn unenforced(why: &str) -> Fault {
+    let why = format!(
+        "{why}, and there are rules that deny something; choose an agent or a mode that asks, or \
+         accept it with `--unenforced` (`unenforced` in the API)"
+    );
+    Fault::NotAllowed { why }
+}
+
+/// The mode that the answer to `session/new` tells.
+fn current_mode(result: &str) -> Option<String> {
+    let result: Value = serde_json::from_str(result).ok()?;
+    Some(result.pointer("/modes/currentModeId")?.as_str()?.to_owned())
+}
+
+/// What the agent offered with the session: modes, config options, extensions. What is too large to be kept is told to
+/// the client that opens the session, and to no other.
+pub(crate) fn without_session_id(result: &str) -> String {
+    if limits::SETUP_BYTES_MAX < result.len() {
+        return "null".to_owned();
+    }
+    match serde_json::from_str::<Value>(result) {
+        Ok(Value::Object(mut map)) => {
+            map.remove("sessionId");
+            Value::Object(map).to_string()
+        }
+        _ => "null".to_owned(),
+    }
+}

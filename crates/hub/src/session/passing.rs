@@ -1,0 +1,75 @@
+//! Requests of an agent for one client, such as those for files that an editor has open: the answer goes straight back.
+//! They are not in the log.
+
+use crate::{AgentId, ConnId, Hub, SessionId, fanout::cancel_notice, log::Effect, peer::Issued};
+use bytes::Bytes;
+use jackfield_protocol::Frame;
+
+impl Hub {
+    /// Sends an ask to one client and the answer straight back.
+    pub(crate) fn issue_passing(
+        &mut self,
+        agent: AgentId,
+        id: Option<&SessionId>,
+        conn: ConnId,
+        frame: &Frame,
+    ) {
+        let theirs = frame.id().expect("a request has an id").into();
+        let max = self.cx.config.limits.asks_max;
+        let Some(it) = self.conns.get_mut(&conn) else { return self.refuse_ask(agent, frame) };
+        let charge = match self.cx.retained_bytes.charge(&it.kept, frame.bytes().len()) {
+            Ok(charge) if it.passing() < max => charge,
+            Ok(_) => {
+                let what =
+                    format!("{max} requests wait for this client, as many as may; wait for one");
+                return self.refuse_ask_for_now(agent, frame, what);
+            }
+            Err(over) => return self.refuse_ask_for_now(agent, frame, over.to_string()),
+        };
+        let our_id =
+            it.issue(Issued::Passing { agent, theirs, session: id.cloned(), _charge: charge });
+        let our_id = our_id.to_string();
+        let text = frame.with_id(&our_id).bytes().clone();
+        match id {
+            Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
+            None => self.send(conn, text),
+        }
+    }
+
+    /// Clients who were asked something by an agent that is gone need not answer.
+    pub(crate) fn withdraw_passing(&mut self, agent: AgentId) {
+        let of_agent =
+            |it: &Issued| matches!(it, Issued::Passing { agent: of, .. } if *of == agent);
+        for (conn, issued, text) in self.take_back(of_agent) {
+            let Issued::Passing { session, .. } = issued else { continue };
+            self.tell_withdrawn(conn, session.as_ref(), text);
+        }
+    }
+
+    /// The ask itself may still wait for the log of its session.
+    fn tell_withdrawn(&mut self, conn: ConnId, session: Option<&SessionId>, text: Bytes) {
+        match session.filter(|it| self.sessions.contains_key(*it)) {
+            Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
+            None => self.send(conn, text),
+        }
+    }
+
+    /// The agent no longer wants the answer of the one client it asked.
+    pub(super) fn on_passing_withdrawn(&mut self, agent: AgentId, request: &str) {
+        let about = |it: &Issued| match it {
+            Issued::Passing { agent: of, theirs, session, .. }
+                if *of == agent && &**theirs == request =>
+            {
+                Some(session.clone())
+            }
+            _ => None,
+        };
+        let asked_of = self.conns.iter().find_map(|(&conn, it)| {
+            it.asked.iter().find_map(|(&our_id, it)| Some((conn, our_id, about(it)?)))
+        });
+        if let Some((conn, our_id, session)) = asked_of {
+            // The client still owes one answer, and the agent still gets it.
+            self.tell_withdrawn(conn, session.as_ref(), cancel_notice(our_id));
+        }
+    }
+}

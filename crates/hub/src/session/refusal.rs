@@ -1,0 +1,74 @@
+//! Why an agent said no, as far as it decides what is tried next.
+
+use jackfield_protocol::Frame;
+use serde_json::Value;
+
+/// Why an agent said no.
+pub(super) struct Refusal {
+    code: i64,
+    message: String,
+}
+
+impl Refusal {
+    pub(super) fn of(frame: &Frame) -> Refusal {
+        let error: Value = serde_json::from_str(&crate::agent::error_of(frame)).unwrap_or_default();
+        let message = error["message"].as_str().unwrap_or_default();
+        let details = error["data"]["details"].as_str().or_else(|| error["data"].as_str());
+        let details = details.map(|it| format!(": {it}")).unwrap_or_default();
+        let message = format!("{message}{details}");
+        Refusal { code: error["code"].as_i64().unwrap_or(0), message }
+    }
+
+    pub(super) fn words(&self) -> String {
+        format!("{} ({})", self.message, self.code)
+    }
+
+    fn says_one_of(&self, words: &[&str]) -> bool {
+        let message = self.message.to_lowercase();
+        words.iter().any(|it| message.contains(it))
+    }
+
+    pub(super) fn is_lock(&self) -> bool {
+        self.says_one_of(&["locked", "in use", "already open", "already active", "another process"])
+    }
+
+    /// `-32000` is the protocol's word for it.
+    pub(super) fn wants_login(&self) -> bool {
+        self.code == -32000
+    }
+
+    /// The agent has no such session; -32002 is the protocol's word for what is not there.
+    pub(super) fn is_unknown(&self) -> bool {
+        let unknown =
+            ["not found", "unknown session", "no such session", "no session", "does not exist"];
+        let invalid = ["invalid session", "session id", "sessionid"];
+        self.code == -32002
+            || (self.says_one_of(&["session"]) && self.says_one_of(&unknown))
+            || (self.says_one_of(&["invalid"]) && self.says_one_of(&invalid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: i64, message: &str) -> Refusal {
+        Refusal { code, message: message.to_owned() }
+    }
+
+    #[test]
+    fn agents_say_in_many_words_that_there_is_no_session() {
+        assert!(refusal(-32002, "Resource not found").is_unknown());
+        assert!(refusal(-32603, "Internal error: Session not found: 7").is_unknown());
+        assert!(refusal(-32602, "Invalid session identifier").is_unknown());
+        assert!(!refusal(-32603, "model not found").is_unknown());
+        assert!(!refusal(-32000, "Authentication required").is_unknown());
+    }
+
+    #[test]
+    fn a_lock_and_a_login_are_told_from_a_loss() {
+        assert!(refusal(-32603, "session is Locked by pid 7").is_lock());
+        assert!(!refusal(-32002, "no such session").is_lock());
+        assert!(refusal(-32000, "Authentication required").wants_login());
+    }
+}

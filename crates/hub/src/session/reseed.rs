@@ -1,0 +1,181 @@
+//! A session that its agent has lost: the journal is read back, and the next prompt carries a digest
+//! of it. The log keeps the user's own words alone.
+
+use super::{digest::Digest, ladder::Step};
+use crate::{
+    AgentId, Hub, Output, Seq, SessionId, Time, agent::Waiting, limits, log::Effect, timer::Timer,
+};
+use jackfield_events::{RawJson, Rung, SessionEvent, TurnOutcome};
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, Splice};
+use serde_json::{json, value::RawValue};
+use std::collections::BTreeMap;
+
+/// The journal is being read.
+#[derive(Debug)]
+pub(super) struct Recalling {
+    digest: Digest,
+    after: Seq,
+    upto: Seq,
+    /// From where on everything is read.
+    start: Seq,
+    /// Events that the journal has not confirmed yet.
+    held: Vec<SessionEvent>,
+    /// The turn that runs is not the past.
+    running: u64,
+    /// When to ask again, if the journal was behind.
+    again_at: Option<Time>,
+}
+
+impl Recalling {
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.again_at.is_some_and(|at| at <= now)
+    }
+}
+
+impl Hub {
+    /// Begins to read what was, or goes on if nothing was.
+    pub(super) fn recall(&mut self, agent: AgentId, id: &SessionId) {
+        let session = self.sessions.get(id).expect("the caller found this session");
+        let running = session.turn.as_ref().map_or(u64::MAX, |it| it.number);
+        if session.summary().turns == 0 || running == 1 {
+            return self.set_again(agent, id);
+        }
+        let upto = session.log.durable();
+        let recalling = Recalling {
+            digest: Digest::default(),
+            after: Seq(0),
+            upto,
+            start: Seq(upto.0.saturating_sub(limits::DIGEST_EVENTS_MAX)),
+            held: session.log.pending_events().cloned().collect(),
+            running,
+            again_at: None,
+        };
+        if let Some(waking) = self.waking(id) {
+            waking.step = Step::Recalling(recalling);
+        }
+        self.recall_on(id);
+    }
+
+    pub(super) fn recall_on(&mut self, id: &SessionId) {
+        let Some(waking) = self.waking(id) else { return };
+        let Step::Recalling(it) = &mut waking.step else { return };
+        it.again_at = None;
+        let after = it.after;
+        self.cx.outputs.push_back(Output::Recall { session: id.clone(), after });
+    }
+
+    pub(crate) fn on_recalled(&mut self, id: &SessionId, after: Seq, events: &[SessionEvent]) {
+        let now = self.cx.now;
+        let Some(agent) = self.sessions.get(id).and_then(|it| it.agent) else { return };
+        let Some(waking) = self.waking(id) else { return };
+        let Step::Recalling(it) = &mut waking.step else { return };
+        if it.after != after || it.again_at.is_some() {
+            return; // The answer to an older question.
+        }
+        for event in events.iter().filter(|event| event.seq <= it.upto) {
+            it.digest.take(event, it.running);
+            it.after = event.seq;
+        }
+        if it.after < it.start {
+            it.digest.skip();
+            it.after = it.start;
+        } else if it.after == after && it.after < it.upto {
+            let at = now.plus(limits::APPEND_RETRY_MS);
+            it.again_at = Some(at);
+            return self.cx.timers.set(at, Timer::Climb(id.clone()));
+        }
+        if it.after < it.upto {
+            return self.recall_on(id);
+        }
+        let mut digest = std::mem::take(&mut it.digest);
+        it.held.iter().for_each(|event| digest.take(event, it.running));
+        if let Some(found) = &mut waking.found {
+            found.digest = digest.into_text();
+        }
+        self.set_again(agent, id);
+    }
+
+    /// What was cannot be told, so the agent would answer as if nothing had been.
+    pub(crate) fn on_recall_failed(&mut self, id: &SessionId, why: &str) {
+        let Some(waking) = self.waking(id) else { return };
+        if !matches!(waking.step, Step::Recalling(_)) {
+            return;
+        }
+        let why = format!("the journal could not be read: {why}");
+        waking.tried.push(json!({ "rung": Rung::Reseeded.as_str(), "why": why }));
+        self.give_up(id);
+    }
+
+    /// The prompt as the agent hears it: after the digest, if it needs one.
+    pub(super) fn worded(&mut self, id: &SessionId, turn: u64, prompt: &Frame) -> Frame {
+        let Some(session) = self.sessions.get_mut(id) else { return prompt.clone() };
+        let standing = &mut session.standing;
+        if let Some(trial) = &mut standing.trial {
+            trial.prompt = Some((turn, prompt.clone()));
+        }
+        match &standing.digest {
+            Some(digest) => with_digest(prompt, digest),
+            None => prompt.clone(),
+        }
+    }
+
+    /// The prompt that was refused because there was no session for it.
+    pub(super) fn prompt_again(
+        &mut self,
+        agent: AgentId,
+        id: &SessionId,
+        number: u64,
+        prompt: &Frame,
+    ) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(turn) = session.turn.as_mut().filter(|it| it.number == number) else { return };
+        if turn.is_cancelled() {
+            let cancelled = RawJson::trusted(r#"{"stopReason":"cancelled"}"#);
+            return self.end_turn(id, number, TurnOutcome::Stopped(cancelled));
+        }
+        let waiting = Waiting::Prompt(id.clone(), number);
+        let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
+        turn.our_id = our_id;
+        let theirs = session.summary().agent_session.clone();
+        let (our_id, frame) = (our_id.to_string(), self.worded(id, number, prompt));
+        let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
+        let text = frame.spliced(splice).bytes().clone();
+        self.told(id, true);
+        self.after_log(id, Effect::ToAgent { agent, text });
+    }
+}
+
+/// One text block more, before the user's own; those are carried, not rebuilt.
+fn with_digest(prompt: &Frame, digest: &str) -> Frame {
+    let params: Result<BTreeMap<String, &RawValue>, _> =
+        serde_json::from_str(prompt.params().unwrap_or("{}"));
+    let Ok(mut params) = params else { return prompt.clone() };
+    let blocks = params.get("prompt").and_then(|it| serde_json::from_str(it.get()).ok());
+    let blocks: Vec<&RawValue> = blocks.unwrap_or_default();
+    let block = json!({ "type": "text", "text": digest }).to_string();
+    let all: Vec<&str> = std::iter::once(&*block).chain(blocks.iter().map(|it| it.get())).collect();
+    let all = format!("[{}]", all.join(","));
+    let Ok(all) = serde_json::from_str::<&RawValue>(&all) else { return prompt.clone() };
+    params.insert("prompt".to_owned(), all);
+    let params = serde_json::to_string(&params).expect("plain data serializes");
+    Frame::request(prompt.id().unwrap_or("0"), Method::SessionPrompt.name(), &params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn a_digest_stands_before_the_users_own_blocks() {
+        let prompt = r#"{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"go 1.0"}],"_meta":{"n":1.50}}}"#;
+        let prompt = with_digest(&Frame::parse_str(prompt).unwrap(), "so far");
+        let params: Value = serde_json::from_str(prompt.params().unwrap()).unwrap();
+        let expected =
+            json!([{ "type": "text", "text": "so far" }, { "type": "text", "text": "go 1.0" }]);
+        assert_eq!(params["prompt"], expected);
+        assert!(prompt.text().contains(r#""_meta":{"n":1.50}"#));
+        assert_eq!(prompt.session_id().as_deref(), Some("s"));
+    }
+}

@@ -1,0 +1,191 @@
+//! The rungs by which an agent can be asked for a session: which of them it offers, and with what
+//! each is asked.
+
+use crate::{AgentId, Hub, SessionId};
+use jackfield_events::{ForkOrigin, Rung, SessionSummary};
+use jackfield_protocol::acp::Method;
+use jackfield_protocol::is_planted;
+use serde_json::{Value, json};
+
+/// What the agent is asked for, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Resume,
+    Load,
+    Fork,
+    New,
+}
+
+impl Way {
+    pub(super) const ALL: [Way; 4] = [Way::Resume, Way::Load, Way::Fork, Way::New];
+
+    pub(super) fn rung(self) -> Rung {
+        match self {
+            Way::Resume => Rung::Resumed,
+            Way::Load => Rung::Reloaded,
+            Way::Fork => Rung::Forked,
+            Way::New => Rung::Reseeded,
+        }
+    }
+
+    pub(super) fn method(self) -> Method {
+        match self {
+            Way::Resume => Method::SessionResume,
+            Way::Load => Method::SessionLoad,
+            Way::Fork => Method::SessionFork,
+            Way::New => Method::SessionNew,
+        }
+    }
+}
+
+/// Whether a rung is worth a try.
+pub(super) enum May {
+    Try,
+    Not(&'static str),
+    /// Nobody would expect it.
+    NoMatter,
+}
+
+impl Hub {
+    pub(super) fn may_try(&self, agent: AgentId, id: &SessionId, way: Way) -> May {
+        const SILENT: &str = "the agent does not offer it";
+        let (can, state) = (self.agents[&agent].can, &self.sessions[id].summary());
+        let nameless = state.agent_session.is_empty();
+        match way {
+            Way::Resume | Way::Load if nameless => May::NoMatter,
+            Way::Resume | Way::Load if state.unseeded && !is_planted("resume-unseeded-session") => {
+                May::Not("no turn has ended in it since the session was reseeded")
+            }
+            Way::Resume if can.resume => May::Try,
+            Way::Load if can.load => May::Try,
+            Way::Resume | Way::Load => May::Not(SILENT),
+            Way::Fork => match &state.forked {
+                Some(_) if !nameless => May::NoMatter,
+                Some(_) if !can.fork => May::Not(SILENT),
+                Some(origin) if self.stands_where_it_branched(origin, state) => May::Try,
+                Some(_) => May::Not("the session it branched off has gone on or is gone"),
+                None => May::NoMatter,
+            },
+            Way::New if self.may_reseed(id) => May::Try,
+            Way::New => May::Not("the policy does not allow it"),
+        }
+    }
+
+    /// Whether an agent that has lost the session may go on in a new one with a digest of it.
+    pub(super) fn may_reseed(&self, id: &SessionId) -> bool {
+        self.cx.config.policies.can_reseed(&self.sessions[id].summary().cwd)
+    }
+
+    /// An agent branches off what its session is now, so nothing may have been said there since.
+    fn stands_where_it_branched(&self, origin: &ForkOrigin, state: &SessionSummary) -> bool {
+        self.sessions.get(&*origin.session).is_some_and(|it| {
+            let there = &it.summary();
+            origin.whole
+                && there.turns == state.turns
+                && there.open_turn.is_none()
+                && there.agent_session == origin.agent_session
+        })
+    }
+
+    /// What `session/new` was asked with, for the session the agent knows by its own id.
+    pub(super) fn reopen_params(&self, id: &SessionId, way: Way) -> String {
+        let state = &self.sessions[id].summary();
+        let mut params: Value = serde_json::from_str(state.params.as_str()).unwrap_or_default();
+        if !params.is_object() {
+            params = json!({});
+        }
+        match (way, &state.forked) {
+            (Way::New, _) => {}
+            (Way::Fork, Some(origin)) => params["sessionId"] = json!(&*origin.agent_session),
+            _ => params["sessionId"] = json!(&*state.agent_session),
+        }
+        params["cwd"] = json!(state.cwd);
+        if params.get("mcpServers").is_none() {
+            params["mcpServers"] = json!([]);
+        }
+        params.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, ConnId, Input, Output, Recovered, Time};
+    use jackfield_events::{AgentBound, EventBody};
+    use jackfield_protocol::Frame;
+
+    fn state(turns: u64, agent_session: &str, forked: Option<ForkOrigin>) -> SessionSummary {
+        let (seq, agent_session) = (5, agent_session.into());
+        let (agent, argv, cwd) = ("claude".into(), vec!["claude".to_owned()], "/x".to_owned());
+        SessionSummary {
+            seq,
+            agent,
+            argv,
+            cwd,
+            agent_session,
+            turns,
+            forked,
+            ..SessionSummary::default()
+        }
+    }
+
+    /// The hub with a session and a branch of it, in which a client prompts; the agent offers
+    /// everything.
+    fn branch_is_prompted(source_turns: u64) -> (Hub, AgentId, String) {
+        let origin =
+            ForkOrigin { session: "s-old".into(), seq: 5, whole: true, agent_session: "a1".into() };
+        let sessions = [
+            Recovered { session: "s-old".into(), state: state(source_turns, "a1", None) },
+            Recovered { session: "s-new".into(), state: state(2, "", Some(origin)) },
+        ];
+        let mut hub = Hub::new(Config::default(), Time(1), sessions);
+        let conn = ConnId(1);
+        let prompt =
+            r#"{"id":2,"method":"session/prompt","params":{"sessionId":"s-new","prompt":[]}}"#;
+        let hello = r#"{"id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+        tell(&mut hub, Input::ClientOpened { conn, peer: None });
+        for said in [hello, prompt] {
+            let frame = Frame::parse_str(said).expect("well-formed");
+            tell(&mut hub, Input::ClientSpoke { conn, frame });
+        }
+        let agent = *hub.agents.keys().next().expect("one was started");
+        let can = r#"{"loadSession":true,"sessionCapabilities":{"resume":{},"fork":{}}}"#;
+        let hello = format!(r#"{{"id":1,"result":{{"agentCapabilities":{can}}}}}"#);
+        let frame = Frame::parse_str(&hello).expect("well-formed");
+        let told = tell(&mut hub, Input::AgentSpoke { agent, frame });
+        let asked = told.iter().find_map(|it| match it {
+            Output::ToAgent { text, .. } => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        });
+        (hub, agent, asked.expect("the agent is asked for the session"))
+    }
+
+    fn tell(hub: &mut Hub, input: Input) -> Vec<Output> {
+        hub.handle(Time(2), input);
+        std::iter::from_fn(|| hub.poll_output()).collect()
+    }
+
+    #[test]
+    fn a_branch_of_a_session_that_has_not_gone_on_is_the_agents_own() {
+        let (mut hub, agent, asked) = branch_is_prompted(2);
+        assert!(asked.contains(r#""method":"session/fork""#), "{asked}");
+        assert!(asked.contains(r#""sessionId":"a1""#), "{asked}");
+        let frame =
+            Frame::parse_str(r#"{"id":2,"result":{"sessionId":"a2"}}"#).expect("well-formed");
+        let outputs = tell(&mut hub, Input::AgentSpoke { agent, frame });
+        let bound = outputs.into_iter().find_map(|it| match it {
+            Output::Append { event, .. } => Some(event.body),
+            _ => None,
+        });
+        let Some(EventBody::Bound(AgentBound { rung, agent_session, .. })) = bound else {
+            panic!("{bound:?}")
+        };
+        assert_eq!((rung, agent_session.as_deref()), (Rung::Forked, Some("a2")));
+    }
+
+    #[test]
+    fn a_branch_of_a_session_that_has_gone_on_is_told_what_was() {
+        let (_, _, asked) = branch_is_prompted(3);
+        assert!(asked.contains(r#""method":"session/new""#), "{asked}");
+    }
+}

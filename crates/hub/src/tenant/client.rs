@@ -1,0 +1,104 @@
+//! What a bound client may name and ask for. Every frame of a client passes here before anything is done
+//! about it, so a method that is new cannot forget to ask.
+
+use super::{
+    Tenant, is_known_to,
+    request::{self, inside},
+};
+use crate::{ConnId, Hub, Output, SessionId};
+use jackfield_protocol::{Fault, Frame, acp::TenantRule};
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Hub {
+    /// Binds a connection on which nothing was said. One that cannot be bound is closed: it must not go
+    /// on as the operator's.
+    pub(crate) fn on_bind(&mut self, conn: ConnId, frame: &Frame) {
+        let Some(it) = self.conns.get_mut(&conn) else { return };
+        if it.tenant.is_some() || it.hello.is_some() {
+            return;
+        }
+        let Some(tenant) = Tenant::of_binding(frame) else {
+            self.cx.outputs.push_back(Output::CloseClient { conn });
+            return self.on_client_gone(conn);
+        };
+        let tenant = Arc::new(tenant);
+        it.tenant = Some(tenant.clone());
+        self.meet(tenant);
+    }
+
+    /// The tenant that a connection is bound to.
+    pub(crate) fn bound_to(&self, conn: ConnId) -> Option<&Arc<Tenant>> {
+        self.conns.get(&conn)?.tenant.as_ref()
+    }
+
+    /// The same by its name, which is what sessions are called after.
+    pub(crate) fn tenant_name(&self, conn: ConnId) -> Option<&str> {
+        self.bound_to(conn).map(|it| &*it.name)
+    }
+
+    /// Whether a client may know that there is this session.
+    pub(crate) fn knows_of(&self, conn: ConnId, session: &str) -> bool {
+        is_known_to(self.tenant_name(conn), session)
+    }
+
+    /// Why a client is not served: it names a session that is not for it to know, and hears what it would
+    /// hear if there were none; or it wants what its tenant may not have.
+    pub(crate) fn may_ask(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let Some(tenant) = self.bound_to(conn) else { return Ok(()) };
+        if let Some(named) = frame.session_id().filter(|it| !self.knows_of(conn, it)) {
+            return Err(Fault::SessionNotFound { session: named.into_owned() });
+        }
+        let method = frame.method().unwrap_or_default();
+        match rule_for(frame) {
+            TenantRule::Refused => Err(operators(tenant, &method)),
+            // An exported session names a program to start, and a directory.
+            TenantRule::Commands if !tenant.commands => {
+                Err(no_commands(tenant, "import a session"))
+            }
+            TenantRule::Process if !tenant.commands => Err(operators(tenant, &method)),
+            _ => request::check(tenant, &method, frame),
+        }
+    }
+
+    /// Whether a session that was brought from elsewhere may be this client's.
+    pub(crate) fn may_keep(&self, conn: ConnId, id: &SessionId) -> Result<(), Fault> {
+        let (Some(tenant), Some(session)) = (self.bound_to(conn), self.sessions.get(id)) else {
+            return Ok(());
+        };
+        let params: Value =
+            serde_json::from_str(session.summary().params.as_str()).unwrap_or_default();
+        let more = params.get("additionalDirectories").and_then(Value::as_array);
+        let more = more.into_iter().flatten().map(|it| it.as_str().unwrap_or_default());
+        std::iter::once(session.summary().cwd.as_str())
+            .chain(more)
+            .try_for_each(|it| inside(tenant, it))
+    }
+}
+
+/// The rule of the method table. An unknown method that names no session is for the agent process, which
+/// all tenants share.
+fn rule_for(frame: &Frame) -> TenantRule {
+    match frame.known_method() {
+        Some(method) => method.row().tenant,
+        None if frame.session_id().is_none() && !frame.is_control() => TenantRule::Process,
+        None => TenantRule::Allowed,
+    }
+}
+
+fn no_commands(tenant: &Tenant, what: &str) -> Fault {
+    let name = &tenant.name;
+    let why = format!(
+        "tenant `{name}` may not {what}: it uses the agents that are known here by name; `commands = true` \
+         would let it"
+    );
+    Fault::NotAllowed { why }
+}
+
+fn operators(tenant: &Tenant, method: &str) -> Fault {
+    let why = format!(
+        "`{method}` concerns everybody and not only tenant `{}`: whoever runs this can do it",
+        tenant.name
+    );
+    Fault::NotAllowed { why }
+}

@@ -1,0 +1,52 @@
+//! Bytes to frames and back. No I/O, no clock.
+//!
+//! Read in this order: [`mod@line`] cuts a byte stream into lines, `scan` reads a line once and
+//! notes where the routing fields stand, [`frame`] is the message as everyone else sees it,
+//! [`splice`] swaps its ids, [`fault`] is every error we send, [`acp`] says what each method means
+//! to the hub. [`sse`] is the other framing, for browsers. [`redact`] takes secrets out of text,
+//! [`rfc3339`] writes moments, [`chain()`] errors. A [`Valve`] lets both
+//! edges stop a reader, a [`Backlog`] is what they have yet to write.
+//!
+//! **Invariant:** a frame that is forwarded is forwarded byte for byte, save for the ids that were
+//! spliced. The hub parses what it routes on and carries the rest, so a newer protocol passes
+//! through an older hub.
+//!
+//! **Invariant:** a [`Frame`] is valid JSON, valid UTF-8 and one line, however it came to be.
+//!
+//! **Invariant:** no two readers can disagree about where a frame goes: a routing key that stands
+//! twice is refused, and an escaped key counts as what it decodes to.
+//!
+//! **Invariant:** reading a frame costs one pass; it allocates only to undo escapes or line breaks
+//! where hardly anyone writes them. Nesting is bounded, and nothing recurses as deep as the input.
+
+pub mod acp;
+mod backlog;
+mod chain;
+pub mod fault;
+pub mod frame;
+mod head;
+pub mod line;
+mod malformed;
+mod moment;
+pub mod planted_bugs;
+mod quote;
+pub mod redact;
+mod scan;
+pub mod splice;
+pub mod sse;
+#[cfg(test)]
+mod strategy;
+mod valve;
+pub mod visible;
+
+pub use backlog::{Backlog, WRITE_BYTES_MAX};
+pub use chain::chain;
+pub use fault::Fault;
+pub use frame::{Frame, Kind};
+pub use head::FrameHead;
+pub use line::{FRAME_BYTES_MAX, FRAME_ROOM_BYTES, LineSplitter, LineTooLong, READ_BYTES};
+pub use malformed::Malformed;
+pub use moment::rfc3339;
+pub use planted_bugs::is_planted;
+pub use splice::Splice;
+pub use valve::Valve;

@@ -1,0 +1,264 @@
+//! What can happen around a bus, and the end of a run.
+
+use super::book::Book;
+use crate::hub_sim::Tally;
+use jackfield_bus::routing::{
+    Bus, BusConfig, BusInput, BusLimits, HealthCheck, PoolConfig, RestartRule, SessionAffinity,
+    WorkerCommand, WorkerDeathRule, WorkerId,
+};
+use jackfield_hub::{ConnId, Time};
+use jackfield_test_support::rng::Rng;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+const CLIENTS_MAX: usize = 5;
+
+pub(super) struct World {
+    pub(super) bus: Bus,
+    pub(super) now: u64,
+    pub(super) rng: Rng,
+    pub(super) config: BusConfig,
+    pub(super) limits: BusLimits,
+    pub(super) clients: BTreeMap<ConnId, Client>,
+    pub(super) workers: BTreeMap<WorkerId, Worker>,
+    pub(super) book: Book,
+    pub(super) affinities: BTreeMap<Arc<str>, SessionAffinity>,
+    /// Workers that each pool may have; while it changes, retiring ones come on top.
+    pub(super) most: BTreeMap<Arc<str>, usize>,
+    pub(super) tally: Tally,
+    pub(super) trace: VecDeque<String>,
+    pub(super) traced: bool,
+    pub(super) stopped: bool,
+    next_conn: u64,
+    pub(super) next_number: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Client {
+    /// Lengths of the texts that it has not read.
+    pub(super) queue: VecDeque<usize>,
+    pub(super) paused: bool,
+    pub(super) closing: bool,
+    pub(super) finished: bool,
+    /// What it is asked, by the id of the bus: the number of the ask.
+    pub(super) asks: BTreeMap<u64, u64>,
+    /// Names of sessions that it uses.
+    pub(super) sessions: Vec<String>,
+    /// Requests it made although it was not read any more.
+    pub(super) said_since_pause: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Worker {
+    pub(super) queue: VecDeque<Line>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) paused: bool,
+    pub(super) stopping: bool,
+    pub(super) sessions: BTreeSet<String>,
+    pub(super) started: bool,
+}
+
+pub(super) struct Line {
+    pub(super) bytes: usize,
+    pub(super) message: Value,
+}
+
+/// A request that a worker has.
+pub(super) struct Task {
+    pub(super) message: Value,
+    /// What it will call the session, if it has spoken of it.
+    pub(super) name: Option<String>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, traced: bool) -> World {
+        let mut rng = Rng::new(seed);
+        let pools = (0..=rng.below(3)).map(|it| pool(&mut rng, it)).collect();
+        let limits = BusLimits {
+            outbox_bytes_max: 1_500,
+            restarts_max: 5,
+            restart_window_ms: 1_000,
+            drain_ms: 500,
+            backpressure_ms: 300,
+            sessions_max: rng.pick(&[8, 1_000, 1_000]),
+            pending_max: rng.pick(&[12, 1_000, 1_000]),
+            clients_max: CLIENTS_MAX - 1,
+        };
+        let config = BusConfig { pools, limits };
+        let affinities = config.pools.iter().map(|it| (it.id.clone(), it.affinity)).collect();
+        let most = config.pools.iter().map(|it| (it.id.clone(), it.instances)).collect();
+        let mut world = World {
+            bus: Bus::new(config.clone(), Time(0)),
+            now: 0,
+            rng,
+            config,
+            limits,
+            clients: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            book: Book::default(),
+            affinities,
+            most,
+            tally: Tally::default(),
+            trace: VecDeque::new(),
+            traced,
+            stopped: false,
+            next_conn: 0,
+            next_number: 0,
+        };
+        world.drain();
+        world
+    }
+
+    pub(super) fn step(&mut self) {
+        match self.rng.below(100) {
+            0..=3 => self.open(),
+            4..=33 => self.client_speaks(),
+            34..=46 => self.client_reads(),
+            47..=60 => self.worker_reads(),
+            61..=86 => self.worker_speaks(),
+            87 => self.client_leaves(),
+            88 if self.rng.chance(50) => self.worker_ends(),
+            89..=90 => self.time_passes(400),
+            91 if self.rng.chance(30) => self.reload(),
+            _ => self.time_passes(30),
+        }
+    }
+
+    pub(super) fn some_client(&mut self) -> Option<ConnId> {
+        let open = self.clients.iter().filter(|(_, it)| !it.closing && !it.finished);
+        let open: Vec<ConnId> = open.map(|(conn, _)| *conn).collect();
+        (!open.is_empty()).then(|| self.rng.pick(&open))
+    }
+
+    pub(super) fn some_worker(&mut self) -> Option<WorkerId> {
+        let alive: Vec<WorkerId> = self.workers.keys().copied().collect();
+        (!alive.is_empty()).then(|| self.rng.pick(&alive))
+    }
+
+    pub(super) fn open(&mut self) {
+        if self.clients.len() < CLIENTS_MAX {
+            self.next_conn += 1;
+            let conn = ConnId(self.next_conn);
+            self.clients.insert(conn, Client::default());
+            self.feed(BusInput::ClientOpened { conn });
+        }
+    }
+
+    fn time_passes(&mut self, most_ms: u64) {
+        self.now += self.rng.below(most_ms);
+        let due = self.bus.poll_timeout().is_some_and(|at| at.0 <= self.now);
+        if due {
+            self.feed(BusInput::Tick);
+        }
+        let ending: Vec<WorkerId> =
+            self.workers.iter().filter(|it| it.1.stopping).map(|it| *it.0).collect();
+        for worker in ending {
+            if self.rng.chance(50) {
+                self.end_worker(worker, true);
+            }
+        }
+    }
+
+    fn reload(&mut self) {
+        self.tally.count("reloads");
+        let mut config = self.config.clone();
+        let at = self.rng.index(config.pools.len());
+        match self.rng.below(4) {
+            0 if 1 < config.pools.len() => _ = config.pools.remove(at),
+            1 => {
+                let argv = vec![format!("other-{}", self.now)];
+                config.pools[at].command = Arc::new(WorkerCommand { argv, env: vec![], cwd: None });
+            }
+            _ => config.pools[at].instances = 1 + self.rng.index(4),
+        }
+        // Those that retire are there for as long as somebody uses them.
+        self.most.clear();
+        self.config = config.clone();
+        self.feed(BusInput::Reload { config });
+    }
+
+    /// Everyone reads and answers; then nobody waits for anything, and the bus stops.
+    pub(super) fn settle(&mut self) {
+        self.quiet();
+        for ((conn, id), asked) in &self.book.asked {
+            let lives = self.clients.get(conn).is_some_and(|it| !it.closing);
+            assert!(!lives, "{conn} waits for {id} for ever: {asked:?}");
+        }
+        // One that was asked to stop is told nothing more.
+        self.book.asks.retain(|(worker, _), _| !self.workers[worker].stopping);
+        assert!(self.book.asks.is_empty(), "workers wait for ever: {:?}", self.book.asks);
+        assert_eq!(self.bus.gauges().pending, 0);
+        // Everything is read and everything is taken: nobody has to wait for anybody.
+        for (conn, client) in &self.clients {
+            assert!(client.closing || !client.paused, "{conn} is never read again");
+        }
+        for (worker, it) in &self.workers {
+            assert!(!it.paused, "{worker} is never read again");
+        }
+        self.feed(BusInput::Stop);
+        for _ in 0..20 {
+            self.time_passes(1_000);
+        }
+        let left: Vec<WorkerId> = self.workers.keys().copied().collect();
+        for worker in left {
+            assert!(self.workers[&worker].stopping, "{worker} is not asked to stop");
+            self.end_worker(worker, true);
+        }
+        assert!(self.stopped, "the bus does not stop");
+        assert!(self.clients.values().all(|it| it.closing), "a client is left");
+    }
+
+    fn quiet(&mut self) {
+        for _ in 0..2_000 {
+            let conns: Vec<ConnId> = self.clients.keys().copied().collect();
+            let workers: Vec<WorkerId> = self.workers.keys().copied().collect();
+            for conn in &conns {
+                if self.clients[conn].closing {
+                    self.clients.remove(conn);
+                    self.feed(BusInput::ClientGone { conn: *conn });
+                    continue;
+                }
+                let bytes = self.clients.get_mut(conn).map_or(0, |it| it.read(usize::MAX));
+                self.feed(BusInput::ClientWrote { conn: *conn, bytes });
+                let open = self.clients.get(conn).is_some_and(|it| !it.closing && !it.finished);
+                if open {
+                    self.answer_ask(*conn);
+                }
+            }
+            for worker in &workers {
+                let Some(it) = self.workers.get_mut(worker) else { continue };
+                it.started = true;
+                let bytes = it.read(usize::MAX);
+                self.feed(BusInput::WorkerWrote { worker: *worker, bytes });
+                self.worker_answers(*worker);
+            }
+            let idle = self.workers.values().all(|it| it.tasks.is_empty() && it.queue.is_empty());
+            let asked = self.clients.values().any(|it| !it.asks.is_empty());
+            if idle && !asked {
+                return;
+            }
+        }
+        panic!("the world does not come to rest");
+    }
+}
+
+fn pool(rng: &mut Rng, number: u64) -> PoolConfig {
+    let command = WorkerCommand { argv: vec!["worker".to_owned()], env: Vec::new(), cwd: None };
+    let health = HealthCheck { method: "ping".into(), every_ms: 200, timeout_ms: 400 };
+    PoolConfig {
+        id: format!("p{number}").into(),
+        command: Arc::new(command),
+        instances: 1 + rng.index(3),
+        restart: rng.pick(&[RestartRule::Always, RestartRule::OnFailure]),
+        affinity: rng.pick(&[
+            SessionAffinity::Session,
+            SessionAffinity::Session,
+            SessionAffinity::Connection,
+        ]),
+        on_death: rng.pick(&[WorkerDeathRule::Move, WorkerDeathRule::End]),
+        health: rng.chance(30).then_some(health),
+    }
+}

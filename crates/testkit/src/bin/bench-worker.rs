@@ -1,7 +1,0 @@
-//! A worker for the bus that costs next to nothing, for measurements and long runs.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    jackfield_testkit::bench_worker::run()
-}
