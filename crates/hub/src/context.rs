@@ -4,19 +4,20 @@
 use crate::{
     ByteLimits, Config, Note, Output, Time,
     budget::ByteBudget,
-    id::Names,
+    id::SessionNames,
+    key_index::KeyIndex,
     limits,
     log::Texts,
-    timer::{Timer, Timers},
+    timer::{HubTimer, Timers},
 };
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct HubContext {
     pub(crate) config: Config,
     /// The time of the current input. It never goes back.
     pub(crate) now: Time,
-    pub(crate) timers: Timers<Timer>,
+    pub(crate) timers: Timers<HubTimer>,
     pub(crate) outputs: VecDeque<Output>,
     /// Bytes of messages that sessions, agents and clients retain.
     pub(crate) retained_bytes: ByteBudget,
@@ -24,15 +25,17 @@ pub(crate) struct Context {
     pub(crate) pending_bytes: ByteBudget,
     /// Bytes that were sent to clients and are not written yet.
     pub(crate) outbox_bytes: ByteBudget,
-    pub(crate) session_names: Names,
+    pub(crate) session_names: SessionNames,
+    /// Which session has which request key.
+    pub(crate) key_index: KeyIndex,
     /// Texts that many sleeping sessions have in common.
     pub(crate) shared_texts: Texts,
     /// The hub was asked to stop.
     pub(crate) is_stopping: bool,
 }
 
-impl Context {
-    pub(crate) fn new(config: Config, now: Time) -> Context {
+impl HubContext {
+    pub(crate) fn new(config: Config, now: Time) -> HubContext {
         let limits = config.limits;
         let pending =
             ByteLimits { own_max: usize::MAX, own_min: 0, all_max: limits.held_bytes_all_max };
@@ -41,14 +44,15 @@ impl Context {
             own_min: limits::OUTBOX_BYTES_MIN.min(limits.outbox_bytes_low),
             all_max: limits.outbox_bytes_all_max,
         };
-        Context {
+        HubContext {
             now,
             timers: Timers::default(),
             outputs: VecDeque::new(),
             retained_bytes: ByteBudget::new(limits.kept),
             pending_bytes: ByteBudget::new(pending),
             outbox_bytes: ByteBudget::new(outboxes),
-            session_names: Names::new(config.seed),
+            session_names: SessionNames::new(config.seed),
+            key_index: KeyIndex::default(),
             shared_texts: Texts::default(),
             is_stopping: false,
             config,

@@ -44,14 +44,14 @@ pub struct Process {
 impl Hub {
     pub fn gauges(&self) -> Gauges {
         let mut gauges = Gauges {
-            clients: self.conns.len(),
-            agents: self.agents.len(),
-            places_free: self.places_free(),
-            starts_waiting: self.starts.len(),
-            unwritten_bytes: self.cx.outbox_bytes.used(),
+            clients: self.parts.clients.connections.len(),
+            agents: self.parts.agents.processes.len(),
+            places_free: self.parts.agents.count_free_places(&self.parts.cx),
+            starts_waiting: self.parts.agents.starts.len(),
+            unwritten_bytes: self.parts.cx.outbox_bytes.used(),
             ..Gauges::default()
         };
-        for (id, session) in &self.sessions {
+        for (id, session) in &self.sessions.by_id {
             if session.is_opening() {
                 continue;
             }
@@ -69,10 +69,10 @@ impl Hub {
         }
         let process = |(&id, agent): (&crate::AgentId, &crate::agent::Agent)| {
             let mut sessions = self.served_by(id);
-            sessions.retain(|it| !self.sessions[it].is_opening());
+            sessions.retain(|it| !self.sessions.by_id[it].is_opening());
             Some(Process { agent: agent.launch.name.clone(), sessions, pid: agent.pid? })
         };
-        gauges.processes = self.agents.iter().filter_map(process).collect();
+        gauges.processes = self.parts.agents.processes.iter().filter_map(process).collect();
         gauges
     }
 }

@@ -1,22 +1,20 @@
-//! The hub: one input at a time, dispatched to conn, agent or session, leaving outputs in order.
+//! The hub: one input at a time, dispatched to conn, agent or session, release outputs in order.
 
 use crate::{
     AgentId, Config, ConnId, Input, Note, Output, Seq, SessionId, Time,
-    agent::{Agent, Breaker, Shape, Start},
-    budget::ByteOwner,
-    context::Context,
+    agent::Agents,
+    context::HubContext,
     limits,
-    log::{AppendedEvent, Texts},
-    peer::Conn,
-    session::{Fork, KeyIndex, Session},
+    log::{Effect, Texts},
+    peer::Clients,
+    session::{Session, Sessions},
     storage::StorageState,
-    tenant::Tenancy,
-    timer::Timer,
+    tenant::TenantState,
+    timer::HubTimer,
 };
-use bytes::Bytes;
-use jackfield_events::{AgentName, EventBody, SessionSummary, TenantName};
-use jackfield_protocol::{Fault, is_planted};
-use std::collections::{BTreeMap, VecDeque};
+use jackfield_events::{SessionSummary, TenantName};
+use jackfield_protocol::{Fault, Frame, is_planted};
+use std::collections::BTreeMap;
 
 /// A session as the journal holds it: the state at its last durable event.
 #[derive(Debug, Clone)]
@@ -27,27 +25,21 @@ pub struct Recovered {
 
 #[derive(Debug)]
 pub struct Hub {
-    pub(crate) cx: Context,
-    pub(crate) conns: BTreeMap<ConnId, Conn>,
-    pub(crate) agents: BTreeMap<AgentId, Agent>,
-    pub(crate) sessions: BTreeMap<SessionId, Session>,
-    /// Sessions that are being copied, by the id of the copy.
-    pub(crate) forks: BTreeMap<SessionId, Fork>,
-    /// Which session has which request key.
-    pub(crate) key_index: KeyIndex,
-    /// Agent starts that wait for a free process slot, in order.
-    pub(crate) starts: VecDeque<Start>,
-    /// What warm processes are kept for.
-    pub(crate) warm: Vec<Shape>,
-    /// Circuit breakers of agents whose processes failed lately, by name.
-    pub(crate) breakers: BTreeMap<AgentName, Breaker>,
-    /// Tenants whose clients have connected.
-    pub(crate) tenants: BTreeMap<TenantName, Tenancy>,
-    pub(crate) storage: StorageState,
-    next_agent: u64,
+    pub(crate) sessions: Sessions,
+    pub(crate) parts: HubParts,
+    /// The end was reported.
     stopped: bool,
-    /// Clients that send nothing more and still wait for answers.
-    pub(crate) finished: usize,
+}
+
+/// Everything that a session works with, without the other sessions.
+#[derive(Debug)]
+pub(crate) struct HubParts {
+    pub(crate) cx: HubContext,
+    pub(crate) clients: Clients,
+    pub(crate) agents: Agents,
+    /// Tenants whose clients have connected.
+    pub(crate) tenants: BTreeMap<TenantName, TenantState>,
+    pub(crate) storage: StorageState,
 }
 
 impl Hub {
@@ -57,60 +49,49 @@ impl Hub {
         let mut texts = Texts::default();
         let session = |mut it: Recovered| {
             texts.share_all(&mut it.state);
-            (it.session, Session::recovered(it.state))
+            (it.session.clone(), Session::recovered(it.session, it.state))
         };
         let (cut, whole): (Vec<_>, Vec<_>) =
             recovered.into_iter().partition(|it| it.state.importing);
         let sessions = whole.into_iter().map(session).collect();
-        let mut cx = Context::new(config, now);
+        let mut cx = HubContext::new(config, now);
         cx.shared_texts = texts;
         // Imports that the end of the last daemon cut off: no client knows them.
         cx.outputs.extend(cut.into_iter().map(|it| Output::Delete { session: it.session }));
         let mut hub = Hub {
-            cx,
-            conns: BTreeMap::new(),
-            agents: BTreeMap::new(),
-            sessions,
-            forks: BTreeMap::new(),
-            key_index: KeyIndex::default(),
-            starts: VecDeque::new(),
-            warm: Vec::new(),
-            breakers: BTreeMap::new(),
-            tenants: BTreeMap::new(),
-            storage: StorageState::default(),
-            next_agent: 0,
+            sessions: Sessions { by_id: sessions, ..Sessions::default() },
+            parts: HubParts {
+                cx,
+                clients: Clients::default(),
+                agents: Agents::default(),
+                tenants: BTreeMap::new(),
+                storage: StorageState::default(),
+            },
             stopped: false,
-            finished: 0,
         };
-        hub.index_all_keys();
-        hub.settle_interrupted();
+        hub.sessions.index_all_keys(&mut hub.parts.cx);
+        hub.sessions.end_interrupted_turns(&mut hub.parts.cx);
         hub
     }
 
     pub fn handle(&mut self, now: Time, input: Input) {
-        assert!(self.cx.outputs.is_empty(), "drain the outputs before the next input");
-        self.cx.now = self.cx.now.max(now);
+        assert!(self.parts.cx.outputs.is_empty(), "drain the outputs before the next input");
+        self.parts.cx.now = self.parts.cx.now.max(now);
         match input {
             Input::ClientOpened { conn, peer } => {
-                let outbox = self.cx.outbox_bytes.charge_unchecked(&ByteOwner::default(), 0);
-                let known = self.conns.insert(conn, Conn::new(peer, outbox));
-                assert!(known.is_none(), "a conn id is used once");
+                self.parts.clients.add_connection(&self.parts.cx, conn, peer);
             }
             Input::ClientSpoke { conn, frame } => self.on_client(conn, &frame),
-            Input::ClientSentInvalidFrame { conn, fault } => self.on_invalid_frame(conn, &fault),
+            Input::ClientSentInvalidFrame { conn, fault } => {
+                self.parts.clients.answer_invalid_frame(&mut self.parts.cx, conn, &fault);
+            }
             Input::ClientWrote { conn, bytes } => self.on_client_wrote(conn, bytes),
-            Input::ClientFinished { conn } => self.on_client_finished(conn),
+            Input::ClientFinished { conn } => {
+                self.parts.clients.on_client_finished(&mut self.parts.cx, conn);
+            }
             Input::ClientGone { conn } => self.on_client_gone(conn),
-            Input::AgentStarted { agent, pid } => {
-                if let Some(agent) = self.agents.get_mut(&agent) {
-                    agent.pid = Some(pid);
-                }
-            }
-            Input::AgentNeverAsks { agent } => {
-                if let Some(agent) = self.agents.get_mut(&agent) {
-                    agent.never_asks = true;
-                }
-            }
+            Input::AgentStarted { agent, pid } => self.parts.agents.set_pid(agent, pid),
+            Input::AgentNeverAsks { agent } => self.parts.agents.set_never_asks(agent),
             Input::AgentSpoke { agent, frame } => {
                 self.on_agent(agent, frame);
                 self.pay(agent);
@@ -118,24 +99,23 @@ impl Hub {
             Input::AgentSentOversized { agent, line } => self.on_oversized(agent, &line),
             Input::AgentGone { agent, exit } => self.on_agent_gone(agent, &exit),
             Input::AgentsChanged { agents, pools } => {
-                (self.cx.config.agents, self.cx.config.pools) = (agents, pools);
-                self.forget_shapes();
+                (self.parts.cx.config.agents, self.parts.cx.config.pools) = (agents, pools);
+                self.parts.agents.forget_warm_shapes(&mut self.parts.cx);
             }
             Input::SettingsChanged { default_agent, sleep, liveness } => {
-                self.cx.config.default_agent = default_agent;
-                (self.cx.config.sleep, self.cx.config.liveness) = (sleep, liveness);
+                self.parts.cx.config.default_agent = default_agent;
+                (self.parts.cx.config.sleep, self.parts.cx.config.liveness) = (sleep, liveness);
             }
             Input::Durable { session, upto } => self.on_durable(&session, upto),
             Input::AppendFailed { session, why } => self.on_append_failed(&session, why),
             Input::Read { conn, session, after, events } => {
-                self.on_read(conn, &session, after, &events);
+                self.with_session(&session, |it, parts| it.on_read(parts, conn, after, &events));
             }
-            Input::ReadFailed { conn, session, after, why, damaged: true } => {
-                self.on_damaged_read(&session, conn, after, &why);
-            }
+            Input::ReadFailed { conn, session, after, why, damaged: true } => self
+                .with_session(&session, |it, parts| it.on_damaged_read(parts, conn, after, &why)),
             Input::ReadFailed { conn, session, .. } => {
-                let at = self.cx.now.plus(limits::APPEND_RETRY_MS);
-                self.cx.timers.set(at, Timer::ReadRetry(session, conn));
+                let at = self.parts.cx.now.plus(limits::APPEND_RETRY_MS);
+                self.parts.cx.timers.set(at, HubTimer::ReadRetry(session, conn));
             }
             Input::Recalled { session, after, events } => {
                 self.on_recalled(&session, after, &events);
@@ -143,139 +123,145 @@ impl Hub {
             Input::RecallFailed { session, why } => self.on_recall_failed(&session, &why),
             Input::Copied { to, state } => self.on_copied(&to, *state),
             Input::CopyFailed { to, why } => self.on_copy_failed(&to, &why),
-            Input::Adopted { session, state, from } => self.on_adopted(&session, *state, from),
-            Input::LetGo { session } => self.on_let_go(&session),
+            Input::Adopted { session, state, from } => {
+                self.sessions.on_taken_over(&mut self.parts.cx, &session, *state, from);
+            }
+            Input::LetGo { session } => self.on_session_release(&session),
             Input::Elsewhere { tenants } => self.on_elsewhere(&tenants),
-            Input::PolicyChanged { policies } => self.cx.config.policies = policies,
+            Input::PolicyChanged { policies } => self.parts.cx.config.policies = policies,
             Input::Pressure => self.on_pressure(),
             Input::Served { agent, frame } => self.on_served(agent, &frame),
             Input::Tick => self.on_tick(),
             Input::Stop => self.on_stop(),
         }
-        if !self.starts.is_empty() {
+        self.finish_input();
+    }
+
+    /// What every input may have made possible.
+    fn finish_input(&mut self) {
+        while let Some(conn) = self.parts.clients.next_closed() {
+            self.on_client_gone(conn);
+        }
+        if !self.parts.agents.starts.is_empty() {
             self.admit();
         }
-        if 0 < self.finished {
+        if 0 < self.parts.clients.finished {
             self.close_finished();
+        }
+        self.check_storage();
+        self.after_stop();
+    }
+
+    /// Hands a session what it works with, if it exists.
+    pub(crate) fn with_session(
+        &mut self,
+        id: &SessionId,
+        work: impl FnOnce(&mut Session, &mut HubParts),
+    ) {
+        if let Some(session) = self.sessions.by_id.get_mut(id) {
+            work(session, &mut self.parts);
         }
     }
 
+    /// The journal has all events up to `upto`.
+    fn on_durable(&mut self, id: &SessionId, upto: Seq) {
+        self.with_session(id, |it, parts| it.release_events(parts, upto));
+        self.ease_agent(id);
+        self.on_all_written(id);
+    }
+
+    /// A client has read: its sessions may go on.
+    fn on_client_wrote(&mut self, conn: ConnId, bytes: usize) {
+        for session in self.parts.clients.count_written_bytes(&self.parts.cx, conn, bytes) {
+            self.with_session(&session, |it, parts| it.resume_subscriber(&mut parts.cx, conn));
+        }
+    }
+
+    /// Runs an effect of a session now, or when all its events are durable.
+    pub(crate) fn after_log(&mut self, id: &SessionId, effect: Effect) {
+        self.with_session(id, |it, parts| it.run_after_log(parts, effect));
+    }
+
+    /// Answers a request about a session, after the events before the answer.
+    pub(crate) fn answer_in(&mut self, id: &SessionId, conn: ConnId, frame: &Frame) {
+        self.parts.clients.finish_request(conn, frame.id().expect("an answer has an id"));
+        self.with_session(id, |it, parts| it.answer_request(parts, conn, frame));
+    }
+
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.cx.outputs.pop_front()
+        self.parts.cx.outputs.pop_front()
     }
 
     /// When the hub wants [`Input::Tick`] at the latest.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.cx.timers.next()
+        self.parts.cx.timers.next()
     }
 
     /// Nothing runs and nobody is connected: the daemon may end itself when that lasts.
     pub fn is_idle(&self) -> bool {
-        self.conns.is_empty() && self.agents.is_empty() && self.starts.is_empty()
+        self.parts.clients.connections.is_empty()
+            && self.parts.agents.processes.is_empty()
+            && self.parts.agents.starts.is_empty()
     }
 
     /// All sessions that are known.
     pub fn session_ids(&self) -> impl Iterator<Item = &SessionId> {
-        self.sessions.keys()
+        self.sessions.by_id.keys()
     }
 
     /// What is known of a session, for whoever tells people about it.
     pub fn session(&self, id: &SessionId) -> Option<&SessionSummary> {
-        self.sessions.get(id).map(Session::summary)
+        self.sessions.by_id.get(id).map(Session::summary)
     }
 
     /// The working directories of the sessions that an agent serves.
     pub fn folders_of(&self, agent: AgentId) -> impl Iterator<Item = &str> {
-        let sessions = self.agents.get(&agent).into_iter().flat_map(|it| &it.seats.sessions);
+        let sessions =
+            self.parts.agents.processes.get(&agent).into_iter().flat_map(|it| &it.slots.sessions);
         sessions.filter_map(|it| self.session(it)).map(|it| &*it.cwd)
     }
 
-    pub(crate) fn next_agent(&mut self) -> AgentId {
-        self.next_agent += 1;
-        AgentId(self.next_agent)
-    }
-
-    pub(crate) fn note(&mut self, note: Note) {
-        self.cx.outputs.push_back(Output::Note(note));
-    }
-
-    pub(crate) fn send(&mut self, id: ConnId, text: Bytes) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
-        conn.outbox.resize(conn.outbox.bytes() + text.len());
-        self.cx.outputs.push_back(Output::ToClient { conn: id, text });
-    }
-
-    /// Writes a fact down. It is heard when the journal has it.
-    pub(crate) fn append(&mut self, id: &SessionId, body: EventBody) -> Seq {
-        self.append_at(id, self.cx.now, body)
-    }
-
-    /// The same for a fact that has a time of its own.
-    pub(crate) fn append_at(&mut self, id: &SessionId, at: Time, body: EventBody) -> Seq {
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
-        let AppendedEvent { event, is_stored_now, summary, needs_summary_timer } =
-            session.log.append_event(at, body);
-        let seq = event.seq;
-        if matches!(
-            event.body,
-            EventBody::Queued(_) | EventBody::Prompted(_) | EventBody::Withdrawn(_)
-        ) {
-            session.count_queue(&self.cx.retained_bytes);
-        }
-        if needs_summary_timer {
-            let at = self.cx.now.plus(limits::SUMMARY_MS);
-            self.cx.timers.set(at, Timer::Summary(id.clone()));
-        }
-        let may_have_key = matches!(
-            event.body,
-            EventBody::Opened(_) | EventBody::Queued(_) | EventBody::Prompted(_)
-        );
-        if is_stored_now {
-            let not_durable = is_planted("publish-before-durable").then(|| event.clone());
-            self.cx.outputs.push_back(Output::Append { session: id.clone(), event, summary });
-            if let Some(event) = not_durable {
-                self.publish(id, &event);
-            }
-        }
-        if may_have_key {
-            self.index_last_key(id);
-        }
-        seq
-    }
-
     fn on_tick(&mut self) {
-        while let Some(timer) = self.cx.timers.due(self.cx.now) {
+        while let Some(timer) = self.parts.cx.timers.due(self.parts.cx.now) {
             match timer {
-                Timer::AgentStart(agent, step) => self.on_start_deadline(agent, step),
-                Timer::Wake(session) => self.pump(&session),
-                Timer::Climb(session) => self.on_climb_time(&session),
-                Timer::Cancel(session, turn, rung) => self.on_cancel_deadline(&session, turn, rung),
-                Timer::AskRule(session, ask) => self.on_ask_unanswered(&session, ask),
-                Timer::AppendRetry(session) => self.append_again(&session),
-                Timer::Summary(session) => self.on_summary_due(&session),
-                Timer::ReadRetry(session, conn) => self.read_on(&session, conn),
-                Timer::Silence(session) => self.on_silence(&session),
-                Timer::Idle(session) => self.on_idle(&session),
-                Timer::Unattended(session) => self.on_unattended(&session),
-                Timer::WarmIdle(agent) => self.on_warm_idle(agent),
-                Timer::Warm => self.warm_up(),
-                Timer::Rate(tenant) => self.on_rate(&tenant),
-                Timer::StopGrace => self.stop_agents(),
+                HubTimer::AgentStart(agent, step) => self.on_start_deadline(agent, step),
+                HubTimer::Wake(session) => self.pump(&session),
+                HubTimer::Restore(session) => self.on_restore_time(&session),
+                HubTimer::Cancel(session, turn, rung) => {
+                    self.on_cancel_deadline(&session, turn, rung);
+                }
+                HubTimer::AskRule(session, ask) => self.on_ask_unanswered(&session, ask),
+                HubTimer::AppendRetry(session) => self.append_again(&session),
+                HubTimer::Summary(session) => {
+                    self.with_session(&session, |it, parts| it.on_summary_due(&mut parts.cx));
+                }
+                HubTimer::ReadRetry(session, conn) => self.with_session(&session, |it, parts| {
+                    it.request_read(&mut parts.cx, conn);
+                }),
+                HubTimer::Silence(session) => self.on_silence(&session),
+                HubTimer::Idle(session) => self.on_idle(&session),
+                HubTimer::Unattended(session) => self.on_unattended(&session),
+                HubTimer::WarmIdle(agent) => {
+                    self.parts.agents.on_warm_agent_idle(&mut self.parts.cx, agent);
+                }
+                HubTimer::Warm => self.parts.agents.start_warm_agents(&mut self.parts.cx),
+                HubTimer::Rate(tenant) => self.on_rate(&tenant),
+                HubTimer::StopGrace => self.stop_agents(),
             }
         }
     }
 
     /// Ends: running turns are asked to stop, then interrupted; agents are stopped; all is written.
     fn on_stop(&mut self) {
-        if self.cx.is_stopping {
+        if self.parts.cx.is_stopping {
             return self.stop_agents(); // Asked twice: now.
         }
-        self.cx.is_stopping = true;
-        let running: Vec<SessionId> = self.running().collect();
+        self.parts.cx.is_stopping = true;
+        let running: Vec<SessionId> = self.sessions.running_sessions().collect();
         for session in &running {
             self.stop_turn(session);
         }
-        let sessions: Vec<SessionId> = self.sessions.keys().cloned().collect();
+        let sessions: Vec<SessionId> = self.sessions.by_id.keys().cloned().collect();
         for session in &sessions {
             if !is_planted("forget-waiting-prompts-at-stop") {
                 self.refuse_waiting(session, &Fault::Stopping);
@@ -285,41 +271,41 @@ impl Hub {
         if running.is_empty() {
             self.stop_agents();
         } else {
-            self.cx.timers.set(self.cx.now.plus(limits::STOP_GRACE_MS), Timer::StopGrace);
+            self.parts
+                .cx
+                .timers
+                .set(self.parts.cx.now.plus(limits::STOP_GRACE_MS), HubTimer::StopGrace);
         }
-    }
-
-    fn running(&self) -> impl Iterator<Item = SessionId> {
-        self.sessions.iter().filter(|(_, it)| it.turn.is_some()).map(|(id, _)| id.clone())
     }
 
     fn stop_agents(&mut self) {
-        let agents: Vec<AgentId> = self.agents.keys().copied().collect();
+        let agents: Vec<AgentId> = self.parts.agents.processes.keys().copied().collect();
         for agent in agents {
-            self.stop_agent(agent);
+            self.parts.agents.stop_agent(&mut self.parts.cx, agent);
         }
-        self.after_stop();
     }
 
     /// Says once that the end is reached; stops the agents early when the last turn has ended.
     pub(crate) fn after_stop(&mut self) {
-        if !self.cx.is_stopping || self.stopped {
+        if !self.parts.cx.is_stopping || self.stopped {
             return;
         }
-        if self.agents.is_empty() {
-            let goes = |it: &Session| it.leaving.is_some() && !it.is_opening();
-            let is_stuck = self.is_storage_stuck();
+        if self.parts.agents.processes.is_empty() {
+            let goes = |it: &Session| it.release.is_some() && !it.is_opening();
+            let is_stuck = self.parts.storage.is_stuck();
             let is_done = |it: &Session| (it.log.is_all_durable() || is_stuck) && !goes(it);
-            if self.sessions.values().all(is_done) && self.forks.is_empty() {
-                let events = self.unwritten_events();
+            if self.sessions.by_id.values().all(is_done) && self.sessions.forks.is_empty() {
+                let events = self.sessions.count_pending_events();
                 if 0 < events {
-                    self.note(Note::EventsUnwritten { events });
+                    self.parts.cx.note(Note::EventsUnwritten { events });
                 }
-                self.summarize_all();
+                self.sessions.store_due_summaries(&mut self.parts.cx);
                 self.stopped = true;
-                self.cx.outputs.push_back(Output::Stopped);
+                self.parts.cx.outputs.push_back(Output::Stopped);
             }
-        } else if self.running().next().is_none() && self.agents.values().any(|it| !it.stopping) {
+        } else if self.sessions.running_sessions().next().is_none()
+            && self.parts.agents.processes.values().any(|it| !it.stopping)
+        {
             self.stop_agents();
         }
     }

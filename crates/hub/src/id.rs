@@ -1,4 +1,4 @@
-//! Names of things inside the hub. Newtypes, so that a conn is never taken for an agent.
+//! Ids of connections, agent processes and sessions.
 
 use jackfield_events::SessionId;
 use std::fmt;
@@ -25,11 +25,11 @@ impl fmt::Display for AgentId {
 
 /// Makes session ids from a seed the driver drew. They are names, not credentials.
 #[derive(Debug)]
-pub(crate) struct Names(u64);
+pub(crate) struct SessionNames(u64);
 
-impl Names {
-    pub(crate) fn new(seed: u64) -> Names {
-        Names(seed)
+impl SessionNames {
+    pub(crate) fn new(seed: u64) -> SessionNames {
+        SessionNames(seed)
     }
 
     pub(crate) fn session(&mut self) -> SessionId {

@@ -1,4 +1,4 @@
-//! Everything that can happen to the hub. A closed list: if it is not here, it does not happen.
+//! All inputs of the hub.
 
 use crate::{
     AgentId, AgentPool, ConnId, Launch, Liveness, PeerProcess, PolicySet, Seq, SessionId, Sleep,

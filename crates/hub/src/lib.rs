@@ -1,7 +1,7 @@
 //! The hub as a value: inputs go in, outputs come out, nothing else happens.
 //!
 //! Read in this order: [`input`], [`output`], [`hub`], then [`log`] (what is written down, and what
-//! may be heard when), `session` (turns, asks, opening and waking), `fanout` (who hears what),
+//! may be heard when), `session` (turns, asks, opening and restoring), `fanout` (who hears what),
 //! `peer` (clients and their requests), `agent` (processes and their answers), `tenant` (whose a session
 //! is, and who knows of it).
 //!
@@ -22,21 +22,23 @@ mod gauges;
 pub mod hub;
 mod id;
 pub mod input;
+mod key_index;
 pub mod limits;
 pub mod log;
 pub mod output;
 mod patience;
 mod peer;
+mod peer_process;
 pub mod restart;
 mod session;
+mod session_name;
 mod storage;
 mod tenant;
 pub mod timer;
 mod unique_json;
 
-pub use agent::AgentPool;
 pub use budget::ByteLimits;
-pub use config::Config;
+pub use config::{AgentPool, AskRule, Config, Liveness, Sleep, Unanswered};
 pub use fanout::{Rendering, cancel_notice};
 pub use gauges::{Gauges, Process};
 pub use hub::{Hub, Recovered};
@@ -47,9 +49,9 @@ pub use jackfield_policy::PolicySet;
 pub use limits::Limits;
 pub use output::{Environment, Launch, Note, Output, TERMINAL_PREFIX};
 pub use patience::Patience;
-pub use peer::{PeerPlace, PeerProcess, wants_notices};
-pub use session::{AskRule, Liveness, SHELL, Sleep, Unanswered, rfc3339};
+pub use peer::wants_notices;
+pub use peer_process::{PeerPlace, PeerProcess};
+pub use session::{SHELL, rfc3339};
+pub use session_name::{is_known_to, tenant_of};
 pub use storage::StorageFault;
-pub use tenant::{
-    TENANT_NAME_RULE, Tenant, Usage, is_known_to, is_tenant_name, quota_fault, tenant_of,
-};
+pub use tenant::{TENANT_NAME_RULE, Tenant, Usage, is_tenant_name, quota_fault};

@@ -1,4 +1,4 @@
-//! Everything the hub can ask for. The driver carries these out in order and never waits.
+//! All outputs of the hub. The driver executes them in order, without waiting.
 
 use crate::{AgentId, ConnId, PeerProcess, Seq, SessionId};
 use bytes::Bytes;
@@ -36,7 +36,7 @@ pub enum Output {
     /// Nothing more will come for this client: send what is queued and hang up; answer with
     /// [`crate::Input::ClientGone`].
     CloseClient { conn: ConnId },
-    /// Start an agent process; answer with [`crate::Input::AgentStarted`] or `AgentGone`.
+    /// Starts an agent process; answer with [`crate::Input::AgentStarted`] or `AgentGone`.
     Spawn { agent: AgentId, launch: Launch },
     /// A message for an agent.
     ToAgent { agent: AgentId, text: Bytes },

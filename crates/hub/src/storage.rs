@@ -1,5 +1,6 @@
-//! Whether the journal takes events, and how clients and operators are told when it does not.
+//! Whether the journal accepts events, and how clients and operators are notified when it does not.
 
+use crate::session::Sessions;
 use crate::{ConnId, Hub, Note, Time, session::Session, session::rfc3339};
 use jackfield_protocol::acp::Method;
 use jackfield_protocol::{Fault, Frame};
@@ -76,37 +77,10 @@ struct StorageFailure {
     since: Time,
 }
 
-impl Hub {
-    /// An append of a session failed for the `failures`th time in a row.
-    pub(crate) fn on_storage_failed(&mut self, failures: u32, fault: StorageFault, error: &str) {
-        let known = self.storage.failing.as_ref();
-        if failures < FAILURES_MIN || known.is_some_and(|it| it.fault == fault) {
-            return;
-        }
-        let since = known.map_or(self.cx.now, |it| it.since);
-        self.storage.failing = Some(StorageFailure { fault, error: error.to_owned(), since });
-        self.note(Note::StorageFailing {
-            problem: fault.problem(),
-            error: error.to_owned(),
-            way_out: fault.way_out(),
-        });
-        self.send_storage_state();
-    }
-
-    /// Something became durable, or a session that waited for that is gone.
-    pub(crate) fn check_storage(&mut self) {
-        if self.storage.failing.is_none() || self.sessions.values().any(is_stalled) {
-            return;
-        }
-        let failing = self.storage.failing.take();
-        let after_ms = failing.map_or(0, |it| self.cx.now.since(it.since));
-        self.note(Note::StorageRecovered { after_ms });
-        self.send_storage_state();
-    }
-
+impl StorageState {
     /// Refuses what would wait until an operator has done something.
-    pub(crate) fn require_storage(&self) -> Result<(), Fault> {
-        match &self.storage.failing {
+    pub(crate) fn require_working(&self) -> Result<(), Fault> {
+        match &self.failing {
             Some(StorageFailure { fault, .. }) if fault.needs_operator() => {
                 let why = format!("{}: {}", fault.problem(), fault.way_out());
                 Err(Fault::StorageFailing { why })
@@ -116,8 +90,53 @@ impl Hub {
     }
 
     /// Whether what waits to be written will not be, as long as nobody does something about it.
-    pub(crate) fn is_storage_stuck(&self) -> bool {
-        self.storage.failing.as_ref().is_some_and(|it| it.fault.needs_operator())
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.failing.as_ref().is_some_and(|it| it.fault.needs_operator())
+    }
+
+    /// What a session waits for, if it waits for the storage.
+    pub(crate) fn describe_wait(&self, session: &Session) -> Option<String> {
+        let failing = self.failing.as_ref().filter(|_| is_stalled(session))?;
+        let events = match session.log.pending_events().count() {
+            1 => "1 event waits".to_owned(),
+            events => format!("{events} events wait"),
+        };
+        Some(format!("{events} to be written: {}", failing.fault.problem()))
+    }
+}
+
+impl Sessions {
+    pub(crate) fn count_pending_events(&self) -> usize {
+        self.by_id.values().map(|it| it.log.pending_events().count()).sum()
+    }
+}
+
+impl Hub {
+    /// An append of a session failed for the `failures`th time in a row.
+    pub(crate) fn on_storage_failed(&mut self, failures: u32, fault: StorageFault, error: &str) {
+        let known = self.parts.storage.failing.as_ref();
+        if failures < FAILURES_MIN || known.is_some_and(|it| it.fault == fault) {
+            return;
+        }
+        let since = known.map_or(self.parts.cx.now, |it| it.since);
+        self.parts.storage.failing = Some(StorageFailure { fault, error: error.to_owned(), since });
+        self.parts.cx.note(Note::StorageFailing {
+            problem: fault.problem(),
+            error: error.to_owned(),
+            way_out: fault.way_out(),
+        });
+        self.send_storage_state();
+    }
+
+    /// Something became durable, or a session that waited for that is gone.
+    pub(crate) fn check_storage(&mut self) {
+        if self.parts.storage.failing.is_none() || self.sessions.by_id.values().any(is_stalled) {
+            return;
+        }
+        let failing = self.parts.storage.failing.take();
+        let after_ms = failing.map_or(0, |it| self.parts.cx.now.since(it.since));
+        self.parts.cx.note(Note::StorageRecovered { after_ms });
+        self.send_storage_state();
     }
 
     /// For status and notices. Tenants do not learn the names of files.
@@ -127,16 +146,16 @@ impl Hub {
 
     /// The same for lists, which say nothing of a storage that is well.
     pub(crate) fn storage_trouble(&self, conn: ConnId) -> Option<Value> {
-        let is_operator = self.tenant_name(conn).is_none();
-        let lost = self.cx.config.lost_records.filter(|_| is_operator);
-        if lost.is_none() && self.storage.failing.is_none() {
+        let is_operator = self.parts.clients.tenant_name(conn).is_none();
+        let lost = self.parts.cx.config.lost_records.filter(|_| is_operator);
+        if lost.is_none() && self.parts.storage.failing.is_none() {
             return None;
         }
         let mut storage = json!({ "ok": true });
         if let Some(lost) = lost {
             storage["lostRecords"] = json!(lost);
         }
-        if let Some(StorageFailure { fault, error, since }) = &self.storage.failing {
+        if let Some(StorageFailure { fault, error, since }) = &self.parts.storage.failing {
             storage["ok"] = json!(false);
             storage["cause"] = json!(fault.name());
             storage["problem"] = json!(fault.problem());
@@ -144,34 +163,20 @@ impl Hub {
             storage["since"] = json!(rfc3339(since.0));
             if is_operator {
                 storage["error"] = json!(error);
-                storage["unwrittenEvents"] = json!(self.unwritten_events());
+                storage["unwrittenEvents"] = json!(self.sessions.count_pending_events());
             }
         }
         Some(storage)
     }
 
-    /// What a session waits for, if it waits for the storage.
-    pub(crate) fn storage_wait(&self, session: &Session) -> Option<String> {
-        let failing = self.storage.failing.as_ref().filter(|_| is_stalled(session))?;
-        let events = match session.log.pending_events().count() {
-            1 => "1 event waits".to_owned(),
-            events => format!("{events} events wait"),
-        };
-        Some(format!("{events} to be written: {}", failing.fault.problem()))
-    }
-
-    pub(crate) fn unwritten_events(&self) -> usize {
-        self.sessions.values().map(|it| it.log.pending_events().count()).sum()
-    }
-
     /// Tells every client that knows the hub how the storage stands.
     fn send_storage_state(&mut self) {
-        let told = self.conns.iter().filter(|(_, it)| it.notices && !it.relay);
+        let told = self.parts.clients.connections.iter().filter(|(_, it)| it.notices && !it.relay);
         let told: Vec<ConnId> = told.map(|(conn, _)| *conn).collect();
         for conn in told {
             let state = self.storage_json(conn).to_string();
             let frame = Frame::notification(Method::ControlStorage.name(), &state);
-            self.send(conn, frame.into_bytes());
+            self.parts.clients.send(&mut self.parts.cx, conn, frame.into_bytes());
         }
     }
 }
@@ -212,7 +217,7 @@ mod tests {
     }
 
     fn hear(hub: &mut Hub, input: Input) -> Vec<Value> {
-        hub.handle(hub.cx.now, input);
+        hub.handle(hub.parts.cx.now, input);
         let heard = |it| match it {
             Output::ToClient { text, .. } => serde_json::from_slice(&text).ok(),
             _ => None,
@@ -289,7 +294,7 @@ mod tests {
             let mut hub = hub();
             fail(&mut hub, fault);
             fail(&mut hub, fault);
-            hub.handle(hub.cx.now, Input::Stop);
+            hub.handle(hub.parts.cx.now, Input::Stop);
             drain(&mut hub).iter().any(|it| matches!(it, Output::Stopped))
         };
         assert!(stops(StorageFault::FileChanged));

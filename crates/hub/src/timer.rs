@@ -1,18 +1,17 @@
-//! Deadlines. A timer that has become pointless is left to fire and does nothing: whoever it was for
-//! checks that it still applies.
+//! Timers. A timer that no longer applies still fires; its handler checks that and does nothing.
 
 use crate::{AgentId, SessionId, Time};
 use jackfield_events::TenantName;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {
+pub(crate) enum HubTimer {
     /// This agent should have answered this step of its start by now.
     AgentStart(AgentId, u64),
     /// The pause before this session's agent is started again is over.
     Wake(SessionId),
     /// A session that wakes has waited long enough for what it waits for.
-    Climb(SessionId),
+    Restore(SessionId),
     /// This turn was asked to stop, this hard, and has not.
     Cancel(SessionId, u64, u64),
     /// This ask has waited as long as its session lets it.

@@ -5,7 +5,7 @@
 
 use jackfield_journal::{
     AppendError, AppendRequest, CellAddress, CellConfig, Journal, JournalCompletion,
-    NonBlockingJournal,
+    NonBlockingJournal, OpenError,
 };
 use jackfield_nats_access::NatsServers;
 use jackfield_test_support::nats::Cluster;
@@ -78,6 +78,20 @@ fn acknowledged_events_survive_server_failures() {
         }
         assert_eq!(seq, *head, "{stream} has more than was acknowledged");
     }
+}
+
+/// A host whose servers fail during its start waits for them, and does not end.
+#[test]
+fn opening_an_archive_without_servers_can_be_tried_again() {
+    let mut cluster = Cluster::start(1);
+    let cell = CellConfig { name: "cell".into(), shards: 1, replicas: 1 };
+    let servers = NatsServers::on_loopback(cluster.urls());
+    let journal = Journal::connect(CellAddress { servers, cell, owner: None }).unwrap();
+    cluster.kill_9(0);
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", dir.path().display());
+    let opened = journal.archiver().unwrap().open_archive(&url);
+    assert!(matches!(opened, Err(OpenError::Unreachable { .. })), "{opened:?}");
 }
 
 /// Writes through a [`NonBlockingJournal`], like the daemon: one append per stream at a time, all

@@ -16,7 +16,7 @@ const fn bug(world: &'static str, name: &'static str, breaks: &'static str) -> P
 }
 
 pub const PLANTED_BUGS: &[PlantedBug] = &[
-    bug("hub", "publish-before-durable", "clients receive events before they are durable"),
+    bug("hub", "release-pending-events", "clients receive events before they are durable"),
     bug("hub", "attach-without-replay", "a client that attaches does not receive earlier events"),
     bug(
         "hub",

@@ -15,7 +15,8 @@ impl Hub {
                 _ => "a message".to_owned(),
             };
             let (bytes, limit) = (line.size as u64, line.limit as u64);
-            self.append(
+            self.sessions.append_event(
+                &mut self.parts.cx,
                 &session,
                 EventBody::LeftOut(MessageDropped { what: what.into(), bytes, limit }),
             );
@@ -23,7 +24,7 @@ impl Hub {
         let FrameHead { id: Some(id), method, .. } = head else { return };
         let error = Frame::error_for(&id, &line.fault());
         if method.is_some() {
-            self.cx.outputs.push_back(Output::ToAgent { agent, text: error.into_bytes() });
+            self.parts.cx.outputs.push_back(Output::ToAgent { agent, text: error.into_bytes() });
         } else {
             self.on_agent(agent, error);
         }
@@ -31,14 +32,18 @@ impl Hub {
 
     /// The session that it names, else those in which something runs, else all that the agent serves.
     fn sessions_of_oversized(&self, agent: AgentId, head: &FrameHead) -> Vec<SessionId> {
-        let Some(it) = self.agents.get(&agent) else { return Vec::new() };
-        if let Some(named) = head.session.as_deref().and_then(|name| self.called(it, name)) {
+        let Some(it) = self.parts.agents.processes.get(&agent) else { return Vec::new() };
+        if let Some(named) = head
+            .session
+            .as_deref()
+            .and_then(|name| self.sessions.find_by_agent_session_id(it, name))
+        {
             return vec![named];
         }
         let mut served = self.served_by(agent);
         // A session that is being opened has no log yet.
-        served.retain(|id| 0 < self.sessions[id].log.head().0);
-        let busy = |id: &SessionId| self.sessions[id].turn.is_some();
+        served.retain(|id| 0 < self.sessions.by_id[id].log.head().0);
+        let busy = |id: &SessionId| self.sessions.by_id[id].turn.is_some();
         if served.iter().any(busy) {
             served.retain(busy);
         }

@@ -184,7 +184,7 @@ fn agent_that_says_too_much_before_its_session_is_open_is_refused() {
     assert!(scene.has(|it| matches!(it, Output::StopAgent { .. })));
     let (_, answer) = scene.told.last().unwrap();
     assert_eq!(code(answer), "agent_gone");
-    assert_eq!(scene.hub.cx.retained_bytes.used(), 0, "nothing of it is kept");
+    assert_eq!(scene.hub.parts.cx.retained_bytes.used(), 0, "nothing of it is kept");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn early_messages_of_all_agents_are_bounded_together() {
     }
     let stopped = scene.others.iter().filter(|it| matches!(it, Output::StopAgent { .. })).count();
     assert_eq!(stopped, 2, "two of them have what all may have");
-    assert!(scene.hub.cx.retained_bytes.used() <= KEPT.all_max);
+    assert!(scene.hub.parts.cx.retained_bytes.used() <= KEPT.all_max);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn prompt_that_cannot_be_kept_is_answered_overloaded() {
     assert_eq!(code(&scene.prompt(CLIENT, &session, LARGE)), "overloaded");
     assert_eq!(scene.prompt(OTHER, &session, 10), Value::Null);
     scene.say(CLIENT, &json!({ "method": "session/cancel", "params": { "sessionId": session } }));
-    assert_eq!(scene.hub.cx.retained_bytes.used(), 0, "what is withdrawn is not kept");
+    assert_eq!(scene.hub.parts.cx.retained_bytes.used(), 0, "what is withdrawn is not kept");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn prompts_that_an_earlier_daemon_left_are_counted() {
     let id: SessionId = session.as_str().into();
     let state = scene.hub.session(&id).unwrap().clone();
     let mut scene = Scene::with(limits(), [Recovered { session: id, state }]);
-    assert!(LARGE < scene.hub.cx.retained_bytes.used());
+    assert!(LARGE < scene.hub.parts.cx.retained_bytes.used());
     assert_eq!(code(&scene.prompt(CLIENT, &session, LARGE)), "overloaded");
 }
 
@@ -381,7 +381,7 @@ fn clients_are_behind_sooner_while_all_together_have_too_much_unread() {
     scene.update(1, 10);
     assert!(behind(&scene), "each has less than one may have");
     // Whoever reads hears the rest.
-    let unwritten = scene.hub.conns[&CLIENT].outbox.bytes();
+    let unwritten = scene.hub.parts.clients.connections[&CLIENT].outbox.bytes();
     scene.feed(Input::ClientWrote { conn: CLIENT, bytes: unwritten });
     assert!(scene.has(|it| matches!(it, Output::Read { conn: CLIENT, .. })));
 }

@@ -16,7 +16,7 @@ pub(crate) enum Phase {
 }
 
 #[derive(Debug)]
-pub(crate) struct Subscriber {
+pub(crate) struct EventSubscriber {
     pub(crate) heard: Seq,
     pub(crate) phase: Phase,
     /// Looks on only: is not asked anything.
@@ -32,9 +32,9 @@ pub(crate) struct Subscriber {
     deferred: VecDeque<(Seq, Bytes, ByteCharge)>,
 }
 
-impl Subscriber {
-    pub(crate) fn new(heard: Seq, phase: Phase) -> Subscriber {
-        Subscriber {
+impl EventSubscriber {
+    pub(crate) fn new(heard: Seq, phase: Phase) -> EventSubscriber {
+        EventSubscriber {
             heard,
             phase,
             observer: false,

@@ -114,11 +114,10 @@ impl SessionLog {
         None
     }
 
-    /// All events up to `upto` are durable. Returns what may happen now, oldest first, and whether appends had failed
-    /// before.
-    pub(crate) fn release_events(&mut self, upto: Seq) -> (Vec<Released>, bool) {
-        let has_recovered = 0 < std::mem::take(&mut self.failed_appends);
-        (self.gate.release_events(upto), has_recovered)
+    /// All events up to `upto` are durable. Returns what may happen now, oldest first.
+    pub(crate) fn release_events(&mut self, upto: Seq) -> Vec<Released> {
+        self.failed_appends = 0;
+        self.gate.release_events(upto)
     }
 
     /// An append failed. All pending events are sent again after the delay, by [`SessionLog::retry_appends`].
@@ -222,8 +221,7 @@ mod tests {
             log.count_failed_append();
         }
         assert_eq!(log.count_failed_append().delay_ms, limits::APPEND_RETRY_MS_MAX);
-        let (released, has_recovered) = log.release_events(Seq(5));
-        assert_eq!((released.len(), has_recovered), (1, true));
+        assert_eq!(log.release_events(Seq(5)).len(), 1);
         assert_eq!(log.count_failed_append().delay_ms, first);
     }
 

@@ -1,15 +1,86 @@
-//! What clients say, sorted by the method table: to the hub itself, to an agent, or back to an ask.
+//! Messages of clients, dispatched by the method table: to the hub, to an agent, or as the answer to a request.
 
-use super::{Issued, Route};
+use super::{IssuedRequest, RequestRoute};
+use crate::agent::Agents;
+use crate::context::HubContext;
+use crate::peer::Clients;
 use crate::{
-    AgentId, ConnId, Hub, Output, SessionId, agent::Waiting, budget::ByteOwner,
-    fanout::moved_notice, limits, log::Effect, session::Attach,
+    AgentId, ConnId, Hub, Output, SessionId,
+    agent::PendingRequest,
+    budget::ByteOwner,
+    fanout::moved_notice,
+    limits,
+    log::Effect,
+    session::{AttachMode, Sessions},
 };
 use jackfield_protocol::{Fault, Frame, Kind, Splice, acp::Method, is_planted};
 
+impl Clients {
+    pub(crate) fn answer_invalid_frame(
+        &mut self,
+        cx: &mut HubContext,
+        conn: ConnId,
+        fault: &Fault,
+    ) {
+        let frame = Frame::error_for(fault.request_id(), fault);
+        self.send(cx, conn, frame.bytes().clone());
+    }
+
+    /// Whether a session that is not here may be elsewhere, and a gateway will look. What is being
+    /// imported on this connection is nowhere else.
+    fn may_find_elsewhere(&self, conn: ConnId, frame: &Frame) -> bool {
+        self.is_relay(conn) && !frame.is_method(Method::ControlImport)
+    }
+
+    /// A client has said everything: it hears what it waits for, and can answer nothing any more.
+    pub(crate) fn on_client_finished(&mut self, cx: &mut HubContext, id: ConnId) {
+        let Some(conn) = self.connections.get_mut(&id) else { return };
+        conn.finished = true;
+        self.finished += 1;
+        let passing =
+            conn.asked.extract_if(.., |_, it| matches!(it, IssuedRequest::Passing { .. }));
+        let passing = passing.map(|(_, it)| it).collect();
+        cx.refuse_relayed_requests(passing);
+    }
+}
+
+impl Agents {
+    /// The session whose log a request waited for, so that nothing about it overtakes it.
+    pub(crate) fn session_of_request(&self, agent: AgentId, our_id: u64) -> Option<SessionId> {
+        self.processes.get(&agent)?.waiting.get(&our_id)?.session().cloned()
+    }
+}
+
+impl HubContext {
+    /// Agents that asked this one client get no answer from it.
+    fn refuse_relayed_requests(&mut self, asked: Vec<IssuedRequest>) {
+        for issued in asked {
+            if let IssuedRequest::Passing { agent, theirs, .. } = issued {
+                let why = "the client that was asked is gone".to_owned();
+                let frame = Frame::error_for(&theirs, &Fault::Internal { why });
+                self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
+            }
+        }
+    }
+}
+
+impl Sessions {
+    /// The session a frame names, or the answer that there is none.
+    pub(crate) fn find_session(&self, frame: &Frame) -> Result<SessionId, Fault> {
+        let named = frame.session_id();
+        let Some(named) = named else {
+            return Err(Fault::InvalidParams { why: "`sessionId` is missing".into() });
+        };
+        match self.by_id.get_key_value(named.as_ref()) {
+            Some((id, session)) if !session.is_opening() => Ok(id.clone()),
+            _ => Err(Fault::SessionNotFound { session: named.into_owned() }),
+        }
+    }
+}
+
 impl Hub {
     pub(crate) fn on_client(&mut self, conn: ConnId, frame: &Frame) {
-        if !self.conns.contains_key(&conn) {
+        if !self.parts.clients.connections.contains_key(&conn) {
             return;
         }
         match frame.kind() {
@@ -19,44 +90,41 @@ impl Hub {
         }
     }
 
-    pub(crate) fn on_invalid_frame(&mut self, conn: ConnId, fault: &Fault) {
-        let frame = Frame::error_for(fault.request_id(), fault);
-        self.send(conn, frame.bytes().clone());
-    }
-
     fn on_request(&mut self, conn: ConnId, frame: &Frame) {
         let id = frame.id().expect("a request has an id").to_owned();
-        if let Err(fault) = self.begin_request(conn, &id) {
+        if let Err(fault) = self.parts.clients.begin_request(&self.parts.cx, conn, &id) {
             // Not `answer`: that would end the open request of the same id.
             let refused = Frame::error_for(&id, &fault);
-            return self.send(conn, refused.bytes().clone());
+            return self.parts.clients.send(&mut self.parts.cx, conn, refused.bytes().clone());
         }
-        let allowed = self.may_ask(conn, frame).and_then(|()| self.require_operator(conn, frame));
+        let allowed = self
+            .parts
+            .clients
+            .check_tenant_rules(conn, frame)
+            .and_then(|()| self.require_operator(conn, frame));
         let outcome = allowed.and_then(|()| self.serve_in_time(conn, &id, frame));
         match outcome {
             Ok(()) => {}
-            Err(Fault::SessionNotFound { session }) if self.seeks(conn, frame) => {
-                self.finish_request(conn, &id);
-                self.send(conn, moved_notice(&session.into()));
+            Err(Fault::SessionNotFound { session })
+                if self.parts.clients.may_find_elsewhere(conn, frame) =>
+            {
+                self.parts.clients.finish_request(conn, &id);
+                self.parts.clients.send(&mut self.parts.cx, conn, moved_notice(&session.into()));
             }
-            Err(fault) => self.answer(conn, &id, Err(&fault)),
+            Err(fault) => {
+                self.parts.clients.answer_request(&mut self.parts.cx, conn, &id, Err(&fault));
+            }
         }
     }
 
     /// Serves a request unless it comes too late.
     fn serve_in_time(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        match self.too_late_for(frame) {
+        match self.sessions.find_released_session(frame) {
             Some(session) if self.is_left_to_ask_again(&session, conn, id) => Ok(()),
             Some(session) => Err(Fault::Fenced { session: session.to_string() }),
-            None if self.cx.is_stopping => Err(Fault::Stopping),
+            None if self.parts.cx.is_stopping => Err(Fault::Stopping),
             None => self.serve(conn, id, frame),
         }
-    }
-
-    /// Whether a session that is not here may be elsewhere, and a gateway will look. What is being
-    /// imported on this connection is nowhere else.
-    fn seeks(&self, conn: ConnId, frame: &Frame) -> bool {
-        self.is_relay(conn) && !frame.is_method(Method::ControlImport)
     }
 
     /// Starts serving a request. An error is the answer; otherwise the answer comes when it comes.
@@ -71,14 +139,16 @@ impl Hub {
         match method {
             Method::Initialize => self.on_initialize(conn, id, frame),
             Method::SessionNew => self.on_new(conn, id, frame),
-            Method::SessionLoad => self.on_attach(conn, id, frame, Attach::Load),
-            Method::SessionResume => self.on_attach(conn, id, frame, Attach::Resume),
+            Method::SessionLoad => self.on_attach(conn, id, frame, AttachMode::Load),
+            Method::SessionResume => self.on_attach(conn, id, frame, AttachMode::Resume),
             Method::SessionList => self.on_list(conn, id, frame),
             Method::SessionClose => self.on_close(conn, id, frame),
             Method::SessionDelete => self.on_delete(conn, id, frame),
             Method::SessionPrompt => self.on_prompt(conn, id, frame),
             Method::SessionFork => self.on_fork(conn, id, frame),
-            Method::ControlConnect => self.on_connect_request(conn, id, frame),
+            Method::ControlConnect => {
+                self.parts.clients.on_connect_request(&mut self.parts.cx, conn, id, frame)
+            }
             Method::ControlAttach => self.on_control_attach(conn, id, frame),
             Method::ControlSessions => {
                 self.on_sessions(conn, id);
@@ -100,7 +170,7 @@ impl Hub {
                 Ok(())
             }
             Method::ControlStop => {
-                self.on_stop_request(conn, id);
+                self.parts.clients.on_stop_request(&mut self.parts.cx, conn, id);
                 Ok(())
             }
             // These are notifications, or belong to the transport.
@@ -152,22 +222,10 @@ impl Hub {
     /// Passes a request on to the agent of the session that it names, or to the client's agent.
     fn forward_request(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
         if frame.session_id().is_some() {
-            let session = self.session_of(frame)?;
+            let session = self.sessions.find_session(frame)?;
             return self.forward_in(&session, conn, frame.clone());
         }
         self.forward_out(conn, frame)
-    }
-
-    /// The session a frame names, or the answer that there is none.
-    pub(crate) fn session_of(&self, frame: &Frame) -> Result<SessionId, Fault> {
-        let named = frame.session_id();
-        let Some(named) = named else {
-            return Err(Fault::InvalidParams { why: "`sessionId` is missing".into() });
-        };
-        match self.sessions.get_key_value(named.as_ref()) {
-            Some((id, session)) if !session.is_opening() => Ok(id.clone()),
-            _ => Err(Fault::SessionNotFound { session: named.into_owned() }),
-        }
     }
 
     /// A request for the agent process rather than for a session: to the one kept for this client,
@@ -182,10 +240,11 @@ impl Hub {
     }
 
     fn agent_for(&self, conn: ConnId) -> Option<AgentId> {
-        let conn = self.conns.get(&conn)?;
-        let of_sessions = conn.attached.iter().filter_map(|id| self.sessions.get(id)?.agent);
-        let is_ready =
-            |it: &AgentId| self.agents.get(it).is_some_and(crate::agent::Agent::is_ready);
+        let conn = self.parts.clients.connections.get(&conn)?;
+        let of_sessions = conn.attached.iter().filter_map(|id| self.sessions.by_id.get(id)?.agent);
+        let is_ready = |it: &AgentId| {
+            self.parts.agents.processes.get(it).is_some_and(crate::agent::Agent::is_ready)
+        };
         conn.spare.into_iter().chain(of_sessions).find(is_ready)
     }
 
@@ -199,28 +258,36 @@ impl Hub {
     ) {
         let id: Box<str> = frame.id().expect("a request has an id").into();
         let gone = ByteOwner::default();
-        let owner = self.conns.get(&conn).map_or(&gone, |it| &it.kept);
-        let charge = match self.cx.retained_bytes.charge(owner, frame.bytes().len()) {
+        let owner = self.parts.clients.connections.get(&conn).map_or(&gone, |it| &it.kept);
+        let charge = match self.parts.cx.retained_bytes.charge(owner, frame.bytes().len()) {
             Ok(charge) => charge,
             Err(over) => {
                 let fault = Fault::Overloaded { what: over.to_string() };
-                return self.answer(conn, &id, Err(&fault));
+                return self.parts.clients.answer_request(
+                    &mut self.parts.cx,
+                    conn,
+                    &id,
+                    Err(&fault),
+                );
             }
         };
         let journaled = crate::agent::is_journaled(frame);
-        let waiting = Waiting::Client {
+        let waiting = PendingRequest::Client {
             conn,
             id: id.clone(),
             session: session.cloned(),
             setting: journaled.then(|| frame.clone()),
             _charge: charge,
         };
-        let Some(our_id) = self.agents.get_mut(&agent).map(|it| it.expect(waiting)) else { return };
-        if let Some(it) = self.conns.get_mut(&conn) {
-            it.requests.insert(id, Route::Agent(agent, our_id));
+        let Some(our_id) = self.parts.agents.processes.get_mut(&agent).map(|it| it.expect(waiting))
+        else {
+            return;
+        };
+        if let Some(it) = self.parts.clients.connections.get_mut(&conn) {
+            it.requests.insert(id, RequestRoute::Agent(agent, our_id));
         }
         let theirs = session
-            .and_then(|it| self.sessions.get(it))
+            .and_then(|it| self.sessions.by_id.get(it))
             .map(|it| it.summary().agent_session.clone());
         let our_id = our_id.to_string();
         let id = if is_planted("keep-client-request-id") { frame.id() } else { Some(&*our_id) };
@@ -228,125 +295,112 @@ impl Hub {
         let text = frame.spliced(splice).bytes().clone();
         match session {
             Some(session) => self.after_log(session, Effect::ToAgent { agent, text }),
-            None => self.cx.outputs.push_back(Output::ToAgent { agent, text }),
+            None => self.parts.cx.outputs.push_back(Output::ToAgent { agent, text }),
         }
     }
 
     fn on_notification(&mut self, conn: ConnId, frame: &Frame) {
-        let is_foreign = self.may_ask(conn, frame).is_err() && !is_planted("cancel-foreign-turn");
+        let is_foreign = self.parts.clients.check_tenant_rules(conn, frame).is_err()
+            && !is_planted("cancel-foreign-turn");
         if is_foreign || self.require_operator(conn, frame).is_err() {
             return; // Nobody waits for an answer.
         }
         match frame.known_method() {
             Some(Method::ControlTenant) => return self.on_bind(conn, frame),
             Some(Method::CancelRequest) => return self.on_cancel_request(conn, frame),
-            Some(Method::ControlConnect) => return drop(self.on_connect(conn, frame)),
-            Some(Method::ControlRelay) => return self.on_relay(conn),
+            Some(Method::ControlConnect) => {
+                return drop(self.parts.clients.set_connect_options(&self.parts.cx, conn, frame));
+            }
+            Some(Method::ControlRelay) => return self.parts.clients.mark_as_relay(conn),
             _ => {}
         }
-        if let Ok(session) = self.session_of(frame) {
+        if let Ok(session) = self.sessions.find_session(frame) {
             if frame.is_method(Method::SessionCancel) {
                 return self.cancel_turn(&session);
             }
-            let Some(bound) = self.sessions.get(&session).filter(|it| it.is_bound()) else {
+            let Some(bound) = self.sessions.by_id.get(&session).filter(|it| it.is_bound()) else {
                 return;
             };
             let (Some(agent), theirs) = (bound.agent, bound.summary().agent_session.clone()) else {
                 return;
             };
-            if self.cx.config.limits.held_bytes_max < bound.log.pending_bytes()
+            if self.parts.cx.config.limits.held_bytes_max < bound.log.pending_bytes()
                 && limits::KEPT_BYTES_MIN < frame.bytes().len()
             {
                 let what = "the journal is slower than the notifications of this client".to_owned();
-                return self.on_invalid_frame(conn, &Fault::Overloaded { what });
+                return self.parts.clients.answer_invalid_frame(
+                    &mut self.parts.cx,
+                    conn,
+                    &Fault::Overloaded { what },
+                );
             }
             let text = frame.with_session_id(&theirs).bytes().clone();
             self.after_log(&session, Effect::ToAgent { agent, text });
         } else if frame.session_id().is_none()
             && let Some(agent) = self.agent_for(conn)
         {
-            self.cx.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
+            self.parts.cx.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
         }
     }
 
     /// A client withdraws a request of its own: hop by hop, so the id is translated.
     fn on_cancel_request(&mut self, conn: ConnId, frame: &Frame) {
         let Some(request) = frame.request_id() else { return };
-        let route = self.conns.get(&conn).and_then(|it| it.requests.get(request)).cloned();
+        let route = self
+            .parts
+            .clients
+            .connections
+            .get(&conn)
+            .and_then(|it| it.requests.get(request))
+            .cloned();
         match route {
-            Some(Route::Agent(agent, our_id)) => {
+            Some(RequestRoute::Agent(agent, our_id)) => {
                 let (id, our_id) = (our_id, our_id.to_string());
                 let splice = Splice { request_id: Some(&our_id), ..Splice::default() };
                 let text = frame.spliced(splice).bytes().clone();
-                match self.session_of_request(agent, id) {
+                match self.parts.agents.session_of_request(agent, id) {
                     Some(session) => self.after_log(&session, Effect::ToAgent { agent, text }),
-                    None => self.cx.outputs.push_back(Output::ToAgent { agent, text }),
+                    None => self.parts.cx.outputs.push_back(Output::ToAgent { agent, text }),
                 }
             }
-            Some(Route::Turn(session)) => {
+            Some(RequestRoute::Turn(session)) => {
                 let request = request.to_owned();
                 self.withdraw_own(&session, conn, &request);
             }
-            Some(Route::Hub) | None => {}
+            Some(RequestRoute::Hub) | None => {}
         }
-    }
-
-    /// The session whose log a request waited for, so that nothing about it overtakes it.
-    pub(crate) fn session_of_request(&self, agent: AgentId, our_id: u64) -> Option<SessionId> {
-        self.agents.get(&agent)?.waiting.get(&our_id)?.session().cloned()
     }
 
     /// A client answers what it was asked.
     fn on_answer(&mut self, conn: ConnId, frame: &Frame) {
         let our_id = frame.id().and_then(|it| it.parse::<u64>().ok());
-        let Some(it) = self.conns.get_mut(&conn) else { return };
+        let Some(it) = self.parts.clients.connections.get_mut(&conn) else { return };
         let Some(issued) = our_id.and_then(|id| it.asked.remove(&id)) else { return };
         match issued {
-            Issued::Ask(session, ask) => {
+            IssuedRequest::Ask(session, ask) => {
                 if self.may_settle(conn, &session, ask) {
                     self.settle_ask(&session, ask, conn, frame);
                 }
             }
-            Issued::Passing { agent, theirs, .. } => {
+            IssuedRequest::Passing { agent, theirs, .. } => {
                 let text = frame.with_id(&theirs).bytes().clone();
-                self.cx.outputs.push_back(Output::ToAgent { agent, text });
-            }
-        }
-    }
-
-    /// A client has said everything: it hears what it waits for, and can answer nothing any more.
-    pub(crate) fn on_client_finished(&mut self, id: ConnId) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
-        conn.finished = true;
-        self.finished += 1;
-        let passing = conn.asked.extract_if(.., |_, it| matches!(it, Issued::Passing { .. }));
-        let passing = passing.map(|(_, it)| it).collect();
-        self.refuse_passing(passing);
-    }
-
-    /// Agents that asked this one client get no answer from it.
-    fn refuse_passing(&mut self, asked: Vec<Issued>) {
-        for issued in asked {
-            if let Issued::Passing { agent, theirs, .. } = issued {
-                let why = "the client that was asked is gone".to_owned();
-                let frame = Frame::error_for(&theirs, &Fault::Internal { why });
-                self.cx.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
+                self.parts.cx.outputs.push_back(Output::ToAgent { agent, text });
             }
         }
     }
 
     pub(crate) fn on_client_gone(&mut self, id: ConnId) {
-        let Some(conn) = self.conns.remove(&id) else { return };
-        self.finished -= usize::from(conn.finished);
+        let Some(conn) = self.parts.clients.connections.remove(&id) else { return };
+        self.parts.clients.finished -= usize::from(conn.finished);
         for session in &conn.attached {
-            if let Some(it) = self.sessions.get_mut(session) {
+            if let Some(it) = self.sessions.by_id.get_mut(session) {
                 it.subscribers.remove(&id);
-                self.is_unattended(session);
+                self.parts.cx.schedule_unattended_check(session);
             }
         }
-        self.refuse_passing(conn.asked.into_values().collect());
+        self.parts.cx.refuse_relayed_requests(conn.asked.into_values().collect());
         if let Some(spare) = conn.spare {
-            self.leave_spare(spare, id);
+            self.parts.agents.leave_spare(&mut self.parts.cx, spare, id);
         }
         self.abandon_openings(id);
         self.abandon_imports(id);

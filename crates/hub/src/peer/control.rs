@@ -1,76 +1,67 @@
-//! The control protocol, `_jackfield/*`: what the command and the console need beyond ACP.
+//! The control protocol, `_jackfield/*`, which commands and the web console use beyond ACP.
 
+use crate::context::HubContext;
+use crate::peer::Clients;
+use crate::session_name::known_to;
 use crate::{
     ConnId, Environment, Hub, Launch, Output, SessionId,
     session::{Session, rfc3339},
-    tenant::known_to,
 };
 use jackfield_protocol::{Fault, Frame, redact};
 use serde_json::{Value, json};
 use std::{path::PathBuf, sync::Arc};
 
-impl Hub {
+impl Clients {
     pub(super) fn on_connect_request(
         &mut self,
+        cx: &mut HubContext,
         conn: ConnId,
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        self.on_connect(conn, frame)?;
-        let launch = self.conns.get(&conn).and_then(|it| it.launch.as_ref());
+        self.set_connect_options(cx, conn, frame)?;
+        let launch = self.connections.get(&conn).and_then(|it| it.launch.as_ref());
         // A client that knows a command for the agent may prefer to send that.
         let by_name = launch.is_some_and(|it| it.argv.is_empty());
         let result = if by_name { r#"{"command":false}"# } else { "{}" };
-        self.answer(conn, id, Ok(result));
+        self.answer_request(cx, conn, id, Ok(result));
         Ok(())
     }
 
-    pub(super) fn on_sessions(&mut self, conn: ConnId, id: &str) {
-        let rows: Vec<Value> = self.sessions_of(conn).map(|it| self.row(it)).collect();
-        let mut answer = json!({ "sessions": rows });
-        if let Some(storage) = self.storage_trouble(conn) {
-            answer["storage"] = storage;
-        }
-        self.answer(conn, id, Ok(&answer.to_string()));
-    }
-
-    pub(super) fn on_asks(&mut self, conn: ConnId, id: &str) {
-        let rows = self.open_asks(conn);
-        self.answer(conn, id, Ok(&json!({ "asks": rows }).to_string()));
-    }
-
-    pub(super) fn on_status(&mut self, conn: ConnId, id: &str) {
-        let status = self.status(conn).to_string();
-        self.answer(conn, id, Ok(&status));
-    }
-
-    pub(super) fn on_stop_request(&mut self, conn: ConnId, id: &str) {
-        self.answer(conn, id, Ok("{}"));
-        self.cx.outputs.push_back(Output::StopAsked);
+    pub(super) fn on_stop_request(&mut self, cx: &mut HubContext, conn: ConnId, id: &str) {
+        self.answer_request(cx, conn, id, Ok("{}"));
+        cx.outputs.push_back(Output::StopAsked);
     }
 
     /// Before `initialize`: a gateway speaks for this client. It counts events, whether the client
     /// does or not.
-    pub(crate) fn on_relay(&mut self, conn: ConnId) {
-        if let Some(it) = self.conns.get_mut(&conn).filter(|it| it.hello.is_none()) {
+    pub(crate) fn mark_as_relay(&mut self, conn: ConnId) {
+        if let Some(it) =
+            self.connections.get_mut(&conn).filter(|it| it.initialize_params.is_none())
+        {
             it.relay = true;
         }
     }
 
     /// Before `initialize`: which agent this connection's sessions are for, and its environment.
-    pub(crate) fn on_connect(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+    pub(crate) fn set_connect_options(
+        &mut self,
+        cx: &HubContext,
+        conn: ConnId,
+        frame: &Frame,
+    ) -> Result<(), Fault> {
         let invalid = |why: &str| Fault::InvalidParams { why: why.to_owned() };
         let params: Value =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         if params["unenforced"] == true
-            && self.bound_to(conn).is_none()
-            && let Some(it) = self.conns.get_mut(&conn)
+            && self.find_tenant(conn).is_none()
+            && let Some(it) = self.connections.get_mut(&conn)
         {
             it.unenforced = true;
         }
         let launch = match params.get("agent") {
             None => return Ok(()),
-            Some(Value::String(name)) => self.named(name)?,
+            Some(Value::String(name)) => cx.config.find_agent_launch(name)?,
             Some(agent) => {
                 let name = agent.get("name").and_then(Value::as_str);
                 let argv = agent.get("argv").and_then(strings).filter(|it| !it.is_empty());
@@ -82,16 +73,42 @@ impl Hub {
         };
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
         // What an agent sees decides what it runs.
-        let may_set = self.bound_to(conn).is_none_or(|it| it.commands);
+        let may_set = self.find_tenant(conn).is_none_or(|it| it.commands);
         let env = params.get("env").filter(|_| may_set).and_then(Value::as_object).map(|env| {
             let pair =
                 |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
             Arc::new(Environment(env.iter().filter_map(pair).collect()))
         });
-        let Some(it) = self.conns.get_mut(&conn) else { return Ok(()) };
+        let Some(it) = self.connections.get_mut(&conn) else { return Ok(()) };
         it.launch =
             Some(Launch { cwd: cwd.unwrap_or(launch.cwd), env: env.or(launch.env), ..launch });
         Ok(())
+    }
+}
+
+impl Hub {
+    pub(super) fn on_sessions(&mut self, conn: ConnId, id: &str) {
+        let rows: Vec<Value> = self.sessions_of(conn).map(|it| self.row(it)).collect();
+        let mut answer = json!({ "sessions": rows });
+        if let Some(storage) = self.storage_trouble(conn) {
+            answer["storage"] = storage;
+        }
+        self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok(&answer.to_string()));
+    }
+
+    pub(super) fn on_asks(&mut self, conn: ConnId, id: &str) {
+        let rows = self.open_asks(conn);
+        self.parts.clients.answer_request(
+            &mut self.parts.cx,
+            conn,
+            id,
+            Ok(&json!({ "asks": rows }).to_string()),
+        );
+    }
+
+    pub(super) fn on_status(&mut self, conn: ConnId, id: &str) {
+        let status = self.status(conn).to_string();
+        self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok(&status));
     }
 
     /// One session, for `ps` and `sessions`.
@@ -108,8 +125,8 @@ impl Hub {
             "queued": state.queue.len(),
             "asks": session.asks.len(),
             "clients": session.subscribers.len(),
-            "unheard": self.unheard(session),
-            "pid": session.agent.and_then(|it| self.agents.get(&it)?.pid),
+            "unheard": self.parts.agents.find_unenforced_policy(&self.parts.cx, session),
+            "pid": session.agent.and_then(|it| self.parts.agents.processes.get(&it)?.pid),
             "events": session.log.head().0,
             "openedAt": rfc3339(state.opened_at),
             "updatedAt": rfc3339(state.updated_at),
@@ -123,16 +140,26 @@ impl Hub {
     }
 
     fn status(&self, conn: ConnId) -> Value {
-        let tenant = self.tenant_name(conn);
+        let tenant = self.parts.clients.tenant_name(conn);
         let is_its = |of: Option<&str>| tenant.is_none() || of == tenant;
-        let agents = self.agents.values().filter(|it| is_its(self.tenant_of_agent(it)));
-        let clients = self.conns.keys().filter(|it| is_its(self.tenant_name(**it)));
+        let agents = self
+            .parts
+            .agents
+            .processes
+            .values()
+            .filter(|it| is_its(self.parts.clients.tenant_of_agent(it)));
+        let clients = self
+            .parts
+            .clients
+            .connections
+            .keys()
+            .filter(|it| is_its(self.parts.clients.tenant_name(**it)));
         json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "sessions": known_to(tenant, &self.sessions).count(),
+            "sessions": known_to(tenant, &self.sessions.by_id).count(),
             "agents": agents.count(),
             "clients": clients.count(),
-            "stopping": self.cx.is_stopping,
+            "stopping": self.parts.cx.is_stopping,
             "storage": self.storage_json(conn),
         })
     }

@@ -1,9 +1,10 @@
-//! `initialize` on both sides: what the hub tells clients, and what it tells agents.
+//! `initialize`: what the hub reports to clients, and what it sends to agents.
 
-use super::conn::Abilities;
+use super::conn::PeerCapabilities;
+use crate::peer::Clients;
 use crate::{
     ConnId, Hub, Seq,
-    agent::{Seat, Start},
+    agent::{AgentStart, SlotOwner},
     limits,
     session::tell_fallen,
 };
@@ -19,6 +20,15 @@ pub fn wants_notices(initialize: &Value) -> bool {
     ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)))
 }
 
+impl Clients {
+    /// What a client is told of the agent that answers its `initialize`.
+    pub(crate) fn describe_capabilities(&self, conn: ConnId, agent: &str, told: &str) -> String {
+        let told = hub_capabilities(Some(told), self.is_operator(conn));
+        let fallen = self.connections.get(&conn).map_or(&[][..], |it| &it.fallen);
+        tell_fallen(&told, agent, fallen).unwrap_or(told)
+    }
+}
+
 impl Hub {
     pub(crate) fn on_initialize(
         &mut self,
@@ -30,24 +40,25 @@ impl Hub {
         let params: Value = serde_json::from_str(frame.params().unwrap_or("{}"))
             .map_err(|error| Fault::InvalidParams { why: error.to_string() })?;
         let launch = {
-            let it = self.conns.get_mut(&conn).expect("the caller found this conn");
-            if it.hello.is_some() {
+            let it =
+                self.parts.clients.connections.get_mut(&conn).expect("the caller found this conn");
+            if it.initialize_params.is_some() {
                 return Err(Fault::InvalidRequest { why: "already initialized".into() });
             }
-            it.hello = Some(frame.params().unwrap_or("{}").into());
+            it.initialize_params = Some(frame.params().unwrap_or("{}").into());
             it.name = params.pointer("/clientInfo/name").and_then(Value::as_str).map(Into::into);
             let ours = params.pointer("/clientCapabilities/_meta/jackfield");
             it.aware = ours.is_some() || it.relay;
             it.notices = wants_notices(&params);
-            it.can = abilities(&params);
+            it.capabilities = abilities(&params);
             it.launch.as_ref()
         };
         if launch.is_some() {
             // The agent's capabilities are the client's answer, so the agent starts first.
             self.introduce(conn, id);
         } else {
-            let told = hub_capabilities(None, self.is_operator(conn));
-            self.answer(conn, id, Ok(&told));
+            let told = hub_capabilities(None, self.parts.clients.is_operator(conn));
+            self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok(&told));
         }
         Ok(())
     }
@@ -56,47 +67,48 @@ impl Hub {
 impl Hub {
     /// Finds or starts the agent of a connection, which answers its `initialize`.
     pub(crate) fn introduce(&mut self, conn: ConnId, request: &str) {
-        let Some(it) = self.conns.get(&conn) else { return };
-        let (Some(launch), hello) = (it.launch.clone(), it.hello.clone()) else { return };
-        let seat = Seat::Spare(conn);
+        let Some(it) = self.parts.clients.connections.get(&conn) else { return };
+        let (Some(launch), hello) = (it.launch.clone(), it.initialize_params.clone()) else {
+            return;
+        };
+        let seat = SlotOwner::Client(conn);
         let mut found = self.take_seat(&launch, hello.as_deref(), &seat);
         if found.is_none() {
-            if let Err(fault) = self.may_be_alive(self.tenant_name(conn)) {
-                return self.answer(conn, request, Err(&fault));
+            if let Err(fault) = self.may_be_alive(self.parts.clients.tenant_name(conn)) {
+                return self.parts.clients.answer_request(
+                    &mut self.parts.cx,
+                    conn,
+                    request,
+                    Err(&fault),
+                );
             }
-            found = self.take_warm(&launch, hello.as_deref(), &seat);
+            found =
+                self.parts.agents.take_warm_agent(&self.parts.cx, &launch, hello.as_deref(), &seat);
         }
         if found.is_none()
-            && let Err(fault) = self.may_start(&launch.name)
+            && let Err(fault) = self.parts.agents.check_breaker(&self.parts.cx, &launch.name)
         {
             return self.introduce_elsewhere(conn, request, &fault);
         }
         let agent = match found {
             Some(agent) => agent,
-            None if self.has_place(&Start::Hello(conn, request.into())) => {
-                self.spawn(launch, hello, Some(seat))
+            None if self.has_place(&AgentStart::Hello(conn, request.into())) => {
+                self.parts.agents.spawn_agent(&mut self.parts.cx, launch, hello, Some(seat))
             }
             None => return,
         };
-        if let Some(it) = self.conns.get_mut(&conn) {
+        if let Some(it) = self.parts.clients.connections.get_mut(&conn) {
             it.spare = Some(agent);
         }
-        let spare = self.agents.get_mut(&agent).expect("found above");
+        let spare = self.parts.agents.processes.get_mut(&agent).expect("found above");
         let name = spare.launch.name.clone();
-        match spare.told.clone() {
+        match spare.initialize_result.clone() {
             Some(told) => {
-                let told = self.capabilities(conn, &name, &told);
-                self.answer(conn, request, Ok(&told));
+                let told = self.parts.clients.describe_capabilities(conn, &name, &told);
+                self.parts.clients.answer_request(&mut self.parts.cx, conn, request, Ok(&told));
             }
-            None => spare.introduces.push((conn, request.into())),
+            None => spare.pending_initialize.push((conn, request.into())),
         }
-    }
-
-    /// What a client is told of the agent that answers its `initialize`.
-    pub(crate) fn capabilities(&self, conn: ConnId, agent: &str, told: &str) -> String {
-        let told = hub_capabilities(Some(told), self.is_operator(conn));
-        let fallen = self.conns.get(&conn).map_or(&[][..], |it| &it.fallen);
-        tell_fallen(&told, agent, fallen).unwrap_or(told)
     }
 }
 
@@ -113,10 +125,10 @@ pub(crate) fn check_setup(frame: &Frame) -> Result<(), Fault> {
     Err(Fault::Overloaded { what })
 }
 
-fn abilities(params: &Value) -> Abilities {
+fn abilities(params: &Value) -> PeerCapabilities {
     let flag = |path: &str| params.pointer(path).and_then(Value::as_bool).unwrap_or(false);
     let object = |path: &str| params.pointer(path).is_some_and(|it| !it.is_null());
-    Abilities {
+    PeerCapabilities {
         read_files: flag("/clientCapabilities/fs/readTextFile"),
         write_files: flag("/clientCapabilities/fs/writeTextFile"),
         terminal: flag("/clientCapabilities/terminal"),

@@ -5,11 +5,12 @@ mod conn;
 mod control;
 mod handshake;
 mod operator;
-mod process;
+mod tenant_access;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use conn::{Conn, Issued, Route, error_frame, outcome_frame};
+pub(crate) use conn::{
+    ClientConnection, Clients, IssuedRequest, RequestRoute, error_frame, outcome_frame,
+};
 pub use handshake::wants_notices;
 pub(crate) use handshake::{agent_hello, check_setup, with_seq};
-pub use process::{PeerPlace, PeerProcess};

@@ -5,8 +5,9 @@
 //! is refused like one below an agent: otherwise a process could connect, hand over its socket and
 //! end. A client without a [`PeerProcess`] came over TCP or HTTP and has shown the token.
 
-use super::{PeerPlace, PeerProcess};
+use crate::peer::Clients;
 use crate::{ConnId, Hub, Note, SessionId, unique_json};
+use crate::{PeerPlace, PeerProcess};
 use jackfield_events::{EventBody, OperationRefused, RawJson};
 use jackfield_protocol::{Fault, Frame, acp::OperatorRule};
 use serde_json::Value;
@@ -14,10 +15,27 @@ use std::{collections::BTreeSet, sync::Arc};
 
 const OPERATION_CHARS_MAX: usize = 64;
 
+impl Clients {
+    /// The process of a client, as events name it, if it is known.
+    pub(crate) fn describe_peer(&self, conn: ConnId) -> Option<RawJson> {
+        self.connections.get(&conn)?.peer.as_ref().map(PeerProcess::to_json)
+    }
+
+    pub(super) fn is_operator(&self, conn: ConnId) -> bool {
+        self.find_untrusted_peer(conn).is_none()
+    }
+
+    /// The process of a client that is not known to be the operator's.
+    fn find_untrusted_peer(&self, conn: ConnId) -> Option<&PeerProcess> {
+        let peer = self.connections.get(&conn)?.peer.as_ref()?;
+        (peer.place != PeerPlace::Outside).then_some(peer)
+    }
+}
+
 impl Hub {
     /// Refuses a request or a notification that only the operator may send.
     pub(crate) fn require_operator(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
-        if self.stranger(conn).is_none() {
+        if self.parts.clients.find_untrusted_peer(conn).is_none() {
             return Ok(());
         }
         let method = frame.method().unwrap_or_default();
@@ -29,16 +47,16 @@ impl Hub {
         if !refused {
             return Ok(());
         }
-        let session = self.session_of(frame).ok();
+        let session = self.sessions.find_session(frame).ok();
         self.refuse_operation(conn, &method, session.as_ref())
     }
 
     /// The same for an answer to a request that the hub sent.
     pub(crate) fn may_settle(&mut self, conn: ConnId, id: &SessionId, number: u64) -> bool {
-        if self.stranger(conn).is_none() {
+        if self.parts.clients.find_untrusted_peer(conn).is_none() {
             return true;
         }
-        let ask = self.sessions.get(id).and_then(|it| it.asks.get(&number));
+        let ask = self.sessions.by_id.get(id).and_then(|it| it.asks.get(&number));
         let method = ask.and_then(|it| it.frame.method()).unwrap_or_default().into_owned();
         self.refuse_operation(conn, &method, Some(id)).is_ok()
     }
@@ -59,23 +77,8 @@ impl Hub {
             return Err(Fault::InvalidParams { why });
         };
         self.refuse_operation(conn, operation, None)?;
-        self.answer(conn, id, Ok("{}"));
+        self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok("{}"));
         Ok(())
-    }
-
-    /// The process of a client, as events name it, if it is known.
-    pub(crate) fn peer_json(&self, conn: ConnId) -> Option<RawJson> {
-        self.conns.get(&conn)?.peer.as_ref().map(PeerProcess::to_json)
-    }
-
-    pub(super) fn is_operator(&self, conn: ConnId) -> bool {
-        self.stranger(conn).is_none()
-    }
-
-    /// The process of a client that is not known to be the operator's.
-    fn stranger(&self, conn: ConnId) -> Option<&PeerProcess> {
-        let peer = self.conns.get(&conn)?.peer.as_ref()?;
-        (peer.place != PeerPlace::Outside).then_some(peer)
     }
 
     /// Refuses, writes that down in the sessions it concerns, and tells the driver.
@@ -85,18 +88,31 @@ impl Hub {
         operation: &str,
         target: Option<&SessionId>,
     ) -> Result<(), Fault> {
-        let Some(peer) = self.stranger(conn).cloned() else { return Ok(()) };
-        let by = self.conns.get(&conn).map_or_else(|| "gone".into(), |it| it.shown(conn));
+        let Some(peer) = self.parts.clients.find_untrusted_peer(conn).cloned() else {
+            return Ok(());
+        };
+        let by = self
+            .parts
+            .clients
+            .connections
+            .get(&conn)
+            .map_or_else(|| "gone".into(), |it| it.shown(conn));
         let why: Arc<str> = reason(&peer, operation).into();
         for session in self.concerned(&peer, target) {
             let operation = operation.into();
             let (by, peer, why) = (Arc::clone(&by), Some(peer.to_json()), Arc::clone(&why));
-            self.append(
+            self.sessions.append_event(
+                &mut self.parts.cx,
                 &session,
                 EventBody::Refused(OperationRefused { operation, by, why, peer }),
             );
         }
-        self.note(Note::OperationRefused { conn, operation: operation.to_owned(), by, peer });
+        self.parts.cx.note(Note::OperationRefused {
+            conn,
+            operation: operation.to_owned(),
+            by,
+            peer,
+        });
         Err(Fault::NotAllowed { why: why.to_string() })
     }
 
@@ -107,7 +123,7 @@ impl Hub {
             PeerPlace::Outside | PeerPlace::Unknown => Vec::new(),
         };
         let known = own.into_iter().chain(target.cloned());
-        known.filter(|it| self.sessions.get(it).is_some_and(|it| !it.is_opening())).collect()
+        known.filter(|it| self.sessions.by_id.get(it).is_some_and(|it| !it.is_opening())).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a client below an agent may do, and what is written down when it tries more.
 
-use super::{PeerPlace, PeerProcess};
 use crate::{AgentId, Config, ConnId, Hub, Input, Launch, Note, Output, SessionId, Time};
+use crate::{PeerPlace, PeerProcess};
 use jackfield_events::{AgentName, EventBody, OperationRefused, UserAnswered};
 use jackfield_protocol::Frame;
 use serde_json::{Value, json};
@@ -214,7 +214,10 @@ fn every_operation_of_the_operator_is_refused_below_an_agent_and_written_down() 
         let written = if method == "_jackfield/operator" { "trust" } else { method };
         assert_eq!(scene.refused(), [written]);
         scene.say(BELOW, &json!({ "jsonrpc": "2.0", "method": method, "params": params }));
-        assert!(!scene.stop_asked && scene.hub.conns[&BELOW].launch.is_none(), "{method}");
+        assert!(
+            !scene.stop_asked && scene.hub.parts.clients.connections[&BELOW].launch.is_none(),
+            "{method}"
+        );
     }
 }
 

@@ -1,7 +1,9 @@
 //! Asks and answers without attaching: what waits in every session, and an answer to one of them.
 //! What is answered here is checked: it comes from a command line, not from a dialog that offered it.
 
-use super::{Session, ask::Ask, list::rfc3339};
+use super::{Session, ask::UserRequest, list::rfc3339};
+use crate::context::HubContext;
+use crate::session::Sessions;
 use crate::{ConnId, Hub, SessionId};
 use jackfield_events::RawJson;
 use jackfield_protocol::{Fault, Frame, is_planted, redact};
@@ -11,12 +13,31 @@ use std::{collections::BTreeMap, sync::Arc};
 const SELECTED: &str = r#"`result` must be `{"outcome":{"outcome":"selected","optionId":…}}`, or `cancelled` without an option"#;
 const ACTION: &str = "`result` must say its `action`: `accept`, `decline` or `cancel`";
 
+impl Sessions {
+    /// Keeps how an ask ended, for as many as may be open at once.
+    pub(super) fn remember_closed_request(
+        &mut self,
+        cx: &HubContext,
+        id: &SessionId,
+        number: u64,
+        how: Arc<str>,
+    ) {
+        let max = cx.config.limits.asks_max;
+        let Some(session) = self.by_id.get_mut(id) else { return };
+        session.settled.insert(number, how);
+        if max < session.settled.len() {
+            session.settled.pop_first();
+        }
+    }
+}
+
 impl Hub {
     /// Every open ask that a client may know of, the oldest first.
     pub(crate) fn open_asks(&self, conn: ConnId) -> Vec<Value> {
         let of = |(id, session): (&SessionId, &Session)| {
             let written = session.asks.iter().filter(|(_, it)| is_written(session, it));
-            let row = |(&number, ask): (&u64, &Ask)| (ask.at, row(id, session, number, ask));
+            let row =
+                |(&number, ask): (&u64, &UserRequest)| (ask.at, row(id, session, number, ask));
             written.map(row).collect::<Vec<_>>()
         };
         let mut rows: Vec<_> = self.sessions_of(conn).flat_map(of).collect();
@@ -30,7 +51,7 @@ impl Hub {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let session_id = self.session_of(frame)?;
+        let session_id = self.sessions.find_session(frame)?;
         let params: BTreeMap<String, &RawValue> =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
         let number = params.get("ask").and_then(|it| it.get().parse::<u64>().ok());
@@ -38,7 +59,7 @@ impl Hub {
             let why = "`ask` must be a number and `result` the answer".to_owned();
             return Err(Fault::InvalidParams { why });
         };
-        let session = &self.sessions[&session_id];
+        let session = &self.sessions.by_id[&session_id];
         let Some(ask) = session.asks.get(&number).filter(|it| is_written(session, it)) else {
             return Err(not_open(&session_id, session, number));
         };
@@ -48,20 +69,10 @@ impl Hub {
         self.answer_in(&session_id, conn, &Frame::result_for(id, "{}"));
         Ok(())
     }
-
-    /// Keeps how an ask ended, for as many as may be open at once.
-    pub(super) fn remember_settled(&mut self, id: &SessionId, number: u64, how: Arc<str>) {
-        let max = self.cx.config.limits.asks_max;
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        session.settled.insert(number, how);
-        if max < session.settled.len() {
-            session.settled.pop_first();
-        }
-    }
 }
 
 /// What the journal does not have yet, nobody has heard of.
-fn is_written(session: &Session, ask: &Ask) -> bool {
+fn is_written(session: &Session, ask: &UserRequest) -> bool {
     ask.seq <= session.log.durable()
 }
 
@@ -75,7 +86,7 @@ fn not_open(id: &SessionId, session: &Session, number: u64) -> Fault {
 }
 
 /// One ask: `what` is the agent's words, `call` is what the policy reads.
-fn row(id: &SessionId, session: &Session, number: u64, ask: &Ask) -> Value {
+fn row(id: &SessionId, session: &Session, number: u64, ask: &UserRequest) -> Value {
     let mut params = params_of(ask);
     let mut row = json!({
         "sessionId": &**id,
@@ -106,12 +117,12 @@ fn row(id: &SessionId, session: &Session, number: u64, ask: &Ask) -> Value {
     row
 }
 
-fn params_of(ask: &Ask) -> Map<String, Value> {
+fn params_of(ask: &UserRequest) -> Map<String, Value> {
     serde_json::from_str(ask.frame.params().unwrap_or("{}")).unwrap_or_default()
 }
 
 /// The answer as the agent may hear it, or what is wrong with it.
-fn checked(number: u64, ask: &Ask, result: &str) -> Result<String, String> {
+fn checked(number: u64, ask: &UserRequest, result: &str) -> Result<String, String> {
     let value: Value = serde_json::from_str(result).unwrap_or_default();
     if !ask.is_permission() {
         let known = matches!(value["action"].as_str(), Some("accept" | "decline" | "cancel"));

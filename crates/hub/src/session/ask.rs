@@ -2,15 +2,20 @@
 //! answer wins; the others go to one client; what nobody can serve is refused at once.
 
 use super::{
+    Session,
     approval::title_with_facts,
     rules::{answer_of, params_of},
 };
+use crate::context::HubContext;
+use crate::hub::HubParts;
+use crate::peer::Clients;
+use crate::session::Sessions;
 use crate::{
     AgentId, ConnId, Hub, Note, Seq, SessionId, TERMINAL_PREFIX, Time,
     budget::ByteCharge,
     fanout::cancel_notice,
     log::Effect,
-    peer::{Conn, Issued},
+    peer::{ClientConnection, IssuedRequest},
 };
 use bytes::Bytes;
 use jackfield_events::{EventBody, RawJson, UserAnswered, UserAsked};
@@ -18,7 +23,7 @@ use jackfield_protocol::{Fault, Frame, acp::Method, is_planted};
 
 /// An ask that waits for an answer.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct UserRequest {
     pub(super) seq: Seq,
     pub(super) at: Time,
     pub(super) agent: AgentId,
@@ -26,7 +31,7 @@ pub(crate) struct Ask {
     pub(super) theirs: Box<str>,
     /// As the clients hear it, save for the id.
     pub(crate) frame: Frame,
-    pub(super) origin: AskOrigin,
+    pub(super) origin: RequestOrigin,
     /// What a rule says to it, if one does: that a person must be asked.
     decision: Option<RawJson>,
     /// What it is about, as the policy reads it; nothing for a form.
@@ -37,14 +42,14 @@ pub(crate) struct Ask {
 
 /// What waits for the answer to an ask.
 #[derive(Debug)]
-pub(super) enum AskOrigin {
+pub(super) enum RequestOrigin {
     /// A request of the agent: it gets the answer.
     Agent,
     /// A request for a file or a terminal: it is carried out if the answer allows it.
     Served(Frame),
 }
 
-impl Ask {
+impl UserRequest {
     pub(super) fn is_permission(&self) -> bool {
         self.frame.is_method(Method::SessionRequestPermission)
     }
@@ -58,16 +63,121 @@ impl Ask {
     }
 }
 
+impl Clients {
+    /// The event that an ask is settled goes by: who was asked and did not answer need not.
+    pub(crate) fn withdraw_user_request(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+        conn: ConnId,
+        number: u64,
+    ) {
+        let Some(it) = self.connections.get_mut(&conn) else { return };
+        let sent =
+            it.asked.iter().find(|(_, it)| is_ask(it, id, number)).map(|(&our_id, _)| our_id);
+        if let Some(our_id) = sent {
+            it.asked.remove(&our_id);
+            self.send(cx, conn, cancel_notice(our_id));
+        }
+    }
+
+    /// The session is gone, and with it the asks its clients were sent.
+    pub(crate) fn withdraw_user_requests(&mut self, cx: &mut HubContext, id: &SessionId) {
+        let of_session =
+            |it: &IssuedRequest| matches!(it, IssuedRequest::Ask(session, _) if session == id);
+        for (conn, _, notice) in self.take_issued_requests(of_session) {
+            self.send(cx, conn, notice);
+        }
+    }
+
+    /// Forgets what clients were asked; returns what to tell them.
+    pub(super) fn take_issued_requests(
+        &mut self,
+        which: impl Fn(&IssuedRequest) -> bool,
+    ) -> Vec<(ConnId, IssuedRequest, Bytes)> {
+        let mut notices = Vec::new();
+        for (&conn, it) in &mut self.connections {
+            let asked = it.asked.extract_if(.., |_, issued| which(issued));
+            notices.extend(asked.map(|(request, it)| (conn, it, cancel_notice(request))));
+        }
+        notices
+    }
+}
+
+impl Sessions {
+    /// A tool call that is asked about is not done behind anyone's back.
+    fn mark_tool_call_asked(&mut self, id: &SessionId, ask: &Frame) {
+        let params = params_of(ask);
+        let Some(call) = params["toolCall"]["toolCallId"].as_str() else { return };
+        if let Some(turn) = self.by_id.get_mut(id).and_then(|it| it.turn.as_mut()) {
+            turn.asked.insert(call.into());
+        }
+    }
+}
+
+impl Session {
+    /// Sends an open request to a client: as an event, or when the client attaches later.
+    pub(crate) fn issue_user_request(
+        &self,
+        clients: &mut Clients,
+        conn: ConnId,
+        number: u64,
+        frame: &Bytes,
+    ) -> Option<Bytes> {
+        let frame = Frame::parse(frame.clone()).ok()?;
+        let it = clients.connections.get_mut(&conn)?;
+        let elicits = frame.is_method(Method::ElicitationCreate);
+        let sent = it.asked.values().any(|it| is_ask(it, &self.id, number));
+        let ask = self.asks.get(&number).filter(|_| !sent)?;
+        if elicits && !it.capabilities.elicitation {
+            return None;
+        }
+        let request_id = it.issue(IssuedRequest::Ask(self.id.clone(), number)).to_string();
+        let frame = frame.with_id(&request_id);
+        let Some(facts) = &ask.facts else { return Some(frame.bytes().clone()) };
+        if !it.aware {
+            return Some(with_honest_title(&frame, &request_id, facts).bytes().clone());
+        }
+        // A client that answers by its own rules must know that a rule wants a person to answer.
+        let policy = ask.decision.as_ref().map(|it| format!(r#","policy":{}"#, it.as_str()));
+        let policy = policy.unwrap_or_default();
+        let meta = format!(r#"{{"call":{}{policy}}}"#, facts.as_str());
+        Some(frame.with_meta(&meta).bytes().clone())
+    }
+
+    /// Sends open requests to a client that attaches behind their events. They follow the answer to its attach.
+    pub(crate) fn issue_open_requests(&mut self, parts: &mut HubParts, conn: ConnId) {
+        let Some(subscriber) = self.subscribers.get(&conn).filter(|it| !it.observer) else {
+            return;
+        };
+        let (heard, last) = (subscriber.heard, self.log.head());
+        let open = self.asks.iter().filter(|(_, ask)| ask.seq <= heard);
+        let open: Vec<(u64, Bytes)> =
+            open.map(|(&number, ask)| (number, ask.frame.bytes().clone())).collect();
+        for (number, frame) in open {
+            let Some(it) = parts.clients.connections.get(&conn) else { return };
+            let Ok(mut charge) = parts.cx.retained_bytes.charge(&it.kept, frame.len()) else {
+                continue; // Another client can answer, or this one by `_jackfield/answer`.
+            };
+            let text = self.issue_user_request(&mut parts.clients, conn, number, &frame);
+            if let (Some(text), Some(subscriber)) = (text, self.subscribers.get_mut(&conn)) {
+                charge.resize(text.len());
+                subscriber.defer(last, text, charge);
+            }
+        }
+    }
+}
+
 impl Hub {
     pub(crate) fn on_ask(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
-        let ours = self.as_ours(id, frame.clone());
+        let ours = self.sessions.with_hub_session_id(id, frame.clone());
         if crate::agent::is_journaled(frame) {
-            return self.open_ask(agent, id, ours, AskOrigin::Agent);
+            return self.open_ask(agent, id, ours, RequestOrigin::Agent);
         }
         match self.server_for(id, frame).filter(|_| !is_of_our_terminal(frame)) {
             Some(conn) => self.issue_passing(agent, Some(id), conn, &ours),
             None if is_served(frame) => self.judge_served(agent, id, frame),
-            None => self.refuse_ask(agent, frame),
+            None => self.parts.cx.refuse_agent_request(agent, frame),
         }
     }
 
@@ -76,42 +186,52 @@ impl Hub {
         agent: AgentId,
         id: &SessionId,
         ours: Frame,
-        origin: AskOrigin,
+        origin: RequestOrigin,
     ) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.by_id.get(id) else { return };
         let elicits = ours.is_method(Method::ElicitationCreate);
         let frame = match &origin {
-            AskOrigin::Agent => &ours,
-            AskOrigin::Served(request) => request,
+            RequestOrigin::Agent => &ours,
+            RequestOrigin::Served(request) => request,
         };
-        let nobody = elicits && !session.subscribers.keys().any(|it| can_elicit(&self.conns, *it));
+        let nobody = elicits
+            && !session
+                .subscribers
+                .keys()
+                .any(|it| can_elicit(&self.parts.clients.connections, *it));
         if nobody {
-            return self.refuse_ask(agent, frame);
+            return self.parts.cx.refuse_agent_request(agent, frame);
         }
-        if self.cx.config.limits.asks_max <= session.asks.len() {
+        if self.parts.cx.config.limits.asks_max <= session.asks.len() {
             let what = format!(
                 "{} requests of this session wait for an answer, as many as may; wait for one",
                 session.asks.len()
             );
-            return self.refuse_ask_for_now(agent, frame, what);
+            return self.parts.cx.defer_agent_request(agent, frame, what);
         }
-        let served = if matches!(origin, AskOrigin::Agent) { 0 } else { frame.bytes().len() };
+        let served = if matches!(origin, RequestOrigin::Agent) { 0 } else { frame.bytes().len() };
         let bytes = ours.bytes().len() + served;
-        let mut charge = match self.cx.retained_bytes.charge(&session.kept, bytes) {
+        let mut charge = match self.parts.cx.retained_bytes.charge(&session.kept, bytes) {
             Ok(charge) => charge,
-            Err(over) => return self.refuse_ask_for_now(agent, frame, over.to_string()),
+            Err(over) => return self.parts.cx.defer_agent_request(agent, frame, over.to_string()),
         };
         let number = session.summary().asks + 1;
         let theirs: Box<str> = frame.id().expect("a request has an id").into();
-        let decision = (!elicits).then(|| self.judge(id, &params_of(&ours)));
-        let said = decision.as_ref().and_then(|it| self.spoken(it));
+        let decision = (!elicits)
+            .then(|| self.sessions.judge_tool_call(&self.parts.cx, id, &params_of(&ours)));
+        let said = decision.as_ref().and_then(|it| self.parts.cx.config.describe_decision(it));
         let ruled = decision.as_ref().and_then(|it| answer_of(it, &ours));
-        let facts = decision.filter(|_| ruled.is_none()).map(|it| self.facts(id, &ours, &it));
+        let facts = decision
+            .filter(|_| ruled.is_none())
+            .map(|it| self.sessions.describe_tool_call(&self.parts.cx, id, &ours, &it));
         let asked = RawJson::trusted(ours.bytes().clone());
         let (decision, call) = (said.clone(), facts.clone());
-        let seq = self
-            .append(id, EventBody::Asked(UserAsked { ask: number, decision, call, frame: asked }));
-        self.remember_asked(id, &ours);
+        let seq = self.sessions.append_event(
+            &mut self.parts.cx,
+            id,
+            EventBody::Asked(UserAsked { ask: number, decision, call, frame: asked }),
+        );
+        self.sessions.mark_tool_call_asked(id, &ours);
         if let Some(result) = ruled {
             self.answer_by_rule(agent, id, number, &theirs, &result);
             if !is_planted("ask-users-after-rule-answered") {
@@ -119,9 +239,9 @@ impl Hub {
             }
         }
         charge.resize(bytes + facts.as_ref().map_or(0, |it| it.bytes().len()));
-        let ask = Ask {
+        let ask = UserRequest {
             seq,
-            at: self.cx.now,
+            at: self.parts.cx.now,
             agent,
             theirs,
             frame: ours,
@@ -131,9 +251,9 @@ impl Hub {
             _charge: charge,
         };
         let (what, call) = (ask.what(), ask.facts.clone());
-        self.sessions.get_mut(id).expect("found above").asks.insert(number, ask);
-        self.limit_ask(id, number);
-        self.note(Note::AskOpened { session: id.clone(), ask: number, what, call });
+        self.sessions.by_id.get_mut(id).expect("found above").asks.insert(number, ask);
+        self.sessions.schedule_unanswered_rule(&mut self.parts.cx, id, number);
+        self.parts.cx.note(Note::AskOpened { session: id.clone(), ask: number, what, call });
     }
 
     /// A rule answers; no client hears of a question.
@@ -146,100 +266,58 @@ impl Hub {
         result: &str,
     ) {
         let by: std::sync::Arc<str> = "policy".into();
-        self.remember_settled(id, number, "answered by a rule".into());
+        self.sessions.remember_closed_request(
+            &self.parts.cx,
+            id,
+            number,
+            "answered by a rule".into(),
+        );
         let answer = RawJson::trusted(format!(r#"{{"result":{result}}}"#));
-        self.append(id, EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }));
+        self.sessions.append_event(
+            &mut self.parts.cx,
+            id,
+            EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }),
+        );
         let text = Frame::result_for(theirs, result).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
     }
 
-    /// A tool call that is asked about is not done behind anyone's back.
-    fn remember_asked(&mut self, id: &SessionId, ask: &Frame) {
-        let params = params_of(ask);
-        let Some(call) = params["toolCall"]["toolCallId"].as_str() else { return };
-        if let Some(turn) = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut()) {
-            turn.asked.insert(call.into());
-        }
-    }
-
     /// The client that serves an ask meant for one: the driver if it can, else anyone who can.
     fn server_for(&self, id: &SessionId, frame: &Frame) -> Option<ConnId> {
-        let session = self.sessions.get(id)?;
+        let session = self.sessions.by_id.get(id)?;
         let method = frame.method()?;
         let can = |conn: &ConnId| {
             let observes = session.subscribers.get(conn).is_none_or(|it| it.observer);
-            !observes && self.conns.get(conn).is_some_and(|it| !it.finished && serves(it, &method))
+            !observes
+                && self
+                    .parts
+                    .clients
+                    .connections
+                    .get(conn)
+                    .is_some_and(|it| !it.finished && serves(it, &method))
         };
         session.driver().filter(can).or_else(|| session.subscribers.keys().copied().find(can))
-    }
-
-    /// An open ask reaches a client: as the event goes by, or when the client comes later.
-    pub(crate) fn issue_ask(
-        &mut self,
-        id: &SessionId,
-        conn: ConnId,
-        number: u64,
-        frame: &Bytes,
-    ) -> Option<Bytes> {
-        let session = self.sessions.get(id)?;
-        let frame = Frame::parse(frame.clone()).ok()?;
-        let it = self.conns.get_mut(&conn)?;
-        let elicits = frame.is_method(Method::ElicitationCreate);
-        let sent = it.asked.values().any(|it| is_ask(it, id, number));
-        let ask = session.asks.get(&number).filter(|_| !sent)?;
-        if elicits && !it.can.elicitation {
-            return None;
-        }
-        let our_id = it.issue(Issued::Ask(id.clone(), number)).to_string();
-        let frame = frame.with_id(&our_id);
-        let Some(facts) = &ask.facts else { return Some(frame.bytes().clone()) };
-        if !it.aware {
-            return Some(with_honest_title(&frame, &our_id, facts).bytes().clone());
-        }
-        // A client that answers by rules of its own should know that this one is for a person.
-        let policy = ask.decision.as_ref().map(|it| format!(r#","policy":{}"#, it.as_str()));
-        let policy = policy.unwrap_or_default();
-        let meta = format!(r#"{{"call":{}{policy}}}"#, facts.as_str());
-        Some(frame.with_meta(&meta).bytes().clone())
-    }
-
-    /// Asks that a client will not hear of as events, because it starts behind them. They follow
-    /// the answer that lets it in.
-    pub(crate) fn issue_open_asks(&mut self, id: &SessionId, conn: ConnId) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let Some(subscriber) = session.subscribers.get(&conn).filter(|it| !it.observer) else {
-            return;
-        };
-        let (heard, last) = (subscriber.heard, session.log.head());
-        let open = session.asks.iter().filter(|(_, ask)| ask.seq <= heard);
-        let open: Vec<(u64, Bytes)> =
-            open.map(|(&number, ask)| (number, ask.frame.bytes().clone())).collect();
-        for (number, frame) in open {
-            let Some(it) = self.conns.get(&conn) else { return };
-            let Ok(mut charge) = self.cx.retained_bytes.charge(&it.kept, frame.len()) else {
-                continue; // Another client can answer, or this one by `_jackfield/answer`.
-            };
-            let text = self.issue_ask(id, conn, number, &frame);
-            let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
-            if let (Some(text), Some(subscriber)) = (text, subscriber) {
-                charge.resize(text.len());
-                subscriber.defer(last, text, charge);
-            }
-        }
     }
 
     /// The first answer wins: it is written down, then the agent hears it. An error is no answer to
     /// a permission: that client could not ask its user, and somebody else still can.
     pub(crate) fn settle_ask(&mut self, id: &SessionId, number: u64, conn: ConnId, frame: &Frame) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let permission = session.asks.get(&number).is_some_and(Ask::is_permission);
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
+        let permission = session.asks.get(&number).is_some_and(UserRequest::is_permission);
         if permission && frame.result().is_none() && !is_planted("accept-error-as-answer") {
             return;
         }
         let Some(ask) = session.asks.remove(&number) else { return };
-        let by = self.conns.get(&conn).map_or_else(|| "gone".into(), |it| it.shown(conn));
+        let by = self
+            .parts
+            .clients
+            .connections
+            .get(&conn)
+            .map_or_else(|| "gone".into(), |it| it.shown(conn));
         let always = frame.result().filter(|_| permission);
-        let once = always.and_then(|it| self.take_always(id, number, &ask, it));
+        let once = always.and_then(|it| {
+            self.sessions.accept_always_answer(&mut self.parts.cx, id, number, &ask, it)
+        });
         let frame = match &once {
             Some(once) => &Frame::result_for(&ask.theirs, once),
             None => frame,
@@ -248,73 +326,50 @@ impl Hub {
             (Some(result), _) => format!(r#"{{"result":{result}}}"#),
             (None, error) => format!(r#"{{"error":{}}}"#, error.unwrap_or("null")),
         };
-        self.remember_settled(id, number, format!("answered by {by}").into());
-        let (answer, peer) = (RawJson::trusted(answer), self.peer_json(conn));
-        self.append(id, EventBody::Answered(UserAnswered { ask: number, by, answer, peer }));
+        self.sessions.remember_closed_request(
+            &self.parts.cx,
+            id,
+            number,
+            format!("answered by {by}").into(),
+        );
+        let (answer, peer) = (RawJson::trusted(answer), self.parts.clients.describe_peer(conn));
+        self.sessions.append_event(
+            &mut self.parts.cx,
+            id,
+            EventBody::Answered(UserAnswered { ask: number, by, answer, peer }),
+        );
         if permission {
-            self.remember_approved(id, &ask.frame, frame);
+            self.sessions.remember_approved_call(&self.parts.cx, id, &ask.frame, frame);
         }
         self.answer_agent(id, &ask, frame);
-        self.told(id, true);
+        self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
     }
 
     /// Gives the answer to the request that waits for it.
-    pub(super) fn answer_agent(&mut self, id: &SessionId, ask: &Ask, answer: &Frame) {
+    pub(super) fn answer_agent(&mut self, id: &SessionId, ask: &UserRequest, answer: &Frame) {
         match &ask.origin {
-            AskOrigin::Agent => {
+            RequestOrigin::Agent => {
                 let text = answer.with_id(&ask.theirs).bytes().clone();
                 self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
             }
-            AskOrigin::Served(request) => self.settle_served(ask.agent, id, request, answer),
+            RequestOrigin::Served(request) => self.settle_served(ask.agent, id, request, answer),
         }
-    }
-
-    /// The event that an ask is settled goes by: who was asked and did not answer need not.
-    pub(crate) fn withdraw_ask(&mut self, id: &SessionId, conn: ConnId, number: u64) {
-        let Some(it) = self.conns.get_mut(&conn) else { return };
-        let sent =
-            it.asked.iter().find(|(_, it)| is_ask(it, id, number)).map(|(&our_id, _)| our_id);
-        if let Some(our_id) = sent {
-            it.asked.remove(&our_id);
-            self.send(conn, cancel_notice(our_id));
-        }
-    }
-
-    /// The session is gone, and with it the asks its clients were sent.
-    pub(crate) fn withdraw_asks_of(&mut self, id: &SessionId) {
-        let of_session = |it: &Issued| matches!(it, Issued::Ask(session, _) if session == id);
-        for (conn, _, notice) in self.take_back(of_session) {
-            self.send(conn, notice);
-        }
-    }
-
-    /// Forgets what clients were asked; returns what to tell them.
-    pub(super) fn take_back(
-        &mut self,
-        which: impl Fn(&Issued) -> bool,
-    ) -> Vec<(ConnId, Issued, Bytes)> {
-        let mut notices = Vec::new();
-        for (&conn, it) in &mut self.conns {
-            let asked = it.asked.extract_if(.., |_, issued| which(issued));
-            notices.extend(asked.map(|(request, it)| (conn, it, cancel_notice(request))));
-        }
-        notices
     }
 
     /// Settles every open ask without an answer; an agent that is still there hears `cancelled`.
     pub(crate) fn void_asks(&mut self, id: &SessionId, why: &str) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         for (number, ask) in std::mem::take(&mut session.asks) {
-            self.remember_settled(id, number, why.into());
-            self.append(id, voided(number, why));
-            if self.agents.contains_key(&ask.agent) {
+            self.sessions.remember_closed_request(&self.parts.cx, id, number, why.into());
+            self.sessions.append_event(&mut self.parts.cx, id, voided(number, why));
+            if self.parts.agents.processes.contains_key(&ask.agent) {
                 let result = if ask.is_permission() {
                     r#"{"outcome":{"outcome":"cancelled"}}"#
                 } else {
                     r#"{"action":"cancel"}"#
                 };
                 self.answer_agent(id, &ask, &Frame::result_for(&ask.theirs, result));
-                self.told(id, true);
+                self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
             }
         }
     }
@@ -322,16 +377,25 @@ impl Hub {
     /// The agent itself no longer wants an answer.
     pub(crate) fn on_ask_withdrawn(&mut self, agent: AgentId, frame: &Frame) {
         let Some(request) = frame.request_id() else { return };
-        let is_it = |it: &Ask| it.agent == agent && &*it.theirs == request;
+        let is_it = |it: &UserRequest| it.agent == agent && &*it.theirs == request;
         let open = self.served_by(agent).into_iter().find_map(|id| {
-            let mut asks = self.sessions[&id].asks.iter();
+            let mut asks = self.sessions.by_id[&id].asks.iter();
             asks.find(|(_, it)| is_it(it)).map(|(&number, _)| (id.clone(), number))
         });
         let Some((id, number)) = open else { return self.on_passing_withdrawn(agent, request) };
-        let session = self.sessions.get_mut(&id).expect("found above");
+        let session = self.sessions.by_id.get_mut(&id).expect("found above");
         let ask = session.asks.remove(&number).expect("found above");
-        self.remember_settled(&id, number, "the agent withdrew it".into());
-        self.append(&id, voided(number, "the agent withdrew it"));
+        self.sessions.remember_closed_request(
+            &self.parts.cx,
+            &id,
+            number,
+            "the agent withdrew it".into(),
+        );
+        self.sessions.append_event(
+            &mut self.parts.cx,
+            &id,
+            voided(number, "the agent withdrew it"),
+        );
         self.answer_agent(&id, &ask, &Frame::error_for(&ask.theirs, &Fault::Cancelled));
     }
 }
@@ -358,12 +422,12 @@ pub(crate) fn voided(ask: u64, why: &str) -> EventBody {
     EventBody::Answered(UserAnswered { ask, by, answer, peer: None })
 }
 
-fn is_ask(issued: &Issued, id: &SessionId, number: u64) -> bool {
-    matches!(issued, Issued::Ask(session, ask) if session == id && *ask == number)
+fn is_ask(issued: &IssuedRequest, id: &SessionId, number: u64) -> bool {
+    matches!(issued, IssuedRequest::Ask(session, ask) if session == id && *ask == number)
 }
 
-fn can_elicit(conns: &std::collections::BTreeMap<ConnId, Conn>, conn: ConnId) -> bool {
-    conns.get(&conn).is_some_and(|it| !it.finished && it.can.elicitation)
+fn can_elicit(conns: &std::collections::BTreeMap<ConnId, ClientConnection>, conn: ConnId) -> bool {
+    conns.get(&conn).is_some_and(|it| !it.finished && it.capabilities.elicitation)
 }
 
 /// Files and terminals: what the hub's own machine has too.
@@ -381,11 +445,11 @@ fn is_of_our_terminal(frame: &Frame) -> bool {
 }
 
 /// Whether a client announced that it serves this method; methods nobody announces are tried.
-fn serves(conn: &Conn, method: &str) -> bool {
+fn serves(conn: &ClientConnection, method: &str) -> bool {
     match method {
-        _ if method == Method::FsReadTextFile.name() => conn.can.read_files,
-        _ if method == Method::FsWriteTextFile.name() => conn.can.write_files,
-        _ if method.starts_with("terminal/") => conn.can.terminal,
+        _ if method == Method::FsReadTextFile.name() => conn.capabilities.read_files,
+        _ if method == Method::FsWriteTextFile.name() => conn.capabilities.write_files,
+        _ if method.starts_with("terminal/") => conn.capabilities.terminal,
         _ => true,
     }
 }

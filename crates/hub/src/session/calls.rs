@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 /// The calls that run, and the last one that ended: whoever judges it may look once more.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct ToolCalls {
     known: BTreeMap<Box<str>, Call>,
     bytes: usize,
     /// One that ended; it is forgotten when the next update about a call comes.
@@ -55,7 +55,7 @@ struct Params<'a> {
     update: Told<'a>,
 }
 
-impl Calls {
+impl ToolCalls {
     /// Takes in what an update says about a call, if it is about one; returns that call.
     pub(crate) fn on_update(&mut self, frame: &Frame, now: Time) -> Option<&Call> {
         if !matches!(frame.update().as_deref(), Some("tool_call" | "tool_call_update")) {
@@ -98,7 +98,7 @@ impl Calls {
 
     /// The turn is over, or the agent is: whatever ran has ended.
     pub(crate) fn clear(&mut self) {
-        *self = Calls::default();
+        *self = ToolCalls::default();
     }
 
     fn forget(&mut self, id: &str) {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_said_in_several_updates_is_put_together() {
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         let first = update("tool_call", r#""toolCallId":"1","title":"Shell","kind":"execute""#);
         calls.on_update(&first, Time(5));
         let then = r#""toolCallId":"1","title":null,"rawInput":{"command":"ls"}"#;
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_call_that_ended_does_not_run_and_is_forgotten_at_the_next_update() {
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         calls.on_update(&update("tool_call", r#""toolCallId":"1","title":"a""#), Time(1));
         let done = update("tool_call_update", r#""toolCallId":"1","status":"completed""#);
         let told = calls.on_update(&done, Time(2)).unwrap();
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn other_updates_are_not_looked_at() {
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         let chunk = update("agent_message_chunk", r#""content":{"type":"text","text":"hi"}"#);
         assert!(calls.on_update(&chunk, Time(1)).is_none());
         let nameless = update("tool_call", r#""title":"no id""#);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn number_and_bytes_are_bounded() {
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         for n in 0..limits::CALLS_MAX + 9 {
             let rest = format!(r#""toolCallId":"{n}","title":"call {n}""#);
             calls.on_update(&update("tool_call", &rest), Time(n as u64));

@@ -11,7 +11,7 @@ use std::{collections::VecDeque, fmt::Write as _};
 
 /// The first request, and as many of the latest turns as fit.
 #[derive(Debug, Default)]
-pub(crate) struct Digest {
+pub(crate) struct ConversationDigest {
     first: Option<String>,
     turns: VecDeque<Told>,
     /// Turns that were there and are not told.
@@ -32,7 +32,7 @@ enum Line {
     Tool { id: String, kind: String, title: String, outcome: String },
 }
 
-impl Digest {
+impl ConversationDigest {
     /// Takes in the next event; those of the turn `running` and after it are not the past.
     pub(crate) fn take(&mut self, event: &SessionEvent, running: u64) {
         match &event.body {
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_digest_tells_words_tools_and_ends_in_order() {
-        let mut digest = Digest::default();
+        let mut digest = ConversationDigest::default();
         let call = json!({
             "sessionUpdate": "tool_call", "toolCallId": "t", "kind": "execute",
             "title": "npm test", "status": "pending",
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_long_conversation_keeps_its_beginning_and_its_end_within_the_bound() {
-        let mut digest = Digest::default();
+        let mut digest = ConversationDigest::default();
         let long = "é".repeat(3_000);
         for turn in 1..=50 {
             digest.take(&prompted(turn, &format!("request {turn}")), 99);
@@ -355,6 +355,6 @@ mod tests {
 
     #[test]
     fn nothing_said_makes_no_digest() {
-        assert_eq!(Digest::default().into_text(), None);
+        assert_eq!(ConversationDigest::default().into_text(), None);
     }
 }

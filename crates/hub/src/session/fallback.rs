@@ -1,7 +1,8 @@
 //! Another agent in place of one that cannot be had, where the settings name one. It is never
 //! silent: the answer, the log and the list of sessions say which agent it is, and why.
 
-use super::{Stage, open::Opening};
+use super::{SessionStage, open::SessionOpening};
+use crate::context::HubContext;
 use crate::{ConnId, Hub, Launch, Note, SessionId};
 use jackfield_events::AgentName;
 use jackfield_events::RawJson;
@@ -10,28 +11,28 @@ use serde_json::{Map, Value, json};
 
 /// An agent that was to be used and could not be.
 #[derive(Debug, Clone)]
-pub(crate) struct Fallen {
+pub(crate) struct FailedAgent {
     agent: AgentName,
     why: String,
 }
 
 /// As the log has it, and `_meta.jackfield.fallback`.
-pub(crate) fn to_json(fallen: &[Fallen]) -> Option<RawJson> {
+pub(crate) fn to_json(fallen: &[FailedAgent]) -> Option<RawJson> {
     (!fallen.is_empty()).then(|| RawJson::trusted(rows(fallen).to_string()))
 }
 
-fn rows(fallen: &[Fallen]) -> Value {
-    let row = |it: &Fallen| json!({ "agent": &*it.agent, "why": redact::text(&it.why) });
+fn rows(fallen: &[FailedAgent]) -> Value {
+    let row = |it: &FailedAgent| json!({ "agent": &*it.agent, "why": redact::text(&it.why) });
     fallen.iter().map(row).collect()
 }
 
 /// A result that says which agent it is of, if that is not the one that was asked for.
-pub(crate) fn tell(result: &str, agent: &str, fallen: &[Fallen]) -> Option<String> {
+pub(crate) fn tell(result: &str, agent: &str, fallen: &[FailedAgent]) -> Option<String> {
     with_facts(result, facts(agent, fallen, None))
 }
 
 /// What is said of a session beside the agent's own answer, in `_meta.jackfield`.
-fn facts(agent: &str, fallen: &[Fallen], unheard: Option<&str>) -> Map<String, Value> {
+fn facts(agent: &str, fallen: &[FailedAgent], unheard: Option<&str>) -> Map<String, Value> {
     let mut facts = Map::new();
     if !fallen.is_empty() {
         facts.extend([("agent".to_owned(), json!(agent)), ("fallback".to_owned(), rows(fallen))]);
@@ -57,59 +58,65 @@ fn with_facts(result: &str, facts: Map<String, Value>) -> Option<String> {
     Some(Value::from(result).to_string())
 }
 
-impl Hub {
+impl HubContext {
     /// The agent that is used in place of this one, and those that were to be. Each is tried once.
-    fn in_place_of(
+    fn choose_fallback(
         &mut self,
         launch: &Launch,
-        mut fallen: Vec<Fallen>,
+        mut fallen: Vec<FailedAgent>,
         fault: &Fault,
-    ) -> Option<(Launch, Vec<Fallen>)> {
-        if self.cx.is_stopping || matches!(fault, Fault::Quota { .. }) {
+    ) -> Option<(Launch, Vec<FailedAgent>)> {
+        if self.is_stopping || matches!(fault, Fault::Quota { .. }) {
             return None; // Another would be one too many just as well.
         }
-        let pool = self.cx.config.pools.get(&launch.name)?;
+        let pool = self.config.pools.get(&launch.name)?;
         let name = pool.fallback.clone()?;
-        fallen.push(Fallen { agent: launch.name.clone(), why: fault.to_string() });
+        fallen.push(FailedAgent { agent: launch.name.clone(), why: fault.to_string() });
         if fallen.iter().any(|it| it.agent == name) {
             return None;
         }
-        let other = self.cx.config.agents.get(&name)?.clone();
+        let other = self.config.agents.get(&name)?.clone();
         let (agent, instead) = (launch.name.to_string(), name.to_string());
         self.note(Note::FellBack { agent, instead, why: fault.to_string() });
         Some((Launch { cwd: launch.cwd.clone(), env: launch.env.clone(), ..other }, fallen))
     }
+}
 
+impl Hub {
     /// The agent of a session that is being opened cannot be had: another is tried, or its client is
     /// told.
     pub(crate) fn open_elsewhere(&mut self, id: &SessionId, fault: &Fault) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         session.agent = None;
-        let Stage::Opening(opening) = &session.stage else { return };
+        let SessionStage::Opening(opening) = &session.stage else { return };
         let (launch, fallen) = (opening.launch.clone(), opening.fallen.clone());
         let (conn, request) = (opening.conn, opening.request.clone());
-        let other = self.in_place_of(&launch, fallen, fault);
-        let session = self.sessions.get_mut(id).expect("found above");
-        if let (Some((launch, fallen)), Stage::Opening(opening)) = (other, &mut session.stage) {
+        let other = self.parts.cx.choose_fallback(&launch, fallen, fault);
+        let session = self.sessions.by_id.get_mut(id).expect("found above");
+        if let (Some((launch, fallen)), SessionStage::Opening(opening)) =
+            (other, &mut session.stage)
+        {
             (opening.launch, opening.fallen) = (launch, fallen);
             return self.find_agent(id);
         }
-        self.sessions.remove(id);
-        self.answer(conn, &request, Err(fault));
+        self.sessions.by_id.remove(id);
+        self.parts.clients.answer_request(&mut self.parts.cx, conn, &request, Err(fault));
     }
 
     /// The same for a client that waits to be introduced. Its sessions are the other agent's, too.
     pub(crate) fn introduce_elsewhere(&mut self, conn: ConnId, request: &str, fault: &Fault) {
-        let Some(it) = self.conns.get(&conn) else { return };
+        let Some(it) = self.parts.clients.connections.get(&conn) else { return };
         let (launch, fallen) = (it.launch.clone(), it.fallen.clone());
-        match launch.and_then(|it| self.in_place_of(&it, fallen, fault)) {
+        match launch.and_then(|it| self.parts.cx.choose_fallback(&it, fallen, fault)) {
             Some((launch, fallen)) => {
-                if let Some(it) = self.conns.get_mut(&conn) {
+                if let Some(it) = self.parts.clients.connections.get_mut(&conn) {
                     (it.launch, it.fallen) = (Some(launch), fallen);
                 }
                 self.introduce(conn, request);
             }
-            None => self.answer(conn, request, Err(fault)),
+            None => {
+                self.parts.clients.answer_request(&mut self.parts.cx, conn, request, Err(fault));
+            }
         }
     }
 }
@@ -117,7 +124,7 @@ impl Hub {
 /// The answer to `session/new`.
 pub(super) fn opened_answer(
     frame: &Frame,
-    opening: &Opening,
+    opening: &SessionOpening,
     agent: &str,
     unheard: Option<&str>,
 ) -> Frame {

@@ -2,11 +2,11 @@
 //! events come in slices, are checked as what they are, someone else's file, and pass the gate like
 //! any others. Until the last one is there nobody knows the session, and a cut leaves nothing.
 
-use super::{Session, Stage};
-use crate::{
-    ConnId, Hub, Note, Output, Seq, SessionId,
-    tenant::{is_tenant_name, named_for, tenant_of},
-};
+use super::{Session, SessionStage};
+use crate::context::HubContext;
+use crate::session::Sessions;
+use crate::session_name::{named_for, tenant_of};
+use crate::{ConnId, Hub, Note, Output, Seq, SessionId, tenant::is_tenant_name};
 use bytes::Bytes;
 use jackfield_events::{
     AgentMessage, EventBody, PromptQueued, RawJson, SessionEvent, SessionImported, SessionSummary,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 /// An import under way.
 #[derive(Debug)]
-pub(crate) struct Importing {
+pub(crate) struct SessionImport {
     conn: ConnId,
     /// Its name where it came from.
     from: SessionId,
@@ -26,70 +26,27 @@ pub(crate) struct Importing {
 
 const NAME_CHARS_MAX: usize = 32;
 
-impl Hub {
-    /// `{from}` begins and is answered with the name it gets; `{sessionId, lines}` goes on;
-    /// `{sessionId, end}` makes it a session. Each answer says that what came is durable.
-    pub(crate) fn on_import(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        let params: Value =
-            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
-        if let Some(from) = params.get("from").and_then(Value::as_str) {
-            self.require_storage()?;
-            let session = self.begin_import(conn, from);
-            let result = json!({ "sessionId": &*session }).to_string();
-            self.answer(conn, id, Ok(&result));
-            return Ok(());
-        }
-        let session = self.import_of(conn, frame)?;
-        if params.get("end").is_some() {
-            if let Err(fault) = self.may_keep(conn, &session) {
-                self.drop_import(&session);
-                return Err(fault);
-            }
-            self.end_import(&session, params.get("title").and_then(Value::as_str));
-        } else {
-            let lines = params.get("lines").and_then(Value::as_array);
-            if let Err(fault) = self.import_lines(&session, lines.map_or(&[], Vec::as_slice)) {
-                self.drop_import(&session);
-                return Err(fault);
-            }
-        }
-        let events = self.sessions[&session].log.head().0;
-        let result = json!({ "sessionId": &*session, "events": events }).to_string();
-        self.answer_in(&session, conn, &Frame::result_for(id, &result));
-        Ok(())
-    }
-
-    /// The old name if it is one of ours and free, else a new one; of a bound client's tenant in any case.
-    fn begin_import(&mut self, conn: ConnId, from: &str) -> SessionId {
-        let tenant = self.tenant_name(conn).map(str::to_owned);
-        let plain = from.rsplit_once('.').map_or(from, |(_, plain)| plain);
-        let named = match &tenant {
-            Some(tenant) => named_for(Some(tenant), plain),
-            None => from.into(),
-        };
-        let theirs = tenant_of(&named).is_none_or(is_tenant_name);
-        let free = theirs && is_name(plain) && !self.sessions.contains_key(&named);
-        let session = if free { named } else { self.new_name(tenant.as_deref()) };
-        let empty = SessionSummary { importing: true, ..SessionSummary::default() };
-        let importing = Importing { conn, from: from.into() };
-        self.sessions.insert(session.clone(), Session::new(empty, Stage::Importing(importing)));
-        session
-    }
-
-    fn import_of(&self, conn: ConnId, frame: &Frame) -> Result<SessionId, Fault> {
+impl Sessions {
+    fn find_import(&self, conn: ConnId, frame: &Frame) -> Result<SessionId, Fault> {
         let named = frame.session_id().unwrap_or_default();
-        let found = self.sessions.get_key_value(&*named);
-        let of_conn = |it: &Session| matches!(&it.stage, Stage::Importing(it) if it.conn == conn);
+        let found = self.by_id.get_key_value(&*named);
+        let of_conn =
+            |it: &Session| matches!(&it.stage, SessionStage::Importing(it) if it.conn == conn);
         match found.filter(|(_, it)| of_conn(it)) {
             Some((id, _)) => Ok(id.clone()),
             None => Err(Fault::SessionNotFound { session: named.into_owned() }),
         }
     }
 
-    fn import_lines(&mut self, id: &SessionId, lines: &[Value]) -> Result<(), Fault> {
+    fn append_imported_events(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+        lines: &[Value],
+    ) -> Result<(), Fault> {
         for line in lines {
-            let log = &self.sessions[id].log;
-            if self.cx.config.limits.held_bytes_max < log.pending_bytes() {
+            let log = &self.by_id[id].log;
+            if cx.config.limits.held_bytes_max < log.pending_bytes() {
                 let what = "the journal is slower than the import".to_owned();
                 return Err(Fault::Overloaded { what });
             }
@@ -98,43 +55,118 @@ impl Hub {
                 .map_err(|why| Fault::InvalidParams { why: format!("event {}: {why}", seq.0) })?;
             let event = event.with_session_id(id);
             if let EventBody::Queued(PromptQueued { frame, .. }) = &event.body {
-                let room =
-                    self.cx.retained_bytes.check(&self.sessions[id].kept, frame.bytes().len());
+                let room = cx.retained_bytes.check(&self.by_id[id].kept, frame.bytes().len());
                 room.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
             }
-            self.append_at(id, event.at, event.body);
+            self.append_event_at(cx, id, event.at, event.body);
         }
         Ok(())
     }
 
     /// Whoever served the session is not here: what it left open is over.
-    fn end_import(&mut self, id: &SessionId, title: Option<&str>) {
-        let session = self.sessions.get_mut(id).expect("named by import_of");
-        let Stage::Importing(importing) = std::mem::replace(&mut session.stage, Stage::Asleep)
+    fn finish_import(&mut self, cx: &mut HubContext, id: &SessionId, title: Option<&str>) {
+        let session = self.by_id.get_mut(id).expect("named by import_of");
+        let SessionStage::Importing(importing) =
+            std::mem::replace(&mut session.stage, SessionStage::Asleep)
         else {
             unreachable!("import_of found it importing");
         };
         let why = "the session was brought here from elsewhere";
-        self.settle(id, why, why);
+        self.end_open_work(cx, id, why, why);
         if let Some(title) = title {
             let update = json!({ "sessionUpdate": "session_info_update", "title": title });
             let params = json!({ "sessionId": &**id, "update": update }).to_string();
             let frame = Frame::notification(Method::SessionUpdate.name(), &params);
             let frame = RawJson::trusted(frame.bytes().clone());
-            let turn = self.sessions[id].summary().turns;
-            self.append(id, EventBody::Said(AgentMessage { turn, late: 0 < turn, frame }));
+            let turn = self.by_id[id].summary().turns;
+            self.append_event(
+                cx,
+                id,
+                EventBody::Said(AgentMessage { turn, late: 0 < turn, frame }),
+            );
         }
         // The summary that comes with this event says that the session is whole.
-        self.sessions.get_mut(id).expect("named by import_of").log.complete_import();
-        let seq = self.append(id, EventBody::Imported(SessionImported { from: importing.from }));
-        self.is_unattended(id);
-        self.note(Note::SessionImported { session: id.clone(), events: seq.0 });
+        self.by_id.get_mut(id).expect("named by import_of").log.complete_import();
+        let seq = self.append_event(
+            cx,
+            id,
+            EventBody::Imported(SessionImported { from: importing.from }),
+        );
+        cx.schedule_unattended_check(id);
+        cx.note(Note::SessionImported { session: id.clone(), events: seq.0 });
+    }
+}
+
+impl Hub {
+    /// `{from}` begins and is answered with the name it gets; `{sessionId, lines}` goes on;
+    /// `{sessionId, end}` makes it a session. Each answer says that what came is durable.
+    pub(crate) fn on_import(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
+        let params: Value =
+            serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
+        if let Some(from) = params.get("from").and_then(Value::as_str) {
+            self.parts.storage.require_working()?;
+            let session = self.begin_import(conn, from);
+            let result = json!({ "sessionId": &*session }).to_string();
+            self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok(&result));
+            return Ok(());
+        }
+        let session = self.sessions.find_import(conn, frame)?;
+        if params.get("end").is_some() {
+            if let Err(fault) = self.may_keep(conn, &session) {
+                self.drop_import(&session);
+                return Err(fault);
+            }
+            self.sessions.finish_import(
+                &mut self.parts.cx,
+                &session,
+                params.get("title").and_then(Value::as_str),
+            );
+        } else {
+            let lines = params.get("lines").and_then(Value::as_array);
+            if let Err(fault) = self.sessions.append_imported_events(
+                &mut self.parts.cx,
+                &session,
+                lines.map_or(&[], Vec::as_slice),
+            ) {
+                self.drop_import(&session);
+                return Err(fault);
+            }
+        }
+        let events = self.sessions.by_id[&session].log.head().0;
+        let result = json!({ "sessionId": &*session, "events": events }).to_string();
+        self.answer_in(&session, conn, &Frame::result_for(id, &result));
+        Ok(())
+    }
+
+    /// The old name if it is one of ours and free, else a new one; of a bound client's tenant in any case.
+    fn begin_import(&mut self, conn: ConnId, from: &str) -> SessionId {
+        let tenant = self.parts.clients.tenant_name(conn).map(str::to_owned);
+        let plain = from.rsplit_once('.').map_or(from, |(_, plain)| plain);
+        let named = match &tenant {
+            Some(tenant) => named_for(Some(tenant), plain),
+            None => from.into(),
+        };
+        let theirs = tenant_of(&named).is_none_or(is_tenant_name);
+        let free = theirs && is_name(plain) && !self.sessions.by_id.contains_key(&named);
+        let session = if free {
+            named
+        } else {
+            self.sessions.new_session_id(&mut self.parts.cx, tenant.as_deref())
+        };
+        let empty = SessionSummary { importing: true, ..SessionSummary::default() };
+        let importing = SessionImport { conn, from: from.into() };
+        self.sessions.by_id.insert(
+            session.clone(),
+            Session::new(session.clone(), empty, SessionStage::Importing(importing)),
+        );
+        session
     }
 
     /// A client left in the middle of its imports: nobody will ever know them.
     pub(crate) fn abandon_imports(&mut self, conn: ConnId) {
-        let of_conn = |it: &Session| matches!(&it.stage, Stage::Importing(it) if it.conn == conn);
-        let abandoned = self.sessions.iter().filter(|(_, it)| of_conn(it));
+        let of_conn =
+            |it: &Session| matches!(&it.stage, SessionStage::Importing(it) if it.conn == conn);
+        let abandoned = self.sessions.by_id.iter().filter(|(_, it)| of_conn(it));
         let abandoned: Vec<SessionId> = abandoned.map(|(id, _)| id.clone()).collect();
         for id in abandoned {
             self.drop_import(&id);
@@ -142,7 +174,7 @@ impl Hub {
     }
 
     fn drop_import(&mut self, id: &SessionId) {
-        self.cx.outputs.push_back(Output::Delete { session: id.clone() });
+        self.parts.cx.outputs.push_back(Output::Delete { session: id.clone() });
         self.remove(id, &Fault::SessionNotFound { session: id.to_string() });
     }
 }

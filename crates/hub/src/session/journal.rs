@@ -1,65 +1,126 @@
 //! Summaries for the journal, and retries of appends that failed.
 
-use crate::{AppendFailure, Hub, Note, Output, SessionId, limits, timer::Timer};
+use super::{Session, Sessions};
+use crate::context::HubContext;
+use crate::{
+    AppendFailure, Hub, Note, Output, Seq, SessionId, Time, limits, log::AppendedEvent,
+    timer::HubTimer,
+};
+use jackfield_events::EventBody;
 use jackfield_protocol::Fault;
 
-impl Hub {
+impl Session {
+    /// Appends an event. It is delivered when the journal has reported it durable.
+    pub(crate) fn append_event_at(
+        &mut self,
+        cx: &mut HubContext,
+        at: Time,
+        body: EventBody,
+    ) -> Seq {
+        let AppendedEvent { event, is_stored_now, summary, needs_summary_timer } =
+            self.log.append_event(at, body);
+        let seq = event.seq;
+        let (changes_queue, may_have_key) = match event.body {
+            EventBody::Queued(_) | EventBody::Prompted(_) => (true, true),
+            EventBody::Withdrawn(_) => (true, false),
+            EventBody::Opened(_) => (false, true),
+            _ => (false, false),
+        };
+        if changes_queue {
+            self.count_queue(&cx.retained_bytes);
+        }
+        if needs_summary_timer {
+            cx.timers.set(cx.now.plus(limits::SUMMARY_MS), HubTimer::Summary(self.id.clone()));
+        }
+        if is_stored_now {
+            cx.outputs.push_back(Output::Append { session: self.id.clone(), event, summary });
+        }
+        if may_have_key {
+            self.index_last_key(cx);
+        }
+        seq
+    }
+
     /// The time for a summary has come, some time after the end of a turn.
-    pub(crate) fn on_summary_due(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.log.is_all_durable() {
-            self.summarize(id);
+    pub(crate) fn on_summary_due(&mut self, cx: &mut HubContext) {
+        if self.log.is_all_durable() {
+            self.store_summary(cx);
         } else {
             // A summary of events that are not stored would be ahead of its log.
-            self.cx.timers.set(self.cx.now.plus(limits::SUMMARY_MS), Timer::Summary(id.clone()));
+            cx.timers.set(cx.now.plus(limits::SUMMARY_MS), HubTimer::Summary(self.id.clone()));
         }
+    }
+
+    /// Stores the summary if it is due.
+    pub(super) fn store_summary(&mut self, cx: &mut HubContext) {
+        if let Some((upto, summary)) = self.log.take_due_summary() {
+            cx.outputs.push_back(Output::Summarize { session: self.id.clone(), upto, summary });
+        }
+    }
+}
+
+impl Sessions {
+    pub(crate) fn append_event(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+        body: EventBody,
+    ) -> Seq {
+        self.append_event_at(cx, id, cx.now, body)
+    }
+
+    pub(crate) fn append_event_at(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+        at: Time,
+        body: EventBody,
+    ) -> Seq {
+        let session = self.by_id.get_mut(id).expect("the caller found this session");
+        session.append_event_at(cx, at, body)
+    }
+
+    pub(crate) fn running_sessions(&self) -> impl Iterator<Item = SessionId> {
+        self.by_id.iter().filter(|(_, it)| it.turn.is_some()).map(|(id, _)| id.clone())
     }
 
     /// Stores all due summaries before the end, so that the next start reads nothing else.
-    pub(crate) fn summarize_all(&mut self) {
-        let due = self.sessions.iter().filter(|(_, it)| it.log.can_store_summary());
-        let due: Vec<SessionId> = due.map(|(id, _)| id.clone()).collect();
-        for id in due {
-            self.summarize(&id);
+    pub(crate) fn store_due_summaries(&mut self, cx: &mut HubContext) {
+        for session in self.by_id.values_mut().filter(|it| it.log.can_store_summary()) {
+            session.store_summary(cx);
         }
     }
+}
 
-    pub(super) fn summarize(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        if let Some((upto, summary)) = session.log.take_due_summary() {
-            self.cx.outputs.push_back(Output::Summarize { session: id.clone(), upto, summary });
-        }
-    }
-
+impl Hub {
     pub(crate) fn on_append_failed(&mut self, id: &SessionId, why: AppendFailure) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         match why {
             AppendFailure::Fenced => {
                 let held = session.log.pending_events().count();
-                session.leaving.get_or_insert_default();
+                session.release.get_or_insert_default();
                 let fault = Fault::Fenced { session: id.to_string() };
                 self.remove(id, &fault);
-                self.note(Note::SessionFenced { session: id.clone(), held });
-                self.after_stop();
+                self.parts.cx.note(Note::SessionFenced { session: id.clone(), held });
             }
             AppendFailure::Unavailable { fault, why } => {
                 let retry = session.log.count_failed_append();
                 let held = session.log.pending_events().count();
-                self.cx
+                self.parts
+                    .cx
                     .timers
-                    .set(self.cx.now.plus(retry.delay_ms), Timer::AppendRetry(id.clone()));
+                    .set(self.parts.cx.now.plus(retry.delay_ms), HubTimer::AppendRetry(id.clone()));
                 self.on_storage_failed(retry.failures, fault, &why);
-                self.note(Note::AppendRetried { session: id.clone(), held, why });
-                self.after_stop();
+                self.parts.cx.note(Note::AppendRetried { session: id.clone(), held, why });
             }
         }
     }
 
     /// Sends all pending events to the journal again.
     pub(crate) fn append_again(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         for (event, summary) in session.log.retry_appends() {
-            self.cx.outputs.push_back(Output::Append { session: id.clone(), event, summary });
+            self.parts.cx.outputs.push_back(Output::Append { session: id.clone(), event, summary });
         }
         self.sum_up_again(id);
     }
@@ -68,7 +129,7 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Input, Recovered, Seq, Time};
+    use crate::{Config, Input, Recovered};
     use jackfield_events::SessionSummary;
 
     /// A hub that finds a turn which the last daemon did not end, and ends it.
@@ -125,7 +186,7 @@ mod tests {
         assert!(tell(&mut hub, 1, durable()).is_empty());
         assert_eq!(tell(&mut hub, DAY, Input::Tick), ["summarize up to 6"]);
         assert!(tell(&mut hub, 5, Input::Tick).is_empty());
-        assert_eq!((hub.cx.now, hub.poll_timeout()), (Time(DAY), None));
+        assert_eq!((hub.parts.cx.now, hub.poll_timeout()), (Time(DAY), None));
     }
 
     #[test]

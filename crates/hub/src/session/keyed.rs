@@ -3,12 +3,14 @@
 //!
 //! Keys of prompts without a fingerprint belong to one session. All others belong to a tenant.
 
-use super::{Attach, Session, Stage, queue::Prompt};
+use super::{AttachMode, Session, SessionStage, queue::Prompt};
+use crate::context::HubContext;
+use crate::session::Sessions;
+use crate::session_name::tenant_of;
 use crate::{
     ConnId, Hub, SessionId, Time,
-    fanout::{Phase, Subscriber},
-    peer::{Route, outcome_frame},
-    tenant::tenant_of,
+    fanout::{EventSubscriber, Phase},
+    peer::{RequestRoute, outcome_frame},
 };
 use jackfield_events::{KeyedPrompt, RequestKey, is_key_expired};
 use jackfield_protocol::{Fault, Frame, is_planted};
@@ -46,80 +48,73 @@ impl Session {
     }
 }
 
-impl Hub {
+impl Session {
+    /// Indexes the key of the last appended event.
+    pub(super) fn index_last_key(&self, cx: &mut HubContext) {
+        let summary = self.summary();
+        let last = summary.keys.last().filter(|it| it.request.fingerprint.is_some());
+        let last = last.map(|it| (Time(it.at), &it.request.key));
+        let opening = summary.opening_key.iter().map(|it| (Time(summary.opened_at), &it.key));
+        // The events of an import answered other requests.
+        for (at, key) in opening.chain(last).filter(|_| !summary.importing) {
+            cx.key_index.insert(tenant_of(&self.id), key, &self.id, at);
+        }
+    }
+}
+
+impl Sessions {
     /// Finds every key that sessions of an earlier daemon have.
-    pub(crate) fn index_all_keys(&mut self) {
+    pub(crate) fn index_all_keys(&self, cx: &mut HubContext) {
         let mut keys: Vec<(Time, Arc<str>, SessionId)> = Vec::new();
-        for (id, session) in &self.sessions {
+        for (id, session) in &self.by_id {
             keys.extend(session.tenant_keys().map(|(at, key)| (at, key.clone(), id.clone())));
         }
         // The latest are kept if there are too many, and count if a key was used again after its time.
         keys.sort();
         for (at, key, id) in keys {
-            self.key_index.insert(tenant_of(&id), &key, &id, at);
+            cx.key_index.insert(tenant_of(&id), &key, &id, at);
         }
     }
 
     /// The same for a session that came from another host.
-    pub(super) fn index_keys(&mut self, id: &SessionId) {
-        for (at, key) in self.sessions[id].tenant_keys() {
-            self.key_index.insert(tenant_of(id), key, id, at);
-        }
-    }
-
-    /// An event with a key was written to the log of a session.
-    pub(crate) fn index_last_key(&mut self, id: &SessionId) {
-        let state = &self.sessions[id].summary();
-        let last = state.keys.last().filter(|it| it.request.fingerprint.is_some());
-        let last = last.map(|it| (Time(it.at), &it.request.key));
-        let opening = state.opening_key.iter().map(|it| (Time(state.opened_at), &it.key));
-        // What is being imported is not what its requests asked for.
-        for (at, key) in opening.chain(last).filter(|_| !state.importing) {
-            self.key_index.insert(tenant_of(id), key, id, at);
+    pub(super) fn index_keys(&self, cx: &mut HubContext, id: &SessionId) {
+        for (at, key) in self.by_id[id].tenant_keys() {
+            cx.key_index.insert(tenant_of(id), key, id, at);
         }
     }
 
     /// The session of a tenant that knows a key, and what it knows.
-    fn find_key(&self, tenant: Option<&str>, key: &str) -> Option<(SessionId, KnownKey)> {
-        let id = self.key_index.find(tenant, key)?;
-        let known = self.sessions.get(id)?.known_key(key, self.cx.now)?;
+    fn find_key(
+        &self,
+        cx: &HubContext,
+        tenant: Option<&str>,
+        key: &str,
+    ) -> Option<(SessionId, KnownKey)> {
+        let id = cx.key_index.find(tenant, key)?;
+        let known = self.by_id.get(id)?.known_key(key, cx.now)?;
         Some((id.clone(), known))
     }
 
     /// Whether a session is being opened under this key.
-    fn is_opening_under(&self, tenant: Option<&str>, key: &str) -> bool {
+    fn is_opening_with_key(&self, tenant: Option<&str>, key: &str) -> bool {
         let is_it = |(id, session): (&SessionId, &Session)| {
             tenant_of(id) == tenant
-                && matches!(&session.stage, Stage::Opening(it) if it.has_key(key))
+                && matches!(&session.stage, SessionStage::Opening(it) if it.has_key(key))
         };
-        self.sessions.iter().any(is_it)
-    }
-
-    /// Answers a `session/new` whose key is known with the session that it opened. `false` if the key is new.
-    pub(super) fn open_known(
-        &mut self,
-        conn: ConnId,
-        id: &str,
-        request: &RequestKey,
-    ) -> Result<bool, Fault> {
-        let tenant = self.tenant_name(conn);
-        if self.is_opening_under(tenant, &request.key) {
-            return Err(Fault::KeyInUse { key: request.key.to_string() });
-        }
-        let Some((session, known)) = self.find_key(tenant, &request.key) else { return Ok(false) };
-        if !known.opened_session || !request.matches(&known.request) {
-            return Err(key_reused(request, &session));
-        }
-        self.attach(conn, id, &session, Attach::Known)?;
-        Ok(true)
+        self.by_id.iter().any(is_it)
     }
 
     /// Refuses a prompt whose key stands for another request.
-    pub(super) fn check_key(&self, id: &SessionId, request: &RequestKey) -> Result<(), Fault> {
+    pub(super) fn check_key(
+        &self,
+        cx: &HubContext,
+        id: &SessionId,
+        request: &RequestKey,
+    ) -> Result<(), Fault> {
         if request.fingerprint.is_none() {
             return Ok(());
         }
-        match self.find_key(tenant_of(id), &request.key) {
+        match self.find_key(cx, tenant_of(id), &request.key) {
             Some((session, known)) if session != *id || !request.matches(&known.request) => {
                 Err(key_reused(request, &session))
             }
@@ -128,9 +123,38 @@ impl Hub {
     }
 
     /// The prompt of a session that had this key, unless the key is free again.
-    pub(super) fn known_prompt(&self, id: &SessionId, request: &RequestKey) -> Option<KeyedPrompt> {
-        let known = self.sessions[id].summary().keys.find(&request.key)?;
-        (!known.is_expired(self.cx.now)).then(|| known.clone())
+    pub(super) fn find_keyed_prompt(
+        &self,
+        cx: &HubContext,
+        id: &SessionId,
+        request: &RequestKey,
+    ) -> Option<KeyedPrompt> {
+        let known = self.by_id[id].summary().keys.find(&request.key)?;
+        (!known.is_expired(cx.now)).then(|| known.clone())
+    }
+}
+
+impl Hub {
+    /// Answers a `session/new` whose key is known with the session that it opened. `false` if the key is new.
+    pub(super) fn open_known(
+        &mut self,
+        conn: ConnId,
+        id: &str,
+        request: &RequestKey,
+    ) -> Result<bool, Fault> {
+        let tenant = self.parts.clients.tenant_name(conn);
+        if self.sessions.is_opening_with_key(tenant, &request.key) {
+            return Err(Fault::KeyInUse { key: request.key.to_string() });
+        }
+        let Some((session, known)) = self.sessions.find_key(&self.parts.cx, tenant, &request.key)
+        else {
+            return Ok(false);
+        };
+        if !known.opened_session || !request.matches(&known.request) {
+            return Err(key_reused(request, &session));
+        }
+        self.attach(conn, id, &session, AttachMode::Known)?;
+        Ok(true)
     }
 
     /// `_jackfield/find_key`: which session knows a key, the fingerprint of its request, and the first event of
@@ -146,12 +170,12 @@ impl Hub {
         let Some(key) = params["key"].as_str() else {
             return Err(Fault::InvalidParams { why: "`key` must be a text".into() });
         };
-        let tenant = self.tenant_name(conn);
-        let Some((session, known)) = self.find_key(tenant, key) else {
-            if self.is_opening_under(tenant, key) {
+        let tenant = self.parts.clients.tenant_name(conn);
+        let Some((session, known)) = self.sessions.find_key(&self.parts.cx, tenant, key) else {
+            if self.sessions.is_opening_with_key(tenant, key) {
                 return Err(Fault::KeyInUse { key: key.to_owned() });
             }
-            self.answer(conn, id, Ok("{}"));
+            self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok("{}"));
             return Ok(());
         };
         let fingerprint = known.request.fingerprint.as_deref();
@@ -171,8 +195,8 @@ impl Hub {
         if let Some(outcome) = &known.outcome {
             return self.answer_in(id, conn, &outcome_frame(request, outcome));
         }
-        if let Some(it) = self.conns.get_mut(&conn) {
-            it.requests.insert(request.into(), Route::Turn(id.clone()));
+        if let Some(it) = self.parts.clients.connections.get_mut(&conn) {
+            it.requests.insert(request.into(), RequestRoute::Turn(id.clone()));
         }
         match (known.turn, known.prompt) {
             (Some(turn), _) => self.join_turn(id, conn, turn, request),
@@ -183,9 +207,9 @@ impl Hub {
 
     /// The turn runs: one more waits for its end.
     fn join_turn(&mut self, id: &SessionId, conn: ConnId, number: u64, request: &str) {
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         if let Some(turn) = &mut session.turn
-            && !self.conns.contains_key(&turn.driver)
+            && !self.parts.clients.connections.contains_key(&turn.driver)
         {
             turn.driver = conn;
         }
@@ -194,7 +218,7 @@ impl Hub {
 
     /// It waits, or is held: then it runs after all, since somebody asks for it.
     fn join_queue(&mut self, id: &SessionId, conn: ConnId, number: u64, request: &str) {
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         if !session.is_queued(number) {
             let queued = session.summary().queue[&number].clone();
             session.queue.push_back(Prompt::held(conn, number, queued));
@@ -205,7 +229,7 @@ impl Hub {
             prompt.waiters.clear();
         }
         prompt.waiters.push((conn, request.into()));
-        if !self.conns.contains_key(&prompt.conn) {
+        if !self.parts.clients.connections.contains_key(&prompt.conn) {
             prompt.conn = conn;
         }
         self.pump(id);
@@ -214,12 +238,13 @@ impl Hub {
     /// A client hears the session from now on, and is answered under this request when the turn has
     /// ended.
     pub(super) fn owe(&mut self, id: &SessionId, conn: ConnId, turn: u64, request: Box<str>) {
-        let session = self.sessions.get(id).expect("the caller found this session");
+        let session = self.sessions.by_id.get(id).expect("the caller found this session");
         if !session.subscribers.contains_key(&conn) {
             let durable = session.log.durable();
-            self.subscribe(id, conn, Subscriber::new(durable, Phase::Live));
+            self.subscribe(id, conn, EventSubscriber::new(durable, Phase::Live));
         }
-        let subscriber = self.sessions.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
+        let subscriber =
+            self.sessions.by_id.get_mut(id).and_then(|it| it.subscribers.get_mut(&conn));
         if let Some(subscriber) = subscriber {
             subscriber.owed.entry(turn).or_default().push(request);
         }

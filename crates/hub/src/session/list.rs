@@ -32,7 +32,7 @@ impl Hub {
             rows.into_iter().map(|row| (ListPlace::of(row, listed_at), row)).collect();
         rows.retain(|(place, _)| cursor.as_ref().is_none_or(|it| it.after < *place));
         rows.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let page = self.cx.config.limits.list_page;
+        let page = self.parts.cx.config.limits.list_page;
         let more = page < rows.len();
         rows.truncate(page);
         let sessions: Vec<Value> = rows.iter().map(|(_, row)| self.info(*row)).collect();
@@ -40,7 +40,7 @@ impl Hub {
         if more && let Some((last, _)) = rows.pop() {
             result["nextCursor"] = json!(ListCursor { listed_at, after: last }.to_string());
         }
-        self.answer(conn, id, Ok(&result.to_string()));
+        self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok(&result.to_string()));
         Ok(())
     }
 
@@ -162,7 +162,7 @@ mod tests {
 
     fn prompt(hub: &mut Hub, session: &str, at: u64) {
         let body = EventBody::Slept(AgentSuspended { why: "it was used".into() });
-        hub.append_at(&session.into(), Time(at), body);
+        hub.sessions.append_event_at(&mut hub.parts.cx, &session.into(), Time(at), body);
     }
 
     #[test]

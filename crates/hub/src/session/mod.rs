@@ -6,58 +6,54 @@ mod approval;
 mod ask;
 mod attach;
 mod calls;
+mod delivery;
 mod digest;
 mod fallback;
 mod fork;
 mod import;
 mod journal;
-mod key_index;
 mod keyed;
-mod ladder;
-mod leaving;
 mod list;
 mod liveness;
 mod open;
 mod passing;
 mod queue;
 mod refusal;
+mod release;
 mod reseed;
+mod restore;
+mod restore_method;
+mod restore_trial;
 mod rules;
 mod sentence;
 mod served;
 mod settings;
 mod sleep;
-mod trial;
 mod turn;
 mod wake;
-mod way;
 
-pub(crate) use attach::Attach;
-pub(crate) use fallback::{Fallen, tell as tell_fallen};
-pub(crate) use fork::Fork;
-pub(crate) use key_index::KeyIndex;
-pub(crate) use ladder::Waking;
-pub(crate) use leaving::Leaving;
+pub(crate) use attach::AttachMode;
+pub(crate) use fallback::{FailedAgent, tell as tell_fallen};
+pub(crate) use fork::SessionFork;
 pub use list::rfc3339;
-pub use liveness::Liveness;
-pub(crate) use open::Opening;
-pub use rules::{AskRule, Unanswered};
+pub(crate) use open::SessionOpening;
+pub(crate) use release::SessionRelease;
+pub(crate) use restore::SessionRestore;
+pub(crate) use restore_method::RestoreMethod;
+pub(crate) use restore_trial::RestoreHistory;
 pub use served::SHELL;
-pub use sleep::Sleep;
-pub(crate) use trial::Standing;
-pub(crate) use way::Way;
 
 use crate::{
-    AgentId, ConnId,
-    agent::Pulse,
+    AgentId, ConnId, SessionId,
+    agent::SessionActivity,
     budget::{ByteBudget, ByteCharge, ByteOwner, update_charge},
-    fanout::Subscriber,
+    fanout::EventSubscriber,
     log::SessionLog,
     restart::RestartCounter,
 };
-use ask::Ask;
-use calls::Calls;
-use import::Importing;
+use ask::UserRequest;
+use calls::ToolCalls;
+use import::SessionImport;
 use jackfield_events::AgentSessionId;
 use jackfield_events::SessionSummary;
 use jackfield_protocol::{Frame, redact};
@@ -69,15 +65,24 @@ use std::{
 };
 use turn::Turn;
 
+/// All sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    pub(crate) by_id: BTreeMap<SessionId, Session>,
+    /// Sessions that are being copied, by the id of the copy.
+    pub(crate) forks: BTreeMap<SessionId, SessionFork>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Session {
+    pub(crate) id: SessionId,
     pub(crate) log: SessionLog,
-    pub(crate) subscribers: BTreeMap<ConnId, Subscriber>,
-    pub(crate) stage: Stage,
+    pub(crate) subscribers: BTreeMap<ConnId, EventSubscriber>,
+    pub(crate) stage: SessionStage,
     pub(crate) agent: Option<AgentId>,
     /// A process that it left and that serves others since.
     pub(crate) last: Option<AgentId>,
-    pub(crate) pulse: Pulse,
+    pub(crate) activity: SessionActivity,
     pub(crate) turn: Option<Turn>,
     /// Prompts that run as soon as they can. What waits only in the log is held.
     pub(crate) queue: VecDeque<Prompt>,
@@ -88,45 +93,46 @@ pub(crate) struct Session {
     /// Of these, the prompts that wait.
     queued_bytes: Option<ByteCharge>,
     /// Asks that wait for an answer.
-    pub(crate) asks: BTreeMap<u64, Ask>,
+    pub(crate) asks: BTreeMap<u64, UserRequest>,
     /// Requests for files and terminals that are being carried out.
     pub(crate) served: Vec<ServedRequest>,
     /// How the latest others ended, for whoever answers too late.
     pub(crate) settled: BTreeMap<u64, Arc<str>>,
     pub(crate) restarts: RestartCounter,
     /// What its agent does, as far as it tells.
-    pub(crate) calls: Calls,
-    pub(crate) standing: Standing,
+    pub(crate) calls: ToolCalls,
+    pub(crate) restore_history: RestoreHistory,
     /// Who made it, and with which request: that is answered with its name.
     pub(crate) opener: Option<(ConnId, Box<str>)>,
     /// It is being let go, or was taken away.
-    pub(crate) leaving: Option<Leaving>,
+    pub(crate) release: Option<SessionRelease>,
 }
 
 /// Where a session stands with its agent.
 #[derive(Debug)]
-pub(crate) enum Stage {
+pub(crate) enum SessionStage {
     /// `session/new` is under way; nobody knows the session yet.
-    Opening(Opening),
+    Opening(SessionOpening),
     /// Its events are being brought from elsewhere; nobody knows the session yet.
-    Importing(Importing),
+    Importing(SessionImport),
     /// No agent.
     Asleep,
     /// An agent is being started for it, and asked to take it up again.
-    Waking(Waking),
+    Restoring(SessionRestore),
     /// The agent serves it.
     Bound,
 }
 
 impl Session {
-    fn new(summary: SessionSummary, stage: Stage) -> Session {
+    fn new(id: SessionId, summary: SessionSummary, stage: SessionStage) -> Session {
         Session {
+            id,
             log: SessionLog::recovered(summary),
             subscribers: BTreeMap::new(),
             stage,
             agent: None,
             last: None,
-            pulse: Pulse::default(),
+            activity: SessionActivity::default(),
             turn: None,
             queue: VecDeque::new(),
             parked: VecDeque::new(),
@@ -136,15 +142,15 @@ impl Session {
             served: Vec::new(),
             settled: BTreeMap::new(),
             restarts: RestartCounter::default(),
-            calls: Calls::default(),
-            standing: Standing::default(),
+            calls: ToolCalls::default(),
+            restore_history: RestoreHistory::default(),
             opener: None,
-            leaving: None,
+            release: None,
         }
     }
 
-    pub(crate) fn recovered(summary: SessionSummary) -> Session {
-        Session::new(summary, Stage::Asleep)
+    pub(crate) fn recovered(id: SessionId, summary: SessionSummary) -> Session {
+        Session::new(id, summary, SessionStage::Asleep)
     }
 
     /// The summary of all events.
@@ -160,17 +166,17 @@ impl Session {
     }
 
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.stage, Stage::Opening(_) | Stage::Importing(_))
+        matches!(self.stage, SessionStage::Opening(_) | SessionStage::Importing(_))
     }
 
     pub(crate) fn is_bound(&self) -> bool {
-        matches!(self.stage, Stage::Bound)
+        matches!(self.stage, SessionStage::Bound)
     }
 
     /// The agent's name for it.
     pub(crate) fn theirs(&self) -> &AgentSessionId {
         let new = match &self.stage {
-            Stage::Waking(waking) => waking.theirs(),
+            SessionStage::Restoring(restoring) => restoring.theirs(),
             _ => None,
         };
         new.unwrap_or(&self.summary().agent_session)
@@ -179,7 +185,7 @@ impl Session {
     /// The name by which its present process has heard of it; empty if it has not.
     pub(crate) fn told_as(&self) -> AgentSessionId {
         match &self.stage {
-            Stage::Waking(waking) if !waking.has_named() => "".into(),
+            SessionStage::Restoring(restoring) if !restoring.has_named() => "".into(),
             _ => self.theirs().clone(),
         }
     }
@@ -187,19 +193,19 @@ impl Session {
     /// Whether its agent means it by this name: the one it has, had, or is about to have.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let names = [self.theirs(), &self.summary().agent_session];
-        names.into_iter().chain(&self.standing.former).any(|it| &**it == name)
+        names.into_iter().chain(&self.restore_history.former).any(|it| &**it == name)
     }
 
     /// One word for people, and whether it needs one.
     pub(crate) fn shown(&self) -> &'static str {
         match &self.stage {
-            Stage::Opening(_) | Stage::Importing(_) => "opening",
-            Stage::Waking(_) => "starting",
-            Stage::Asleep if self.summary().closed => "closed",
-            Stage::Asleep => "asleep",
-            Stage::Bound if !self.asks.is_empty() => "asks",
-            Stage::Bound if self.turn.is_some() => "working",
-            Stage::Bound => "idle",
+            SessionStage::Opening(_) | SessionStage::Importing(_) => "opening",
+            SessionStage::Restoring(_) => "starting",
+            SessionStage::Asleep if self.summary().closed => "closed",
+            SessionStage::Asleep => "asleep",
+            SessionStage::Bound if !self.asks.is_empty() => "asks",
+            SessionStage::Bound if self.turn.is_some() => "working",
+            SessionStage::Bound => "idle",
         }
     }
 
@@ -211,7 +217,7 @@ impl Session {
 
     /// Whether this client has heard every answer it waits for here.
     pub(crate) fn owes_nothing(&self, conn: ConnId) -> bool {
-        let settled = |it: &Subscriber| it.owed.is_empty() && !it.has_deferred();
+        let settled = |it: &EventSubscriber| it.owed.is_empty() && !it.has_deferred();
         self.log.is_all_durable() && self.subscribers.get(&conn).is_none_or(settled)
     }
 

@@ -1,14 +1,17 @@
 //! `session/new`: an agent is found or started, asked for a session, and the answer begins the log.
 
-use super::{Fallen, Session, Stage, fallback};
+use super::{FailedAgent, Session, SessionStage, fallback};
+use crate::context::HubContext;
+use crate::peer::Clients;
+use crate::session::Sessions;
+use crate::session_name::{named_for, tenant_of};
 use crate::{
     AgentId, ConnId, Hub, Launch, Note, SessionId,
-    agent::{Seat, Start, Waiting},
+    agent::{AgentStart, PendingRequest, SlotOwner},
     budget::ByteCharge,
-    fanout::{Phase, Subscriber},
+    fanout::{EventSubscriber, Phase},
     limits,
     peer::{check_setup, error_frame},
-    tenant::{named_for, tenant_of},
 };
 use jackfield_events::{EventBody, RawJson, RequestKey, SessionOpened, SessionSummary};
 use jackfield_protocol::acp::Method;
@@ -18,7 +21,7 @@ use std::path::PathBuf;
 
 /// A `session/new` under way.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct SessionOpening {
     pub(crate) conn: ConnId,
     pub(crate) request: Box<str>,
     frame: Frame,
@@ -29,12 +32,60 @@ pub(crate) struct Opening {
     /// Which agent is to serve it.
     pub(crate) launch: Launch,
     /// Those that were to, and could not be had.
-    pub(crate) fallen: Vec<Fallen>,
+    pub(crate) fallen: Vec<FailedAgent>,
 }
 
-impl Opening {
+impl SessionOpening {
     pub(super) fn has_key(&self, key: &str) -> bool {
         self.key.as_ref().is_some_and(|it| &*it.key == key)
+    }
+}
+
+impl Clients {
+    /// Which agent: the one the request names, else the connection's, else the configured one.
+    fn choose_launch(
+        &self,
+        cx: &HubContext,
+        conn: ConnId,
+        params: &Value,
+        cwd: &str,
+    ) -> Result<Launch, Fault> {
+        let named = params.pointer("/_meta/jackfield/agent").and_then(Value::as_str);
+        let of_conn = self.connections.get(&conn).and_then(|it| it.launch.clone());
+        let mut launch = match (named, of_conn) {
+            (Some(name), Some(launch)) if &*launch.name == name => launch,
+            (Some(name), _) => cx.config.find_agent_launch(name)?,
+            (None, Some(launch)) => launch,
+            (None, None) => {
+                let why = || "no agent was named and none is configured as default".into();
+                let name = cx.config.default_agent.as_ref();
+                cx.config.find_agent_launch(name.ok_or_else(|| Fault::NoAgent { why: why() })?)?
+            }
+        };
+        launch.cwd = PathBuf::from(cwd);
+        Ok(launch)
+    }
+
+    /// Whether a rule denies something there, and the client has not said that it may go unenforced.
+    fn must_enforce_policy(&self, cx: &HubContext, opening: &SessionOpening) -> bool {
+        let accepts = self.connections.get(&opening.conn).is_some_and(|it| it.unenforced);
+        !accepts && cx.config.policies.has_deny_rules(&opening.cwd)
+    }
+}
+
+impl Sessions {
+    /// A name that is free, for a session of this tenant.
+    pub(super) fn new_session_id(
+        &mut self,
+        cx: &mut HubContext,
+        tenant: Option<&str>,
+    ) -> SessionId {
+        loop {
+            let name = named_for(tenant, &cx.session_names.session());
+            if !self.by_id.contains_key(&name) && !self.forks.contains_key(&name) {
+                return name;
+            }
+        }
     }
 }
 
@@ -52,18 +103,29 @@ impl Hub {
         let Some(cwd) = params.get("cwd").and_then(Value::as_str) else {
             return Err(Fault::InvalidParams { why: "`cwd` is missing".into() });
         };
-        self.require_storage()?;
-        self.may_be_awake(self.tenant_name(conn))?;
-        let launch = self.launch_for(conn, &params, cwd)?;
+        self.parts.storage.require_working()?;
+        self.may_be_awake(self.parts.clients.tenant_name(conn))?;
+        let launch = self.parts.clients.choose_launch(&self.parts.cx, conn, &params, cwd)?;
         // Who names an agent gets that one; else it is the connection's, which may be another's.
         let names = params.pointer("/_meta/jackfield/agent").is_some();
-        let of_conn = self.conns.get(&conn).filter(|_| !names).map(|it| it.fallen.clone());
+        let of_conn = self
+            .parts
+            .clients
+            .connections
+            .get(&conn)
+            .filter(|_| !names)
+            .map(|it| it.fallen.clone());
         let fallen = of_conn.unwrap_or_default();
-        let Some(it) = self.conns.get(&conn) else { return Err(Fault::Stopping) };
-        let charge = self.cx.retained_bytes.charge(&it.kept, frame.bytes().len());
+        let Some(it) = self.parts.clients.connections.get(&conn) else {
+            return Err(Fault::Stopping);
+        };
+        let charge = self.parts.cx.retained_bytes.charge(&it.kept, frame.bytes().len());
         let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
-        let session = self.new_name(self.tenant_name(conn).map(str::to_owned).as_deref());
-        let opening = Opening {
+        let session = self.sessions.new_session_id(
+            &mut self.parts.cx,
+            self.parts.clients.tenant_name(conn).map(str::to_owned).as_deref(),
+        );
+        let opening = SessionOpening {
             conn,
             request: id.into(),
             frame: frame.clone(),
@@ -74,7 +136,10 @@ impl Hub {
             fallen,
         };
         let state = SessionSummary::default();
-        self.sessions.insert(session.clone(), Session::new(state, Stage::Opening(opening)));
+        self.sessions.by_id.insert(
+            session.clone(),
+            Session::new(session.clone(), state, SessionStage::Opening(opening)),
+        );
         self.find_agent(&session);
         Ok(())
     }
@@ -82,13 +147,15 @@ impl Hub {
     /// Gives a session that is being opened a process that waits for it, or a new one; if there is
     /// no place for one, the session waits in line.
     pub(crate) fn find_agent(&mut self, id: &SessionId) {
-        let Some(Stage::Opening(opening)) = self.sessions.get(id).map(|it| &it.stage) else {
+        let Some(SessionStage::Opening(opening)) = self.sessions.by_id.get(id).map(|it| &it.stage)
+        else {
             return;
         };
         let (conn, launch) = (opening.conn, opening.launch.clone());
-        let hello = self.conns.get(&conn).and_then(|it| it.hello.clone());
-        match self.seat(id, &launch, Some(conn), hello) {
-            Ok(Some(agent)) => self.sit_down(agent, id),
+        let initialize_params =
+            self.parts.clients.connections.get(&conn).and_then(|it| it.initialize_params.clone());
+        match self.seat(id, &launch, Some(conn), initialize_params) {
+            Ok(Some(agent)) => self.assign_session(agent, id),
             Ok(None) => {}
             Err(fault) => self.open_elsewhere(id, &fault),
         }
@@ -102,65 +169,44 @@ impl Hub {
         id: &SessionId,
         launch: &Launch,
         asker: Option<ConnId>,
-        hello: Option<Box<str>>,
+        initialize_params: Option<Box<str>>,
     ) -> Result<Option<AgentId>, Fault> {
-        let seat = Seat::Session(id.clone());
+        let seat = SlotOwner::Session(id.clone());
         let found = asker
             .and_then(|it| self.take_spare(it, launch, id))
-            .or_else(|| self.take_seat(launch, hello.as_deref(), &seat));
+            .or_else(|| self.take_seat(launch, initialize_params.as_deref(), &seat));
         if found.is_some() {
             return Ok(found);
         }
         self.may_be_alive(tenant_of(id))?;
-        if let Some(warm) = self.take_warm(launch, hello.as_deref(), &seat) {
+        if let Some(warm) = self.parts.agents.take_warm_agent(
+            &self.parts.cx,
+            launch,
+            initialize_params.as_deref(),
+            &seat,
+        ) {
             return Ok(Some(warm));
         }
-        self.may_start(&launch.name)?;
-        let place = self.has_place(&Start::Session(id.clone()));
-        Ok(place.then(|| self.spawn(launch.clone(), hello, Some(seat))))
+        self.parts.agents.check_breaker(&self.parts.cx, &launch.name)?;
+        let place = self.has_place(&AgentStart::Session(id.clone()));
+        Ok(place.then(|| {
+            self.parts.agents.spawn_agent(
+                &mut self.parts.cx,
+                launch.clone(),
+                initialize_params,
+                Some(seat),
+            )
+        }))
     }
 
     /// The session has a process; if that is ready, it is asked for the session.
-    pub(super) fn sit_down(&mut self, agent: AgentId, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+    pub(super) fn assign_session(&mut self, agent: AgentId, id: &SessionId) {
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         (session.agent, session.last) = (Some(agent), None);
-        self.told(id, true);
-        if self.agents[&agent].is_ready() {
+        self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
+        if self.parts.agents.processes[&agent].is_ready() {
             self.on_agent_ready(agent, id);
         }
-    }
-
-    /// A name that is free, for a session of this tenant.
-    pub(super) fn new_name(&mut self, tenant: Option<&str>) -> SessionId {
-        loop {
-            let name = named_for(tenant, &self.cx.session_names.session());
-            if !self.sessions.contains_key(&name) && !self.forks.contains_key(&name) {
-                return name;
-            }
-        }
-    }
-
-    /// Which agent: the one the request names, else the connection's, else the configured one.
-    fn launch_for(&self, conn: ConnId, params: &Value, cwd: &str) -> Result<Launch, Fault> {
-        let named = params.pointer("/_meta/jackfield/agent").and_then(Value::as_str);
-        let of_conn = self.conns.get(&conn).and_then(|it| it.launch.clone());
-        let mut launch = match (named, of_conn) {
-            (Some(name), Some(launch)) if &*launch.name == name => launch,
-            (Some(name), _) => self.named(name)?,
-            (None, Some(launch)) => launch,
-            (None, None) => {
-                let why = || "no agent was named and none is configured as default".into();
-                let name = self.cx.config.default_agent.as_ref();
-                self.named(name.ok_or_else(|| Fault::NoAgent { why: why() })?)?
-            }
-        };
-        launch.cwd = PathBuf::from(cwd);
-        Ok(launch)
-    }
-
-    pub(crate) fn named(&self, name: &str) -> Result<Launch, Fault> {
-        let why = || format!("no agent is called `{name}`");
-        self.cx.config.agents.get(name).cloned().ok_or_else(|| Fault::NoAgent { why: why() })
     }
 
     /// The process kept for this client, if it is of this agent.
@@ -170,29 +216,34 @@ impl Hub {
         launch: &Launch,
         session: &SessionId,
     ) -> Option<AgentId> {
-        let spare = self.conns.get(&conn)?.spare?;
-        let agent = self.agents.get(&spare)?;
+        let spare = self.parts.clients.connections.get(&conn)?.spare?;
+        let agent = self.parts.agents.processes.get(&spare)?;
         let same = agent.launch.name == launch.name
             && agent.launch.argv == launch.argv
-            && self.tenant_of_agent(agent) == tenant_of(session);
+            && self.parts.clients.tenant_of_agent(agent) == tenant_of(session);
         if agent.stopping || !same {
             return None;
         }
-        self.conns.get_mut(&conn)?.spare = None;
-        self.give_spare_to(spare, conn, session);
+        self.parts.clients.connections.get_mut(&conn)?.spare = None;
+        self.parts.agents.give_spare_to_session(spare, conn, session);
         Some(spare)
     }
 
     /// The agent of a session that is being opened or woken can be spoken to.
     pub(crate) fn on_agent_ready(&mut self, agent: AgentId, id: &SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.by_id.get(id) else { return };
         match &session.stage {
-            Stage::Opening(opening) => {
+            SessionStage::Opening(opening) => {
                 let params = opening.frame.params().unwrap_or("{}").to_owned();
-                self.ask_agent(agent, Method::SessionNew.name(), &params, Waiting::New(id.clone()));
+                self.ask_agent(
+                    agent,
+                    Method::SessionNew.name(),
+                    &params,
+                    PendingRequest::New(id.clone()),
+                );
             }
-            Stage::Waking(_) => self.climb(agent, id),
-            Stage::Importing(_) | Stage::Asleep | Stage::Bound => {}
+            SessionStage::Restoring(_) => self.try_next_step(agent, id),
+            SessionStage::Importing(_) | SessionStage::Asleep | SessionStage::Bound => {}
         }
     }
 
@@ -200,24 +251,39 @@ impl Hub {
     pub(crate) fn on_opened(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
         let named = frame.session_id().map(std::borrow::Cow::into_owned);
         let named = named.filter(|it| self.is_free_name(agent, id, it));
-        let session = self.sessions.get_mut(id).expect("who leaves waits for no answer");
-        let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Bound) else {
+        let session = self.sessions.by_id.get_mut(id).expect("who leaves waits for no answer");
+        let SessionStage::Opening(opening) =
+            std::mem::replace(&mut session.stage, SessionStage::Bound)
+        else {
             unreachable!("an opening session waits for this answer");
         };
         let (Some(result), Some(named)) = (frame.result(), named) else {
-            self.sessions.remove(id);
+            self.sessions.by_id.remove(id);
             return self.on_not_opened(agent, id, &opening, frame);
         };
-        let launch = self.agents[&agent].launch.clone();
+        let launch = self.parts.agents.processes[&agent].launch.clone();
         let setup = without_session_id(result);
-        let unheard =
-            self.why_unenforced(Some(agent), &launch.name, current_mode(result).as_deref());
-        if let Some(why) = unheard.as_ref().filter(|_| self.must_enforce(&opening)) {
-            self.sessions.remove(id);
-            self.answer(opening.conn, &opening.request, Err(&unenforced(why)));
+        let unheard = self.parts.agents.why_policy_is_unenforced(
+            &self.parts.cx,
+            Some(agent),
+            &launch.name,
+            current_mode(result).as_deref(),
+        );
+        if let Some(why) = unheard
+            .as_ref()
+            .filter(|_| self.parts.clients.must_enforce_policy(&self.parts.cx, &opening))
+        {
+            self.sessions.by_id.remove(id);
+            self.parts.clients.answer_request(
+                &mut self.parts.cx,
+                opening.conn,
+                &opening.request,
+                Err(&unenforced(why)),
+            );
             return self.leave(agent, id, &named);
         }
-        self.append(
+        self.sessions.append_event(
+            &mut self.parts.cx,
             id,
             EventBody::Opened(SessionOpened {
                 agent: launch.name.clone(),
@@ -229,35 +295,35 @@ impl Hub {
                 fallback: fallback::to_json(&opening.fallen),
             }),
         );
-        self.subscribe(id, opening.conn, Subscriber::new(crate::Seq(0), Phase::Live));
+        self.subscribe(id, opening.conn, EventSubscriber::new(crate::Seq(0), Phase::Live));
         let answer = fallback::opened_answer(frame, &opening, &launch.name, unheard.as_deref());
         let answer = answer.with_session_id(id);
-        let session = self.sessions.get_mut(id).expect("opened above");
+        let session = self.sessions.by_id.get_mut(id).expect("opened above");
         session.opener = Some((opening.conn, opening.request));
         self.answer_in(id, opening.conn, &answer);
-        for update in self.take_updates_before_session_id(agent, &named) {
+        for update in self.parts.agents.take_updates_before_session_id(agent, &named) {
             self.on_agent(agent, update);
         }
-        self.note(Note::SessionOpened { session: id.clone(), agent });
-        self.keep_warm(agent);
-    }
-
-    /// Whether a rule denies something there, and the client has not said that it may go unenforced.
-    fn must_enforce(&self, opening: &Opening) -> bool {
-        let accepts = self.conns.get(&opening.conn).is_some_and(|it| it.unenforced);
-        !accepts && self.cx.config.policies.has_deny_rules(&opening.cwd)
+        self.parts.cx.note(Note::SessionOpened { session: id.clone(), agent });
+        self.parts.agents.keep_warm(&mut self.parts.cx, agent);
     }
 
     /// Refused, for instance because a login comes first: the process stays for the next try.
-    fn on_not_opened(&mut self, agent: AgentId, id: &SessionId, opening: &Opening, frame: &Frame) {
+    fn on_not_opened(
+        &mut self,
+        agent: AgentId,
+        id: &SessionId,
+        opening: &SessionOpening,
+        frame: &Frame,
+    ) {
         let error = crate::agent::error_of(frame);
         let answer = error_frame(&opening.request, &error);
-        self.finish_request(opening.conn, &opening.request);
-        self.send(opening.conn, answer.bytes().clone());
-        match self.conns.get_mut(&opening.conn) {
+        self.parts.clients.finish_request(opening.conn, &opening.request);
+        self.parts.clients.send(&mut self.parts.cx, opening.conn, answer.bytes().clone());
+        match self.parts.clients.connections.get_mut(&opening.conn) {
             Some(conn) if conn.spare.is_none() => {
                 conn.spare = Some(agent);
-                self.keep_for(agent, opening.conn, id);
+                self.parts.agents.return_to_spare(agent, opening.conn, id);
             }
             _ => self.leave(agent, id, ""),
         }
@@ -265,21 +331,22 @@ impl Hub {
 
     /// A client left while its sessions were being opened: nobody will ever know them.
     pub(crate) fn abandon_openings(&mut self, conn: ConnId) {
-        let of_conn = |it: &Session| matches!(&it.stage, Stage::Opening(it) if it.conn == conn);
-        let abandoned = self.sessions.iter().filter(|(_, it)| of_conn(it));
+        let of_conn =
+            |it: &Session| matches!(&it.stage, SessionStage::Opening(it) if it.conn == conn);
+        let abandoned = self.sessions.by_id.iter().filter(|(_, it)| of_conn(it));
         let abandoned: Vec<SessionId> = abandoned.map(|(id, _)| id.clone()).collect();
         for id in abandoned {
-            let session = self.sessions.remove(&id).expect("found above");
+            let session = self.sessions.by_id.remove(&id).expect("found above");
             if let Some(agent) = session.agent {
                 self.leave(agent, &id, "");
             }
         }
     }
 
-    pub(crate) fn subscribe(&mut self, id: &SessionId, conn: ConnId, subscriber: Subscriber) {
-        let Some(it) = self.conns.get_mut(&conn) else { return };
+    pub(crate) fn subscribe(&mut self, id: &SessionId, conn: ConnId, subscriber: EventSubscriber) {
+        let Some(it) = self.parts.clients.connections.get_mut(&conn) else { return };
         it.attached.insert(id.clone());
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         session.subscribers.insert(conn, subscriber);
     }
 }

@@ -1,7 +1,9 @@
 //! Requests of an agent for one client, such as those for files that an editor has open: the answer goes straight back.
 //! They are not in the log.
 
-use crate::{AgentId, ConnId, Hub, SessionId, fanout::cancel_notice, log::Effect, peer::Issued};
+use crate::{
+    AgentId, ConnId, Hub, SessionId, fanout::cancel_notice, log::Effect, peer::IssuedRequest,
+};
 use bytes::Bytes;
 use jackfield_protocol::Frame;
 
@@ -15,56 +17,61 @@ impl Hub {
         frame: &Frame,
     ) {
         let theirs = frame.id().expect("a request has an id").into();
-        let max = self.cx.config.limits.asks_max;
-        let Some(it) = self.conns.get_mut(&conn) else { return self.refuse_ask(agent, frame) };
-        let charge = match self.cx.retained_bytes.charge(&it.kept, frame.bytes().len()) {
+        let max = self.parts.cx.config.limits.asks_max;
+        let Some(it) = self.parts.clients.connections.get_mut(&conn) else {
+            return self.parts.cx.refuse_agent_request(agent, frame);
+        };
+        let charge = match self.parts.cx.retained_bytes.charge(&it.kept, frame.bytes().len()) {
             Ok(charge) if it.passing() < max => charge,
             Ok(_) => {
                 let what =
                     format!("{max} requests wait for this client, as many as may; wait for one");
-                return self.refuse_ask_for_now(agent, frame, what);
+                return self.parts.cx.defer_agent_request(agent, frame, what);
             }
-            Err(over) => return self.refuse_ask_for_now(agent, frame, over.to_string()),
+            Err(over) => return self.parts.cx.defer_agent_request(agent, frame, over.to_string()),
         };
-        let our_id =
-            it.issue(Issued::Passing { agent, theirs, session: id.cloned(), _charge: charge });
+        let our_id = it.issue(IssuedRequest::Passing {
+            agent,
+            theirs,
+            session: id.cloned(),
+            _charge: charge,
+        });
         let our_id = our_id.to_string();
         let text = frame.with_id(&our_id).bytes().clone();
         match id {
             Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
-            None => self.send(conn, text),
+            None => self.parts.clients.send(&mut self.parts.cx, conn, text),
         }
     }
 
     /// Clients who were asked something by an agent that is gone need not answer.
     pub(crate) fn withdraw_passing(&mut self, agent: AgentId) {
-        let of_agent =
-            |it: &Issued| matches!(it, Issued::Passing { agent: of, .. } if *of == agent);
-        for (conn, issued, text) in self.take_back(of_agent) {
-            let Issued::Passing { session, .. } = issued else { continue };
+        let of_agent = |it: &IssuedRequest| matches!(it, IssuedRequest::Passing { agent: of, .. } if *of == agent);
+        for (conn, issued, text) in self.parts.clients.take_issued_requests(of_agent) {
+            let IssuedRequest::Passing { session, .. } = issued else { continue };
             self.tell_withdrawn(conn, session.as_ref(), text);
         }
     }
 
     /// The ask itself may still wait for the log of its session.
     fn tell_withdrawn(&mut self, conn: ConnId, session: Option<&SessionId>, text: Bytes) {
-        match session.filter(|it| self.sessions.contains_key(*it)) {
+        match session.filter(|it| self.sessions.by_id.contains_key(*it)) {
             Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
-            None => self.send(conn, text),
+            None => self.parts.clients.send(&mut self.parts.cx, conn, text),
         }
     }
 
     /// The agent no longer wants the answer of the one client it asked.
     pub(super) fn on_passing_withdrawn(&mut self, agent: AgentId, request: &str) {
-        let about = |it: &Issued| match it {
-            Issued::Passing { agent: of, theirs, session, .. }
+        let about = |it: &IssuedRequest| match it {
+            IssuedRequest::Passing { agent: of, theirs, session, .. }
                 if *of == agent && &**theirs == request =>
             {
                 Some(session.clone())
             }
             _ => None,
         };
-        let asked_of = self.conns.iter().find_map(|(&conn, it)| {
+        let asked_of = self.parts.clients.connections.iter().find_map(|(&conn, it)| {
             it.asked.iter().find_map(|(&our_id, it)| Some((conn, our_id, about(it)?)))
         });
         if let Some((conn, our_id, session)) = asked_of {

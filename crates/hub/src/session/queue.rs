@@ -3,8 +3,10 @@
 //!
 //! Those that an earlier daemon left are *held*: they are listed, and run when somebody asks.
 
-use super::{Session, Stage, list::rfc3339};
-use crate::{ConnId, Hub, SessionId, peer::Route};
+use super::{Session, SessionStage, list::rfc3339};
+use crate::context::HubContext;
+use crate::session::Sessions;
+use crate::{ConnId, Hub, SessionId, peer::RequestRoute};
 use jackfield_events::{
     EventBody, PromptQueued, PromptWithdrawn, QueuedPrompt, RawJson, RequestKey, SESSION_CANCELLED,
     first_prompt_line,
@@ -61,39 +63,79 @@ impl Session {
     }
 }
 
+impl Sessions {
+    fn append_queued_prompt(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+        prompt: &Prompt,
+    ) -> u64 {
+        let number = self.by_id[id].summary().prompts + 1;
+        let frame = RawJson::trusted(prompt.frame.bytes().clone());
+        self.append_event(
+            cx,
+            id,
+            EventBody::Queued(PromptQueued { prompt: number, by: prompt.by.clone(), frame }),
+        );
+        number
+    }
+
+    /// The prompt that runs next, if the session has one.
+    pub(super) fn take_next_prompt(&mut self, id: &SessionId) -> Option<Prompt> {
+        self.by_id.get_mut(id)?.queue.pop_front()
+    }
+
+    /// The session ends, and with it what an earlier daemon left in it.
+    pub(super) fn withdraw_held_prompts(&mut self, cx: &mut HubContext, id: &SessionId, why: &str) {
+        let held: Vec<u64> = self.by_id[id].held().map(|(number, _)| number).collect();
+        for prompt in held {
+            self.append_event(
+                cx,
+                id,
+                EventBody::Withdrawn(PromptWithdrawn { prompt, why: why.into() }),
+            );
+        }
+    }
+}
+
 impl Hub {
     pub(crate) fn on_prompt(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        let session_id = self.session_of(frame)?;
+        let session_id = self.sessions.find_session(frame)?;
         let key = RequestKey::from_frame(frame).map_err(|why| Fault::InvalidParams { why })?;
         if let Some(key) = &key {
-            self.check_key(&session_id, key)?;
+            self.sessions.check_key(&self.parts.cx, &session_id, key)?;
         }
-        let forgets = is_planted("forget-prompt-key") && self.cx.now.0.is_multiple_of(3);
-        if let Some(known) =
-            key.filter(|_| !forgets).and_then(|it| self.known_prompt(&session_id, &it))
+        let forgets = is_planted("forget-prompt-key") && self.parts.cx.now.0.is_multiple_of(3);
+        if let Some(known) = key
+            .filter(|_| !forgets)
+            .and_then(|it| self.sessions.find_keyed_prompt(&self.parts.cx, &session_id, &it))
         {
             self.prompt_known(&session_id, conn, id, &known);
             return Ok(());
         }
-        self.require_storage()?;
-        let session = &self.sessions[&session_id];
-        if self.cx.config.limits.queue_max <= session.summary().queue.len() {
+        self.parts.storage.require_working()?;
+        let session = &self.sessions.by_id[&session_id];
+        if self.parts.cx.config.limits.queue_max <= session.summary().queue.len() {
             return Err(Fault::Overloaded { what: "too many prompts wait in this session".into() });
         }
         let (free, runs) = (session.is_free(), session.turn.is_some());
         if !free {
-            let room = self.cx.retained_bytes.check(&session.kept, frame.bytes().len());
+            let room = self.parts.cx.retained_bytes.check(&session.kept, frame.bytes().len());
             room.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
         }
-        let Some(it) = self.conns.get_mut(&conn) else { return Err(Fault::Stopping) };
-        it.requests.insert(id.into(), Route::Turn(session_id.clone()));
+        let Some(it) = self.parts.clients.connections.get_mut(&conn) else {
+            return Err(Fault::Stopping);
+        };
+        it.requests.insert(id.into(), RequestRoute::Turn(session_id.clone()));
         let (by, waiters) = (it.shown(conn), vec![(conn, id.into())]);
         let steers = runs && steers(frame);
         let mut prompt = Prompt { conn, waiters, by, frame: frame.clone(), number: None, steers };
         if !free {
-            prompt.number = Some(self.write_queued(&session_id, &prompt));
+            prompt.number =
+                Some(self.sessions.append_queued_prompt(&mut self.parts.cx, &session_id, &prompt));
         }
-        let queue = &mut self.sessions.get_mut(&session_id).expect("named by session_of").queue;
+        let queue =
+            &mut self.sessions.by_id.get_mut(&session_id).expect("named by session_of").queue;
         if steers {
             let behind = queue.iter().take_while(|it| it.steers).count();
             let behind = if is_planted("steer-behind-queue") { queue.len() } else { behind };
@@ -106,21 +148,6 @@ impl Hub {
         Ok(())
     }
 
-    fn write_queued(&mut self, id: &SessionId, prompt: &Prompt) -> u64 {
-        let number = self.sessions[id].summary().prompts + 1;
-        let frame = RawJson::trusted(prompt.frame.bytes().clone());
-        self.append(
-            id,
-            EventBody::Queued(PromptQueued { prompt: number, by: prompt.by.clone(), frame }),
-        );
-        number
-    }
-
-    /// The prompt that runs next, if the session has one.
-    pub(super) fn next_prompt(&mut self, id: &SessionId) -> Option<Prompt> {
-        self.sessions.get_mut(id)?.queue.pop_front()
-    }
-
     /// A prompt will not run: the log says why, then whoever waits for it is answered.
     fn withdraw(
         &mut self,
@@ -130,7 +157,8 @@ impl Hub {
         answer: impl Fn(&str) -> Frame,
     ) {
         if let Some(number) = prompt.number {
-            self.append(
+            self.sessions.append_event(
+                &mut self.parts.cx,
                 id,
                 EventBody::Withdrawn(PromptWithdrawn { prompt: number, why: why.into() }),
             );
@@ -142,7 +170,7 @@ impl Hub {
 
     /// Someone wants the session to stop: what waits is withdrawn, and the turn is asked to end.
     pub(crate) fn cancel_turn(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let cancelled = r#"{"stopReason":"cancelled"}"#;
         for prompt in std::mem::take(&mut session.queue) {
             self.withdraw(id, &prompt, SESSION_CANCELLED, |it| Frame::result_for(it, cancelled));
@@ -152,7 +180,7 @@ impl Hub {
 
     /// A client withdraws a prompt of its own: out of the queue, or off the agent.
     pub(crate) fn withdraw_own(&mut self, id: &SessionId, conn: ConnId, request: &str) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let waits = |it: &(ConnId, Box<str>)| it.0 == conn && &*it.1 == request;
         let is_it = |it: &Prompt| it.waiters.iter().any(waits);
         if let Some(at) = session.queue.iter().position(is_it) {
@@ -168,7 +196,7 @@ impl Hub {
     /// Everyone who waits for an agent that cannot be had is told why. What waits when the daemon
     /// stops stays in the log: the next one holds it.
     pub(crate) fn refuse_waiting(&mut self, id: &SessionId, fault: &Fault) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let queue = std::mem::take(&mut session.queue);
         let parked = std::mem::take(&mut session.parked);
         for prompt in queue {
@@ -187,18 +215,10 @@ impl Hub {
         }
     }
 
-    /// The session ends, and with it what an earlier daemon left in it.
-    pub(super) fn withdraw_held(&mut self, id: &SessionId, why: &str) {
-        let held: Vec<u64> = self.sessions[id].held().map(|(number, _)| number).collect();
-        for prompt in held {
-            self.append(id, EventBody::Withdrawn(PromptWithdrawn { prompt, why: why.into() }));
-        }
-    }
-
     /// `_jackfield/queue`: what waits in a session, as it would run, then what is held.
     pub(crate) fn on_queue(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
-        let session_id = self.session_of(frame)?;
-        let session = &self.sessions[&session_id];
+        let session_id = self.sessions.find_session(frame)?;
+        let session = &self.sessions.by_id[&session_id];
         let row = |number: u64, held: bool| {
             let it = session.waiting(number)?;
             let (by, since) = (&*it.by, rfc3339(it.at));
@@ -208,7 +228,12 @@ impl Hub {
         let queued = session.queue.iter().filter_map(|it| row(it.number?, false));
         let held = session.held().filter_map(|(number, _)| row(number, true));
         let rows: Vec<Value> = queued.chain(held).collect();
-        self.answer(conn, id, Ok(&json!({ "prompts": rows }).to_string()));
+        self.parts.clients.answer_request(
+            &mut self.parts.cx,
+            conn,
+            id,
+            Ok(&json!({ "prompts": rows }).to_string()),
+        );
         Ok(())
     }
 
@@ -219,13 +244,18 @@ impl Hub {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let session_id = self.session_of(frame)?;
+        let session_id = self.sessions.find_session(frame)?;
         let Some(number) = number_in(frame) else {
             return Err(Fault::InvalidParams { why: "`prompt` must be a number".into() });
         };
-        let by = self.conns.get(&conn).map_or_else(|| "gone".into(), |it| it.shown(conn));
+        let by = self
+            .parts
+            .clients
+            .connections
+            .get(&conn)
+            .map_or_else(|| "gone".into(), |it| it.shown(conn));
         let why = format!("withdrawn by {by}");
-        let session = self.sessions.get_mut(&session_id).expect("named by session_of");
+        let session = self.sessions.by_id.get_mut(&session_id).expect("named by session_of");
         if session.waiting(number).is_none() {
             return Err(not_waiting(&session_id, number));
         }
@@ -234,7 +264,8 @@ impl Hub {
             let answer = |it: &str| Frame::error_for(it, &Fault::Cancelled);
             self.withdraw(&session_id, &prompt, &why, answer);
         } else {
-            self.append(
+            self.sessions.append_event(
+                &mut self.parts.cx,
                 &session_id,
                 EventBody::Withdrawn(PromptWithdrawn { prompt: number, why: why.into() }),
             );
@@ -251,8 +282,8 @@ impl Hub {
         id: &str,
         frame: &Frame,
     ) -> Result<(), Fault> {
-        let session_id = self.session_of(frame)?;
-        let session = &self.sessions[&session_id];
+        let session_id = self.sessions.find_session(frame)?;
+        let session = &self.sessions.by_id[&session_id];
         let wanted = number_in(frame);
         let held = session.held().filter(|(number, _)| wanted.is_none_or(|it| it == *number));
         let held: Vec<(u64, QueuedPrompt)> =
@@ -261,7 +292,7 @@ impl Hub {
             return Err(not_waiting(&session_id, number));
         }
         let numbers: Vec<u64> = held.iter().map(|(number, _)| *number).collect();
-        let session = self.sessions.get_mut(&session_id).expect("named by session_of");
+        let session = self.sessions.by_id.get_mut(&session_id).expect("named by session_of");
         for (number, queued) in held {
             session.queue.push_back(Prompt::held(conn, number, queued));
         }
@@ -273,25 +304,31 @@ impl Hub {
 
     /// Does what can be done next for a session: wake its agent, serve what is parked, start a turn.
     pub(crate) fn pump(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.leaving.is_some() && !is_planted("start-turn-in-released-session") {
-            return self.let_go_on(id);
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
+        if session.release.is_some() && !is_planted("start-turn-in-released-session") {
+            return self.continue_release(id);
         }
         match (&session.stage, session.agent) {
-            (Stage::Asleep, _) => {
+            (SessionStage::Asleep, _) => {
                 if !session.queue.is_empty() || !session.parked.is_empty() {
                     self.wake(id);
                 }
             }
-            (Stage::Bound, Some(agent)) => {
+            (SessionStage::Bound, Some(agent)) => {
                 while let Some((conn, frame, _)) =
-                    self.sessions.get_mut(id).and_then(|it| it.parked.pop_front())
+                    self.sessions.by_id.get_mut(id).and_then(|it| it.parked.pop_front())
                 {
                     self.forward(agent, Some(id), conn, &frame);
                 }
                 self.start_turn(id, agent);
             }
-            (Stage::Bound | Stage::Opening(_) | Stage::Importing(_) | Stage::Waking(_), _) => {}
+            (
+                SessionStage::Bound
+                | SessionStage::Opening(_)
+                | SessionStage::Importing(_)
+                | SessionStage::Restoring(_),
+                _,
+            ) => {}
         }
     }
 }

@@ -4,19 +4,19 @@ use jackfield_protocol::Frame;
 use serde_json::Value;
 
 /// Why an agent said no.
-pub(super) struct Refusal {
+pub(super) struct AgentRefusal {
     code: i64,
     message: String,
 }
 
-impl Refusal {
-    pub(super) fn of(frame: &Frame) -> Refusal {
+impl AgentRefusal {
+    pub(super) fn of(frame: &Frame) -> AgentRefusal {
         let error: Value = serde_json::from_str(&crate::agent::error_of(frame)).unwrap_or_default();
         let message = error["message"].as_str().unwrap_or_default();
         let details = error["data"]["details"].as_str().or_else(|| error["data"].as_str());
         let details = details.map(|it| format!(": {it}")).unwrap_or_default();
         let message = format!("{message}{details}");
-        Refusal { code: error["code"].as_i64().unwrap_or(0), message }
+        AgentRefusal { code: error["code"].as_i64().unwrap_or(0), message }
     }
 
     pub(super) fn words(&self) -> String {
@@ -52,8 +52,8 @@ impl Refusal {
 mod tests {
     use super::*;
 
-    fn refusal(code: i64, message: &str) -> Refusal {
-        Refusal { code, message: message.to_owned() }
+    fn refusal(code: i64, message: &str) -> AgentRefusal {
+        AgentRefusal { code, message: message.to_owned() }
     }
 
     #[test]

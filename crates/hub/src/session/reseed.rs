@@ -1,9 +1,12 @@
 //! A session that its agent has lost: the journal is read back, and the next prompt carries a digest
 //! of it. The log keeps the user's own words alone.
 
-use super::{digest::Digest, ladder::Step};
+use super::{digest::ConversationDigest, restore::Step};
+use crate::context::HubContext;
+use crate::session::Sessions;
 use crate::{
-    AgentId, Hub, Output, Seq, SessionId, Time, agent::Waiting, limits, log::Effect, timer::Timer,
+    AgentId, Hub, Output, Seq, SessionId, Time, agent::PendingRequest, limits, log::Effect,
+    timer::HubTimer,
 };
 use jackfield_events::{RawJson, Rung, SessionEvent, TurnOutcome};
 use jackfield_protocol::acp::Method;
@@ -13,8 +16,8 @@ use std::collections::BTreeMap;
 
 /// The journal is being read.
 #[derive(Debug)]
-pub(super) struct Recalling {
-    digest: Digest,
+pub(super) struct LogRecall {
+    digest: ConversationDigest,
     after: Seq,
     upto: Seq,
     /// From where on everything is read.
@@ -27,23 +30,46 @@ pub(super) struct Recalling {
     again_at: Option<Time>,
 }
 
-impl Recalling {
+impl LogRecall {
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.again_at.is_some_and(|at| at <= now)
+    }
+}
+
+impl Sessions {
+    pub(super) fn continue_recall(&mut self, cx: &mut HubContext, id: &SessionId) {
+        let Some(restoring) = self.restoring(id) else { return };
+        let Step::Recalling(it) = &mut restoring.step else { return };
+        it.again_at = None;
+        let after = it.after;
+        cx.outputs.push_back(Output::Recall { session: id.clone(), after });
+    }
+
+    /// The prompt as the agent hears it: after the digest, if it needs one.
+    pub(super) fn with_digest(&mut self, id: &SessionId, turn: u64, prompt: &Frame) -> Frame {
+        let Some(session) = self.by_id.get_mut(id) else { return prompt.clone() };
+        let standing = &mut session.restore_history;
+        if let Some(trial) = &mut standing.trial {
+            trial.prompt = Some((turn, prompt.clone()));
+        }
+        match &standing.digest {
+            Some(digest) => with_digest(prompt, digest),
+            None => prompt.clone(),
+        }
     }
 }
 
 impl Hub {
     /// Begins to read what was, or goes on if nothing was.
     pub(super) fn recall(&mut self, agent: AgentId, id: &SessionId) {
-        let session = self.sessions.get(id).expect("the caller found this session");
+        let session = self.sessions.by_id.get(id).expect("the caller found this session");
         let running = session.turn.as_ref().map_or(u64::MAX, |it| it.number);
         if session.summary().turns == 0 || running == 1 {
             return self.set_again(agent, id);
         }
         let upto = session.log.durable();
-        let recalling = Recalling {
-            digest: Digest::default(),
+        let recalling = LogRecall {
+            digest: ConversationDigest::default(),
             after: Seq(0),
             upto,
             start: Seq(upto.0.saturating_sub(limits::DIGEST_EVENTS_MAX)),
@@ -51,25 +77,17 @@ impl Hub {
             running,
             again_at: None,
         };
-        if let Some(waking) = self.waking(id) {
-            waking.step = Step::Recalling(recalling);
+        if let Some(restoring) = self.sessions.restoring(id) {
+            restoring.step = Step::Recalling(recalling);
         }
-        self.recall_on(id);
-    }
-
-    pub(super) fn recall_on(&mut self, id: &SessionId) {
-        let Some(waking) = self.waking(id) else { return };
-        let Step::Recalling(it) = &mut waking.step else { return };
-        it.again_at = None;
-        let after = it.after;
-        self.cx.outputs.push_back(Output::Recall { session: id.clone(), after });
+        self.sessions.continue_recall(&mut self.parts.cx, id);
     }
 
     pub(crate) fn on_recalled(&mut self, id: &SessionId, after: Seq, events: &[SessionEvent]) {
-        let now = self.cx.now;
-        let Some(agent) = self.sessions.get(id).and_then(|it| it.agent) else { return };
-        let Some(waking) = self.waking(id) else { return };
-        let Step::Recalling(it) = &mut waking.step else { return };
+        let now = self.parts.cx.now;
+        let Some(agent) = self.sessions.by_id.get(id).and_then(|it| it.agent) else { return };
+        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let Step::Recalling(it) = &mut restoring.step else { return };
         if it.after != after || it.again_at.is_some() {
             return; // The answer to an older question.
         }
@@ -83,14 +101,14 @@ impl Hub {
         } else if it.after == after && it.after < it.upto {
             let at = now.plus(limits::APPEND_RETRY_MS);
             it.again_at = Some(at);
-            return self.cx.timers.set(at, Timer::Climb(id.clone()));
+            return self.parts.cx.timers.set(at, HubTimer::Restore(id.clone()));
         }
         if it.after < it.upto {
-            return self.recall_on(id);
+            return self.sessions.continue_recall(&mut self.parts.cx, id);
         }
         let mut digest = std::mem::take(&mut it.digest);
         it.held.iter().for_each(|event| digest.take(event, it.running));
-        if let Some(found) = &mut waking.found {
+        if let Some(found) = &mut restoring.found {
             found.digest = digest.into_text();
         }
         self.set_again(agent, id);
@@ -98,26 +116,13 @@ impl Hub {
 
     /// What was cannot be told, so the agent would answer as if nothing had been.
     pub(crate) fn on_recall_failed(&mut self, id: &SessionId, why: &str) {
-        let Some(waking) = self.waking(id) else { return };
-        if !matches!(waking.step, Step::Recalling(_)) {
+        let Some(restoring) = self.sessions.restoring(id) else { return };
+        if !matches!(restoring.step, Step::Recalling(_)) {
             return;
         }
         let why = format!("the journal could not be read: {why}");
-        waking.tried.push(json!({ "rung": Rung::Reseeded.as_str(), "why": why }));
+        restoring.tried.push(json!({ "rung": Rung::Reseeded.as_str(), "why": why }));
         self.give_up(id);
-    }
-
-    /// The prompt as the agent hears it: after the digest, if it needs one.
-    pub(super) fn worded(&mut self, id: &SessionId, turn: u64, prompt: &Frame) -> Frame {
-        let Some(session) = self.sessions.get_mut(id) else { return prompt.clone() };
-        let standing = &mut session.standing;
-        if let Some(trial) = &mut standing.trial {
-            trial.prompt = Some((turn, prompt.clone()));
-        }
-        match &standing.digest {
-            Some(digest) => with_digest(prompt, digest),
-            None => prompt.clone(),
-        }
     }
 
     /// The prompt that was refused because there was no session for it.
@@ -128,20 +133,21 @@ impl Hub {
         number: u64,
         prompt: &Frame,
     ) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let Some(turn) = session.turn.as_mut().filter(|it| it.number == number) else { return };
         if turn.is_cancelled() {
             let cancelled = RawJson::trusted(r#"{"stopReason":"cancelled"}"#);
             return self.end_turn(id, number, TurnOutcome::Stopped(cancelled));
         }
-        let waiting = Waiting::Prompt(id.clone(), number);
-        let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
+        let waiting = PendingRequest::Prompt(id.clone(), number);
+        let our_id =
+            self.parts.agents.processes.get_mut(&agent).expect("bound to it").expect(waiting);
         turn.our_id = our_id;
         let theirs = session.summary().agent_session.clone();
-        let (our_id, frame) = (our_id.to_string(), self.worded(id, number, prompt));
+        let (our_id, frame) = (our_id.to_string(), self.sessions.with_digest(id, number, prompt));
         let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
         let text = frame.spliced(splice).bytes().clone();
-        self.told(id, true);
+        self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
         self.after_log(id, Effect::ToAgent { agent, text });
     }
 }

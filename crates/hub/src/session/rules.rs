@@ -4,40 +4,78 @@
 use super::{
     Session,
     approval::approval_facts,
-    ask::{Ask, voided},
+    ask::{UserRequest, voided},
     calls::Call as Told,
     turn::Turn,
 };
-use crate::{AgentId, Hub, SessionId, timer::Timer};
+use crate::agent::Agents;
+use crate::config::{AskRule, Config, Unanswered};
+use crate::context::HubContext;
+use crate::session::Sessions;
+use crate::{AgentId, Hub, SessionId, timer::HubTimer};
 use jackfield_events::{EventBody, RawJson, RuleLearned, UnaskedCall, UserAnswered};
 use jackfield_policy::{self as policy, PolicyDecision, Rule, RuleEffect, ToolCallFacts};
 use jackfield_protocol::{Frame, redact};
 use serde_json::{Value, json};
 
-/// What becomes of an ask that nobody has answered for so long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AskRule {
-    pub after_ms: u64,
-    pub then: Unanswered,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unanswered {
-    /// It is refused, and the turn goes on.
-    Deny,
-    /// It is withdrawn, and the turn is cancelled.
-    Fail,
-}
-
 /// Kinds of tools that change something: doing these without asking is worth a look.
 const CHANGES: [&str; 4] = ["edit", "delete", "move", "execute"];
 
-impl Hub {
+impl Agents {
+    /// Why no rule can be enforced by this agent, or in this mode of it.
+    pub(super) fn why_policy_is_unenforced(
+        &self,
+        cx: &HubContext,
+        agent: Option<AgentId>,
+        name: &str,
+        mode: Option<&str>,
+    ) -> Option<String> {
+        if agent.and_then(|it| self.processes.get(&it)).is_some_and(|it| it.never_asks) {
+            return Some(format!("{name} never asks before it acts: policy is not enforced"));
+        }
+        cx.config.policies.describe_unenforced_mode(name, mode?)
+    }
+
+    /// Why rules are not heard in this session, as far as is known.
+    pub(crate) fn find_unenforced_policy(
+        &self,
+        cx: &HubContext,
+        session: &Session,
+    ) -> Option<String> {
+        let state = &session.summary();
+        let mode = state.mode();
+        if let Some(why) =
+            self.why_policy_is_unenforced(cx, session.agent, &state.agent, mode.as_deref())
+        {
+            return Some(why);
+        }
+        let unasked: Value = serde_json::from_str(state.unasked.as_ref()?.as_str()).ok()?;
+        let what = unasked["title"].as_str().unwrap_or("a tool");
+        Some(format!("{} ran `{what}` without asking: policy is not enforced", state.agent))
+    }
+}
+
+impl Session {
+    /// The facts of a permission request, with what the agent reported about its tool call before.
+    pub(super) fn read_tool_call(&self, config: &Config, params: &Value) -> ToolCallFacts {
+        let (agent, cwd) = (&self.summary().agent, &self.summary().cwd);
+        let known = told_before(self, params).map(Told::as_json);
+        let home = config.policies.home.as_deref();
+        ToolCallFacts::from_request(agent, cwd, home, params, known.as_ref())
+    }
+}
+
+impl Sessions {
     /// What the rules say to a permission request.
-    pub(super) fn judge(&self, id: &SessionId, params: &Value) -> PolicyDecision {
-        let session = &self.sessions[id];
-        let call = self.call(session, params);
-        let mut decision = self.cx.config.policies.evaluate_call(learned(session), &call);
+    pub(super) fn judge_tool_call(
+        &self,
+        cx: &HubContext,
+        id: &SessionId,
+        params: &Value,
+    ) -> PolicyDecision {
+        let session = &self.by_id[id];
+        let call = session.read_tool_call(&cx.config, params);
+        let mut decision = cx.config.policies.evaluate_call(learned(session), &call);
         if told_before(session, params).is_some_and(|it| it.cut)
             && decision.effect == Some(RuleEffect::Allow)
         {
@@ -49,41 +87,27 @@ impl Hub {
     }
 
     /// What a permission request is about, for people.
-    pub(super) fn facts(&self, id: &SessionId, ask: &Frame, decision: &PolicyDecision) -> RawJson {
-        let call = self.call(&self.sessions[id], &params_of(ask));
+    pub(super) fn describe_tool_call(
+        &self,
+        cx: &HubContext,
+        id: &SessionId,
+        ask: &Frame,
+        decision: &PolicyDecision,
+    ) -> RawJson {
+        let call = self.by_id[id].read_tool_call(&cx.config, &params_of(ask));
         let mut facts = approval_facts(&call, decision);
         redact::json(&mut facts);
         RawJson::trusted(facts.to_string())
     }
 
-    /// A decision as the log has it: nothing if there are no rules.
-    pub(super) fn spoken(&self, decision: &PolicyDecision) -> Option<RawJson> {
-        if decision.effect.is_none() && self.cx.config.policies.is_empty() {
-            return None;
-        }
-        Some(RawJson::trusted(decision.to_json().to_string()))
-    }
-
-    /// The facts of a permission request, with what was said about its tool call before.
-    pub(super) fn call(&self, session: &Session, params: &Value) -> ToolCallFacts {
-        let (agent, cwd) = (&session.summary().agent, &session.summary().cwd);
-        let known = told_before(session, params).map(Told::as_json);
-        ToolCallFacts::from_request(
-            agent,
-            cwd,
-            self.cx.config.policies.home.as_deref(),
-            params,
-            known.as_ref(),
-        )
-    }
-
     /// Whether the answer is for ever. If so the agent hears the one for this once, and the rest is
     /// a rule of ours: its own permanent grants nobody could look up or take back.
-    pub(super) fn take_always(
+    pub(super) fn accept_always_answer(
         &mut self,
+        cx: &mut HubContext,
         id: &SessionId,
         number: u64,
-        ask: &Ask,
+        ask: &UserRequest,
         result: &str,
     ) -> Option<String> {
         let mut result: Value = serde_json::from_str(result).ok()?;
@@ -96,11 +120,12 @@ impl Hub {
             "reject_always" => (RuleEffect::Deny, "reject_once"),
             _ => return None,
         };
-        let session = self.sessions.get(id)?;
-        let rule = policy::learn_rule(&self.call(session, &params), effect);
+        let session = self.by_id.get(id)?;
+        let rule = policy::learn_rule(&session.read_tool_call(&cx.config, &params), effect);
         if let Some(rule) = rule {
             let rule = serde_json::to_string(&rule).expect("a rule is plain data");
-            self.append(
+            self.append_event(
+                cx,
                 id,
                 EventBody::Learned(RuleLearned { ask: number, rule: RawJson::trusted(rule) }),
             );
@@ -111,49 +136,30 @@ impl Hub {
     }
 
     /// An ask waits for a person: for how long is the session's to say.
-    pub(super) fn limit_ask(&mut self, id: &SessionId, number: u64) {
-        if let Some(rule) = self.ask_rule(id) {
-            let at = self.cx.now.plus(rule.after_ms);
-            self.cx.timers.set(at, Timer::AskRule(id.clone(), number));
+    pub(super) fn schedule_unanswered_rule(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+        number: u64,
+    ) {
+        if let Some(rule) = self.find_unanswered_rule(cx, id) {
+            let at = cx.now.plus(rule.after_ms);
+            cx.timers.set(at, HubTimer::AskRule(id.clone(), number));
         }
     }
 
-    fn ask_rule(&self, id: &SessionId) -> Option<AskRule> {
-        let params = self.sessions.get(id)?.summary().params.as_str();
+    fn find_unanswered_rule(&self, cx: &HubContext, id: &SessionId) -> Option<AskRule> {
+        let params = self.by_id.get(id)?.summary().params.as_str();
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         let own = params.pointer("/_meta/jackfield/asks").and_then(AskRule::of);
-        own.or(self.cx.config.ask_rule)
-    }
-
-    pub(crate) fn on_ask_unanswered(&mut self, id: &SessionId, number: u64) {
-        let Some(rule) = self.ask_rule(id) else { return };
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(ask) = session.asks.remove(&number) else { return };
-        let why = format!("nobody answered for {} s", rule.after_ms.div_ceil(1000));
-        self.remember_settled(id, number, why.as_str().into());
-        let refusal = refusal(&ask);
-        match rule.then {
-            Unanswered::Deny => {
-                let answer = RawJson::trusted(format!(r#"{{"result":{refusal}}}"#));
-                let by = format!("jackfield: {why}").into();
-                self.append(
-                    id,
-                    EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }),
-                );
-            }
-            Unanswered::Fail => drop(self.append(id, voided(number, &why))),
-        }
-        self.answer_agent(id, &ask, &Frame::result_for(&ask.theirs, &refusal));
-        if rule.then == Unanswered::Fail {
-            self.cancel_turn(id);
-        }
+        own.or(cx.config.ask_rule)
     }
 
     /// A tool call has been carried out: if a rule wanted it asked or denied and nobody was asked,
     /// that is written down, once a turn.
-    pub(crate) fn look_at(&mut self, id: &SessionId, frame: &Frame) {
-        let now = self.cx.now;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+    pub(crate) fn note_tool_call(&mut self, cx: &mut HubContext, id: &SessionId, frame: &Frame) {
+        let now = cx.now;
+        let Some(session) = self.by_id.get_mut(id) else { return };
         let Some(told) = session.calls.on_update(frame, now) else { return };
         let done = told.text("status") == Some("completed");
         let changes = told.text("kind").is_none_or(|it| CHANGES.contains(&it));
@@ -163,9 +169,11 @@ impl Hub {
             return;
         }
         let params = json!({ "toolCall": told.as_json() });
-        let session = &self.sessions[id];
-        let decision =
-            self.cx.config.policies.evaluate_call(learned(session), &self.call(session, &params));
+        let session = &self.by_id[id];
+        let decision = cx
+            .config
+            .policies
+            .evaluate_call(learned(session), &session.read_tool_call(&cx.config, &params));
         if !matches!(decision.effect, Some(RuleEffect::Ask | RuleEffect::Deny)) {
             return;
         }
@@ -176,50 +184,43 @@ impl Hub {
             "mode": mode,
             "decision": decision.to_json(),
         });
-        self.append(
+        self.append_event(
+            cx,
             id,
             EventBody::Unasked(UnaskedCall { call: RawJson::trusted(call.to_string()) }),
         );
-        if let Some(turn) = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut()) {
+        if let Some(turn) = self.by_id.get_mut(id).and_then(|it| it.turn.as_mut()) {
             turn.unasked = true;
         }
     }
-
-    /// Why no rule can be enforced by this agent, or in this mode of it.
-    pub(super) fn why_unenforced(
-        &self,
-        agent: Option<AgentId>,
-        name: &str,
-        mode: Option<&str>,
-    ) -> Option<String> {
-        if agent.and_then(|it| self.agents.get(&it)).is_some_and(|it| it.never_asks) {
-            return Some(format!("{name} never asks before it acts: policy is not enforced"));
-        }
-        self.cx.config.policies.describe_unenforced_mode(name, mode?)
-    }
-
-    /// Why rules are not heard in this session, as far as is known.
-    pub(crate) fn unheard(&self, session: &Session) -> Option<String> {
-        let state = &session.summary();
-        let mode = state.mode();
-        if let Some(why) = self.why_unenforced(session.agent, &state.agent, mode.as_deref()) {
-            return Some(why);
-        }
-        let unasked: Value = serde_json::from_str(state.unasked.as_ref()?.as_str()).ok()?;
-        let what = unasked["title"].as_str().unwrap_or("a tool");
-        Some(format!("{} ran `{what}` without asking: policy is not enforced", state.agent))
-    }
 }
 
-impl AskRule {
-    /// As a client says it with `session/new`: `{"after": SECONDS, "do": "deny" | "fail"}`.
-    fn of(value: &Value) -> Option<AskRule> {
-        let then = match value["do"].as_str()? {
-            "deny" => Unanswered::Deny,
-            "fail" => Unanswered::Fail,
-            _ => return None,
-        };
-        Some(AskRule { after_ms: value["after"].as_u64()?.saturating_mul(1000), then })
+impl Hub {
+    pub(crate) fn on_ask_unanswered(&mut self, id: &SessionId, number: u64) {
+        let Some(rule) = self.sessions.find_unanswered_rule(&self.parts.cx, id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
+        let Some(ask) = session.asks.remove(&number) else { return };
+        let why = format!("nobody answered for {} s", rule.after_ms.div_ceil(1000));
+        self.sessions.remember_closed_request(&self.parts.cx, id, number, why.as_str().into());
+        let refusal = refusal(&ask);
+        match rule.then {
+            Unanswered::Deny => {
+                let answer = RawJson::trusted(format!(r#"{{"result":{refusal}}}"#));
+                let by = format!("jackfield: {why}").into();
+                self.sessions.append_event(
+                    &mut self.parts.cx,
+                    id,
+                    EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }),
+                );
+            }
+            Unanswered::Fail => {
+                self.sessions.append_event(&mut self.parts.cx, id, voided(number, &why));
+            }
+        }
+        self.answer_agent(id, &ask, &Frame::result_for(&ask.theirs, &refusal));
+        if rule.then == Unanswered::Fail {
+            self.cancel_turn(id);
+        }
     }
 }
 
@@ -247,7 +248,7 @@ fn selected(option: &str) -> String {
 }
 
 /// A no in the words of the ask.
-fn refusal(ask: &Ask) -> String {
+fn refusal(ask: &UserRequest) -> String {
     if !ask.is_permission() {
         return r#"{"action":"decline"}"#.to_owned();
     }

@@ -1,31 +1,28 @@
 //! What a session waits for, as one sentence for people.
 
-use super::{
-    calls::{Call, Calls},
-    liveness::Phase,
-};
-use crate::Time;
+use super::calls::{Call, ToolCalls};
+use crate::{Time, config::WaitPhase};
 use serde_json::Value;
 
 /// So much of a command or a title is shown.
 const SHOWN_CHARS_MAX: usize = 60;
 
 pub(super) fn of(
-    phase: Phase,
+    phase: WaitPhase,
     silent_ms: u64,
-    calls: &Calls,
+    calls: &ToolCalls,
     ask: Option<(u64, Time)>,
     now: Time,
 ) -> String {
     let silent = roughly(silent_ms);
     match phase {
-        Phase::Starting => format!("the process of the agent is being started for {silent}"),
-        Phase::Initializing => {
+        WaitPhase::Starting => format!("the process of the agent is being started for {silent}"),
+        WaitPhase::Initializing => {
             format!("no answer to `initialize` for {silent}; process alive")
         }
-        Phase::Opening => format!("the agent opens the session for {silent}; process alive"),
-        Phase::Thinking => format!("no output for {silent}; no tool running; process alive"),
-        Phase::Tool => {
+        WaitPhase::Opening => format!("the agent opens the session for {silent}; process alive"),
+        WaitPhase::Thinking => format!("no output for {silent}; no tool running; process alive"),
+        WaitPhase::Tool => {
             let mut running: Vec<&Call> = calls.running().collect();
             running.sort_by_key(|it| it.began);
             let shown = running.first().map(|it| shown(it, now)).unwrap_or_default();
@@ -35,7 +32,7 @@ pub(super) fn of(
             };
             format!("no output for {silent}; {shown}{more}; process alive")
         }
-        Phase::Human => match ask {
+        WaitPhase::Human => match ask {
             Some((number, at)) => {
                 format!("waits for an answer to ask {number} for {}", roughly(now.since(at)))
             }
@@ -113,8 +110,8 @@ mod tests {
     use super::*;
     use jackfield_protocol::Frame;
 
-    fn calls(rest: &[&str]) -> Calls {
-        let mut calls = Calls::default();
+    fn calls(rest: &[&str]) -> ToolCalls {
+        let mut calls = ToolCalls::default();
         for (at, rest) in rest.iter().enumerate() {
             let text = format!(
                 r#"{{"method":"session/update","params":{{"update":{{"sessionUpdate":"tool_call","toolCallId":"{at}",{rest}}}}}}}"#
@@ -125,7 +122,7 @@ mod tests {
     }
 
     fn tool(rest: &[&str]) -> String {
-        of(Phase::Tool, 540_000, &calls(rest), None, Time(552_000))
+        of(WaitPhase::Tool, 540_000, &calls(rest), None, Time(552_000))
     }
 
     #[test]

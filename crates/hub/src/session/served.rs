@@ -3,7 +3,9 @@
 //! Each request is judged by the rules like a permission request: a deny is answered with an error, an ask waits
 //! for a person, everything else is done. The log has what was requested, what the rules said, and the outcome.
 
-use super::{ask::AskOrigin, rules::params_of};
+use super::{ask::RequestOrigin, rules::params_of};
+use crate::context::HubContext;
+use crate::session::Sessions;
 use crate::{AgentId, Hub, SessionId, log::Effect as After};
 use jackfield_events::{EventBody, RawJson, RequestServed, ServedOutcome};
 use jackfield_policy::{PolicyDecision, RuleEffect, ToolCallFacts};
@@ -21,22 +23,76 @@ pub(crate) struct ServedRequest {
     decision: Option<RawJson>,
 }
 
+impl Sessions {
+    /// The agent is gone before its requests were answered: it is not known whether they were carried out.
+    pub(crate) fn finish_served_request(&mut self, cx: &mut HubContext, id: &SessionId) {
+        let Some(session) = self.by_id.get_mut(id) else { return };
+        for served in std::mem::take(&mut session.served) {
+            let (call, decision) = (served.call, served.decision);
+            self.append_event(
+                cx,
+                id,
+                EventBody::Served(RequestServed {
+                    call,
+                    decision,
+                    outcome: ServedOutcome::Unknown,
+                }),
+            );
+        }
+    }
+
+    /// Remembers what a person allowed, so that the agent may do it with our files and terminals in this turn.
+    pub(super) fn remember_approved_call(
+        &mut self,
+        cx: &HubContext,
+        id: &SessionId,
+        ask: &Frame,
+        answer: &Frame,
+    ) {
+        let params = params_of(ask);
+        let result: Value =
+            serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
+        let chosen = &result["outcome"]["optionId"];
+        let mut options = params["options"].as_array().into_iter().flatten();
+        let kind = options.find(|it| it["optionId"] == *chosen && chosen.is_string());
+        if kind.and_then(|it| it["kind"].as_str()) != Some("allow_once") {
+            return;
+        }
+        let Some(session) = self.by_id.get(id) else { return };
+        let parts = parts_of(&session.read_tool_call(&cx.config, &params));
+        if let Some(turn) = self.by_id.get_mut(id).and_then(|it| it.turn.as_mut()) {
+            turn.approved.extend(parts);
+        }
+    }
+
+    /// Whether a person has allowed all of it in this turn.
+    fn is_approved_call(&self, cx: &HubContext, id: &SessionId, params: &Value) -> bool {
+        let Some(session) = self.by_id.get(id) else { return false };
+        let parts = parts_of(&session.read_tool_call(&cx.config, params));
+        let turn = session.turn.as_ref();
+        !parts.is_empty()
+            && turn.is_some_and(|turn| parts.iter().all(|it| turn.approved.contains(it)))
+    }
+}
+
 impl Hub {
     /// An agent asks for a file or a terminal and no client has them.
     pub(super) fn judge_served(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
         let Some(params) = permission_params(id, frame) else {
             return self.carry_out(agent, id, frame);
         };
-        let decision = self.judge(id, &params);
+        let decision = self.sessions.judge_tool_call(&self.parts.cx, id, &params);
         match decision.effect {
             Some(RuleEffect::Deny) => self.deny_served(agent, id, frame, &decision.why, &decision),
-            Some(RuleEffect::Ask) if !self.is_approved(id, &params) => {
+            Some(RuleEffect::Ask)
+                if !self.sessions.is_approved_call(&self.parts.cx, id, &params) =>
+            {
                 let ask = Frame::request(
                     "0",
                     Method::SessionRequestPermission.name(),
                     &params.to_string(),
                 );
-                self.open_ask(agent, id, ask, AskOrigin::Served(frame.clone()));
+                self.open_ask(agent, id, ask, RequestOrigin::Served(frame.clone()));
             }
             _ => self.start_served(agent, id, frame, &decision),
         }
@@ -51,7 +107,7 @@ impl Hub {
         answer: &Frame,
     ) {
         let Some(params) = permission_params(id, frame) else { return };
-        let decision = self.judge(id, &params);
+        let decision = self.sessions.judge_tool_call(&self.parts.cx, id, &params);
         let result: Value =
             serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
         // A rule may have been added while the ask was open.
@@ -79,9 +135,9 @@ impl Hub {
             agent,
             request: frame.id().expect("a request has an id").into(),
             call: RawJson::trusted(summary(frame).to_string()),
-            decision: self.spoken(decision),
+            decision: self.parts.cx.config.describe_decision(decision),
         };
-        if let Some(session) = self.sessions.get_mut(id) {
+        if let Some(session) = self.sessions.by_id.get_mut(id) {
             session.served.push(served);
         }
         self.carry_out(agent, id, frame);
@@ -101,10 +157,9 @@ impl Hub {
     ) {
         let call = RawJson::trusted(summary(frame).to_string());
         let outcome = ServedOutcome::Denied(why.into());
-        self.append(
-            id,
-            EventBody::Served(RequestServed { call, decision: self.spoken(decision), outcome }),
-        );
+        let decision = self.parts.cx.config.describe_decision(decision);
+        let served = EventBody::Served(RequestServed { call, decision, outcome });
+        self.sessions.append_event(&mut self.parts.cx, id, served);
         let theirs = frame.id().expect("a request has an id");
         let fault = Fault::NotAllowed { why: why.to_owned() };
         let text = Frame::error_for(theirs, &fault).bytes().clone();
@@ -113,25 +168,26 @@ impl Hub {
 
     /// The driver of the loop has carried out what no client did.
     pub(crate) fn on_served(&mut self, agent: AgentId, frame: &Frame) {
-        if !self.agents.contains_key(&agent) {
+        if !self.parts.agents.processes.contains_key(&agent) {
             return;
         }
         let request = frame.id().unwrap_or_default();
         let is_it = |it: &ServedRequest| it.agent == agent && *it.request == *request;
         let found = self.served_by(agent).into_iter().find_map(|id| {
-            let session = self.sessions.get_mut(&id)?;
+            let session = self.sessions.by_id.get_mut(&id)?;
             let at = session.served.iter().position(is_it)?;
             Some((id, session.served.remove(at)))
         });
         let text = frame.bytes().clone();
         let Some((id, served)) = found else {
-            return self.cx.outputs.push_back(crate::Output::ToAgent { agent, text });
+            return self.parts.cx.outputs.push_back(crate::Output::ToAgent { agent, text });
         };
         let outcome = match frame.error() {
             None => ServedOutcome::Done,
             Some(error) => ServedOutcome::Failed(message_of(error).into()),
         };
-        self.append(
+        self.sessions.append_event(
+            &mut self.parts.cx,
             &id,
             EventBody::Served(RequestServed {
                 call: served.call,
@@ -140,49 +196,6 @@ impl Hub {
             }),
         );
         self.after_log(&id, After::ToAgent { agent, text });
-    }
-
-    /// The agent is gone before its requests were answered: it is not known whether they were carried out.
-    pub(crate) fn end_served(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        for served in std::mem::take(&mut session.served) {
-            let (call, decision) = (served.call, served.decision);
-            self.append(
-                id,
-                EventBody::Served(RequestServed {
-                    call,
-                    decision,
-                    outcome: ServedOutcome::Unknown,
-                }),
-            );
-        }
-    }
-
-    /// Remembers what a person allowed, so that the agent may do it with our files and terminals in this turn.
-    pub(super) fn remember_approved(&mut self, id: &SessionId, ask: &Frame, answer: &Frame) {
-        let params = params_of(ask);
-        let result: Value =
-            serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
-        let chosen = &result["outcome"]["optionId"];
-        let mut options = params["options"].as_array().into_iter().flatten();
-        let kind = options.find(|it| it["optionId"] == *chosen && chosen.is_string());
-        if kind.and_then(|it| it["kind"].as_str()) != Some("allow_once") {
-            return;
-        }
-        let Some(session) = self.sessions.get(id) else { return };
-        let parts = parts_of(&self.call(session, &params));
-        if let Some(turn) = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut()) {
-            turn.approved.extend(parts);
-        }
-    }
-
-    /// Whether a person has allowed all of it in this turn.
-    fn is_approved(&self, id: &SessionId, params: &Value) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
-        let parts = parts_of(&self.call(session, params));
-        let turn = session.turn.as_ref();
-        !parts.is_empty()
-            && turn.is_some_and(|turn| parts.iter().all(|it| turn.approved.contains(it)))
     }
 }
 

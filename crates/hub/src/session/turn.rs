@@ -1,13 +1,15 @@
-//! Turns: one at a time, in the order asked, each with exactly one outcome in the log.
+//! Turns: one at a time, in the order of the prompts, each with exactly one outcome in the log.
 
-use super::{Session, Stage};
+use super::{Session, SessionStage};
+use crate::context::HubContext;
+use crate::session::Sessions;
 use crate::{
     AgentId, ConnId, Hub, Note, Output, SessionId, Time,
-    agent::Waiting,
-    fanout::{Phase, Subscriber},
+    agent::PendingRequest,
+    fanout::{EventSubscriber, Phase},
     limits,
     log::Effect,
-    timer::Timer,
+    timer::HubTimer,
 };
 use jackfield_events::{
     AgentSessionId, EventBody, RawJson, TurnCancelled, TurnEnded, TurnOutcome, TurnStarted,
@@ -59,19 +61,73 @@ impl Turn {
     }
 }
 
+impl Sessions {
+    /// The process that it had, and its name there.
+    fn mark_suspended(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+    ) -> Option<(AgentId, AgentSessionId)> {
+        let session = self.by_id.get_mut(id)?;
+        let theirs = session.told_as();
+        session.stage = SessionStage::Asleep;
+        session.calls.clear();
+        let agent = session.agent.take();
+        cx.schedule_unattended_check(id);
+        agent.map(|agent| (agent, theirs))
+    }
+
+    /// After a restart: turns and asks whose agent died with the last daemon are over.
+    pub(crate) fn end_interrupted_turns(&mut self, cx: &mut HubContext) {
+        let ids: Vec<SessionId> = self.by_id.keys().cloned().collect();
+        for id in ids {
+            self.end_turn_of_last_daemon(cx, &id);
+            self.by_id.get_mut(&id).expect("listed above").count_queue(&cx.retained_bytes);
+            cx.schedule_unattended_check(&id);
+        }
+    }
+
+    pub(super) fn end_turn_of_last_daemon(&mut self, cx: &mut HubContext, id: &SessionId) {
+        self.end_open_work(cx, id, "the daemon was restarted", "the daemon ended during the turn");
+    }
+
+    /// The log says that something is open, and no agent will ever end it.
+    pub(super) fn end_open_work(
+        &mut self,
+        cx: &mut HubContext,
+        id: &SessionId,
+        asks_why: &str,
+        turn_why: &str,
+    ) {
+        let state = &self.by_id[id].summary();
+        let turn = state.open_turn.filter(|_| !is_planted("forget-interrupted-turn"));
+        let asks: Vec<u64> = state.open_asks.iter().copied().collect();
+        for ask in asks {
+            self.remember_closed_request(cx, id, ask, asks_why.into());
+            self.append_event(cx, id, super::ask::voided(ask, asks_why));
+        }
+        if let Some(turn) = turn {
+            let fault = Fault::Interrupted { why: turn_why.into() };
+            let outcome = TurnOutcome::Interrupted(RawJson::trusted(fault.to_json()));
+            self.append_event(cx, id, EventBody::Ended(TurnEnded { turn, outcome }));
+        }
+    }
+}
+
 impl Hub {
     pub(super) fn start_turn(&mut self, id: &SessionId, agent: AgentId) {
-        if self.sessions[id].turn.is_some() {
+        if self.sessions.by_id[id].turn.is_some() {
             return;
         }
-        let Some(prompt) = self.next_prompt(id) else { return };
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let Some(prompt) = self.sessions.take_next_prompt(id) else { return };
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         let turn = session.summary().turns + 1;
         let theirs = session.summary().agent_session.clone();
         let durable = session.log.durable();
-        let waiting = Waiting::Prompt(id.clone(), turn);
-        let our_id = self.agents.get_mut(&agent).expect("bound to it").expect(waiting);
-        let (driver, began) = (prompt.conn, self.cx.now);
+        let waiting = PendingRequest::Prompt(id.clone(), turn);
+        let our_id =
+            self.parts.agents.processes.get_mut(&agent).expect("bound to it").expect(waiting);
+        let (driver, began) = (prompt.conn, self.parts.cx.now);
         session.turn = Some(Turn {
             number: turn,
             driver,
@@ -83,30 +139,32 @@ impl Hub {
             unasked: false,
             overdue: None,
         });
-        self.told(id, true);
-        let session = self.sessions.get_mut(id).expect("found above");
+        self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
+        let session = self.sessions.by_id.get_mut(id).expect("found above");
         if !session.subscribers.contains_key(&driver) {
-            self.subscribe(id, driver, Subscriber::new(durable, Phase::Live));
+            self.subscribe(id, driver, EventSubscriber::new(durable, Phase::Live));
         }
         for (conn, request) in prompt.waiters {
             self.owe(id, conn, turn, request);
         }
         let (by, frame) = (prompt.by, RawJson::trusted(prompt.frame.bytes().clone()));
-        self.append(
+        self.sessions.append_event(
+            &mut self.parts.cx,
             id,
             EventBody::Prompted(TurnStarted { turn, by, prompt: prompt.number, frame }),
         );
         let our_id = our_id.to_string();
         let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
-        let text = self.worded(id, turn, &prompt.frame).spliced(splice).bytes().clone();
+        let text =
+            self.sessions.with_digest(id, turn, &prompt.frame).spliced(splice).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
-        self.note(Note::TurnStarted { session: id.clone(), turn });
+        self.parts.cx.note(Note::TurnStarted { session: id.clone(), turn });
     }
 
     /// The turn is over. Its client is answered when the event reaches it.
     pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: TurnOutcome) {
         let alone = self.has_own_process(id);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let Some(mut turn) = session.turn.take_if(|it| it.number == number) else {
             return; // It ended otherwise before the agent answered.
         };
@@ -115,15 +173,15 @@ impl Hub {
         if let Some(agent) = agent.filter(|_| alone) {
             // Many agents forget a tool that they are told to stop. Whose a tool is that runs in a
             // process with several sessions, nobody can tell.
-            let age_ms = self.cx.now.since(turn.began);
-            self.cx.outputs.push_back(Output::EndTools { agent, age_ms });
+            let age_ms = self.parts.cx.now.since(turn.began);
+            self.parts.cx.outputs.push_back(Output::EndTools { agent, age_ms });
         }
         let outcome = match (turn.overdue.take(), outcome) {
             (Some(why), _) => {
                 TurnOutcome::Interrupted(RawJson::trusted(Fault::Interrupted { why }.to_json()))
             }
             (None, TurnOutcome::Failed(error) | TurnOutcome::Interrupted(error))
-                if turn.is_cancelled() && !self.cx.is_stopping =>
+                if turn.is_cancelled() && !self.parts.cx.is_stopping =>
             {
                 cancelled_with(&error)
             }
@@ -132,19 +190,23 @@ impl Hub {
         if matches!(outcome, TurnOutcome::Stopped(_)) {
             session.restarts.forgive();
             if let Some(agent) = session.agent {
-                self.close_breaker(agent);
+                self.parts.agents.close_breaker(agent);
             }
         }
         self.void_asks(id, "the turn is over");
         let (how, reason) = (outcome.name(), outcome.stop_reason());
-        self.append(id, EventBody::Ended(TurnEnded { turn: number, outcome }));
-        self.note(Note::TurnEnded { session: id.clone(), turn: number, how, reason });
+        self.sessions.append_event(
+            &mut self.parts.cx,
+            id,
+            EventBody::Ended(TurnEnded { turn: number, outcome }),
+        );
+        self.parts.cx.note(Note::TurnEnded { session: id.clone(), turn: number, how, reason });
         self.pump(id);
     }
 
     /// Asks the running turn to stop, politely at first.
     pub(crate) fn stop_turn(&mut self, id: &SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
         if turn.cancelled != 0 {
             return;
@@ -155,19 +217,23 @@ impl Hub {
             serde_json::json!({ "sessionId": &*session.summary().agent_session }).to_string();
         // One that refused the prompt and is asked for another session has nothing to stop.
         let has_it = session.is_bound();
-        self.append(id, EventBody::Cancelled(TurnCancelled { turn: number, step: 1 }));
+        self.sessions.append_event(
+            &mut self.parts.cx,
+            id,
+            EventBody::Cancelled(TurnCancelled { turn: number, step: 1 }),
+        );
         if has_it {
             let text = Frame::notification(Method::SessionCancel.name(), &params).bytes().clone();
             self.after_log(id, Effect::ToAgent { agent, text });
         }
         self.void_asks(id, "the turn was cancelled");
-        let at = self.cx.now.plus(limits::CANCEL_GRACE_MS);
-        self.cx.timers.set(at, Timer::Cancel(id.clone(), number, 1));
+        let at = self.parts.cx.now.plus(limits::CANCEL_GRACE_MS);
+        self.parts.cx.timers.set(at, HubTimer::Cancel(id.clone(), number, 1));
     }
 
     /// The turn was silent for longer than it may be.
     pub(crate) fn stop_overdue(&mut self, id: &SessionId, why: String) {
-        let turn = self.sessions.get_mut(id).and_then(|it| it.turn.as_mut());
+        let turn = self.sessions.by_id.get_mut(id).and_then(|it| it.turn.as_mut());
         if let Some(turn) = turn.filter(|it| it.cancelled == 0) {
             turn.overdue = Some(why);
             self.stop_turn(id);
@@ -176,24 +242,28 @@ impl Hub {
 
     /// The agent did not stop: ask harder, then end its process. The next prompt wakes a new one.
     pub(crate) fn on_cancel_deadline(&mut self, id: &SessionId, number: u64, step: u64) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
         if turn.number != number || turn.cancelled != step {
             return;
         }
         turn.cancelled = step + 1;
         let our_id = turn.our_id;
-        self.append(id, EventBody::Cancelled(TurnCancelled { turn: number, step: step + 1 }));
+        self.sessions.append_event(
+            &mut self.parts.cx,
+            id,
+            EventBody::Cancelled(TurnCancelled { turn: number, step: step + 1 }),
+        );
         if step == 1 {
             let params = format!(r#"{{"requestId":{our_id}}}"#);
             let text = Frame::notification(Method::CancelRequest.name(), &params).bytes().clone();
             self.after_log(id, Effect::ToAgent { agent, text });
-            let at = self.cx.now.plus(limits::CANCEL_GRACE_MS);
+            let at = self.parts.cx.now.plus(limits::CANCEL_GRACE_MS);
             if !is_planted("stop-after-first-cancel") {
-                self.cx.timers.set(at, Timer::Cancel(id.clone(), number, 2));
+                self.parts.cx.timers.set(at, HubTimer::Cancel(id.clone(), number, 2));
             }
         } else {
-            if let Some((agent, _)) = self.fall_asleep(id) {
+            if let Some((agent, _)) = self.sessions.mark_suspended(&mut self.parts.cx, id) {
                 self.cut_off(agent, id);
             }
             let cancelled = RawJson::trusted(r#"{"stopReason":"cancelled"}"#);
@@ -203,83 +273,42 @@ impl Hub {
 
     /// The session sleeps, and lets go of its agent.
     pub(crate) fn release_agent(&mut self, id: &SessionId) {
-        if let Some((agent, theirs)) = self.fall_asleep(id) {
+        if let Some((agent, theirs)) = self.sessions.mark_suspended(&mut self.parts.cx, id) {
             self.leave(agent, id, &theirs);
         }
     }
 
-    /// The process that it had, and its name there.
-    fn fall_asleep(&mut self, id: &SessionId) -> Option<(AgentId, AgentSessionId)> {
-        let session = self.sessions.get_mut(id)?;
-        let theirs = session.told_as();
-        session.stage = Stage::Asleep;
-        session.calls.clear();
-        let agent = session.agent.take();
-        self.is_unattended(id);
-        agent.map(|agent| (agent, theirs))
-    }
-
     /// Ends whatever a session does, for good reason.
     pub(crate) fn abandon(&mut self, id: &SessionId, fault: &Fault) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.by_id.get(id) else { return };
         let turn = session.turn.as_ref().map(|it| it.number);
         if !is_planted("keep-agent-of-closed-session") {
             self.release_agent(id);
         }
         self.refuse_waiting(id, fault);
-        self.withdraw_held(id, &fault.to_string());
+        self.sessions.withdraw_held_prompts(&mut self.parts.cx, id, &fault.to_string());
         if let Some(turn) = turn {
             self.end_turn(id, turn, TurnOutcome::Interrupted(RawJson::trusted(fault.to_json())));
         }
         self.void_asks(id, "the session was ended");
     }
 
-    /// After a restart: turns and asks whose agent died with the last daemon are over.
-    pub(crate) fn settle_interrupted(&mut self) {
-        let ids: Vec<SessionId> = self.sessions.keys().cloned().collect();
-        for id in ids {
-            self.settle_here(&id);
-            self.sessions.get_mut(&id).expect("listed above").count_queue(&self.cx.retained_bytes);
-            self.is_unattended(&id);
-        }
-    }
-
-    pub(super) fn settle_here(&mut self, id: &SessionId) {
-        self.settle(id, "the daemon was restarted", "the daemon ended during the turn");
-    }
-
-    /// The log says that something is open, and no agent will ever end it.
-    pub(super) fn settle(&mut self, id: &SessionId, asks_why: &str, turn_why: &str) {
-        let state = &self.sessions[id].summary();
-        let turn = state.open_turn.filter(|_| !is_planted("forget-interrupted-turn"));
-        let asks: Vec<u64> = state.open_asks.iter().copied().collect();
-        for ask in asks {
-            self.remember_settled(id, ask, asks_why.into());
-            self.append(id, super::ask::voided(ask, asks_why));
-        }
-        if let Some(turn) = turn {
-            let fault = Fault::Interrupted { why: turn_why.into() };
-            let outcome = TurnOutcome::Interrupted(RawJson::trusted(fault.to_json()));
-            self.append(id, EventBody::Ended(TurnEnded { turn, outcome }));
-        }
-    }
-
-    /// Requests to a sleeping session wake it and wait; to a waking one they wait.
+    /// Requests to a sleeping session wake it and wait; to a restoring one they wait.
     pub(crate) fn forward_in(
         &mut self,
         id: &SessionId,
         conn: ConnId,
         frame: Frame,
     ) -> Result<(), Fault> {
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
-        if let (Stage::Bound, Some(agent)) = (&session.stage, session.agent) {
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
+        if let (SessionStage::Bound, Some(agent)) = (&session.stage, session.agent) {
             self.forward(agent, Some(id), conn, &frame);
             return Ok(());
         }
-        if self.cx.config.limits.parked_max <= session.parked.len() {
+        if self.parts.cx.config.limits.parked_max <= session.parked.len() {
             return Err(Fault::Overloaded { what: "too many requests wait for the agent".into() });
         }
-        let charge = self.cx.retained_bytes.charge(&session.kept, frame.bytes().len());
+        let charge = self.parts.cx.retained_bytes.charge(&session.kept, frame.bytes().len());
         let charge = charge.map_err(|over| Fault::Overloaded { what: over.to_string() })?;
         session.parked.push_back((conn, frame, charge));
         self.pump(id);

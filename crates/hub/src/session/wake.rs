@@ -1,27 +1,36 @@
-//! Waking: a session without an agent gets one again. No process is started while the last one of
-//! the session still ends, because some agents let only one write.
+//! Starts an agent for a session that has none. No process is started while the last one of the session still ends,
+//! because some agents permit only one writer.
 
-use super::{Stage, Waking};
-use crate::{
-    Hub, Launch, SessionId, limits, restart::RestartVerdict, tenant::tenant_of, timer::Timer,
-};
+use super::{SessionRestore, SessionStage};
+use crate::agent::Agents;
+use crate::session_name::tenant_of;
+use crate::{Hub, Launch, SessionId, limits, restart::RestartVerdict, timer::HubTimer};
 use jackfield_protocol::{Fault, is_planted};
 use std::path::PathBuf;
 
+impl Agents {
+    /// Whether a process that had the session was asked to stop and has not ended.
+    pub(super) fn has_ending_process(&self, id: &SessionId) -> bool {
+        self.processes.values().any(|it| it.stopping && it.slots.has(id))
+    }
+}
+
 impl Hub {
     pub(crate) fn wake(&mut self, id: &SessionId) {
-        if self.cx.is_stopping {
+        if self.parts.cx.is_stopping {
             return self.refuse_waiting(id, &Fault::Stopping);
         }
         if self.is_parting(id) {
             return;
         }
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
-        match session.restarts.verdict(self.cx.now) {
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
+        match session.restarts.verdict(self.parts.cx.now) {
             RestartVerdict::Now => {}
-            RestartVerdict::At(at) => return self.cx.timers.set(at, Timer::Wake(id.clone())),
+            RestartVerdict::At(at) => {
+                return self.parts.cx.timers.set(at, HubTimer::Wake(id.clone()));
+            }
             RestartVerdict::GiveUp { ends, until } => {
-                let wait = (until.0.saturating_sub(self.cx.now.0)).div_ceil(1000);
+                let wait = (until.0.saturating_sub(self.parts.cx.now.0)).div_ceil(1000);
                 let why = format!("its agent ended {ends} times; try again in {wait} s");
                 let session = id.to_string();
                 return self.refuse_waiting(id, &Fault::CannotResume { session, why });
@@ -34,24 +43,28 @@ impl Hub {
             return self.refuse_waiting(id, &fault);
         }
         let launch = self.launch_again(id, asker);
-        let hello = asker.and_then(|it| self.conns.get(&it)).and_then(|it| it.hello.clone());
-        let agent = match self.seat(id, &launch, asker, hello) {
+        let initialize_params = asker
+            .and_then(|it| self.parts.clients.connections.get(&it))
+            .and_then(|it| it.initialize_params.clone());
+        let agent = match self.seat(id, &launch, asker, initialize_params) {
             Ok(Some(agent)) => agent,
             Ok(None) => return,
             Err(fault) => return self.refuse_waiting(id, &fault),
         };
-        let session = self.sessions.get_mut(id).expect("found above");
-        session.stage = Stage::Waking(Waking::default());
-        session.standing = super::Standing::default();
-        self.sit_down(agent, id);
+        let session = self.sessions.by_id.get_mut(id).expect("found above");
+        session.stage = SessionStage::Restoring(SessionRestore::default());
+        session.restore_history = super::RestoreHistory::default();
+        self.assign_session(agent, id);
     }
 
     /// How the session's agent is started: as the asking client would, if it is the same agent.
     pub(crate) fn launch_again(&self, id: &SessionId, asker: Option<crate::ConnId>) -> Launch {
-        let state = &self.sessions[id].summary();
-        let of_conn = asker.and_then(|it| self.conns.get(&it)).and_then(|it| it.launch.as_ref());
+        let state = &self.sessions.by_id[id].summary();
+        let of_conn = asker
+            .and_then(|it| self.parts.clients.connections.get(&it))
+            .and_then(|it| it.launch.as_ref());
         let same = |it: &&Launch| it.name == state.agent;
-        let known = of_conn.filter(same).or_else(|| self.cx.config.agents.get(&state.agent));
+        let known = of_conn.filter(same).or_else(|| self.parts.cx.config.agents.get(&state.agent));
         Launch {
             name: state.agent.clone(),
             // One that is known by name only may have been started with a command all the same.
@@ -67,28 +80,23 @@ impl Hub {
 
     /// Whether the session's last process still ends; the wake goes on when it has, or after a while.
     fn is_parting(&mut self, id: &SessionId) -> bool {
-        let ends = self.has_ending_process(id);
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let ends = self.parts.agents.has_ending_process(id);
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         if !ends {
-            session.standing.parted_at = None;
+            session.restore_history.parted_at = None;
             return false;
         }
-        let latest = self.cx.now.plus(limits::PARTING_MS_MAX);
-        let at = *session.standing.parted_at.get_or_insert(latest);
-        if self.cx.now < at {
-            self.cx.timers.set(at, Timer::Wake(id.clone()));
+        let latest = self.parts.cx.now.plus(limits::PARTING_MS_MAX);
+        let at = *session.restore_history.parted_at.get_or_insert(latest);
+        if self.parts.cx.now < at {
+            self.parts.cx.timers.set(at, HubTimer::Wake(id.clone()));
         }
-        self.cx.now < at
-    }
-
-    /// Whether a process that had the session was asked to stop and has not ended.
-    pub(super) fn has_ending_process(&self, id: &SessionId) -> bool {
-        self.agents.values().any(|it| it.stopping && it.seats.has(id))
+        self.parts.cx.now < at
     }
 
     /// A process that was let go has ended: a session that waited for that goes on.
     pub(crate) fn on_parted(&mut self, id: &SessionId) {
-        if self.sessions.get(id).is_some_and(|it| matches!(it.stage, Stage::Asleep)) {
+        if self.sessions.by_id.get(id).is_some_and(|it| matches!(it.stage, SessionStage::Asleep)) {
             self.pump(id);
         }
     }

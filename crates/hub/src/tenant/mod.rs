@@ -5,12 +5,11 @@
 //! whoever let it in: [`Tenant::binding`] is what it says then. Who is not bound is the operator, and sees
 //! everything.
 //!
-//! `client` is what a hub lets a bound client do: **one place each** for whom it may name and what it may
-//! ask for, which every frame passes. `request` lists what a request may carry to an agent, `server_url` the
+//! `peer/tenant_access.rs` checks every frame of a bound client: which sessions it may name, and what it may
+//! ask for. `request` lists what a request may carry to an agent, `server_url` the
 //! addresses of MCP servers. `quota` is how much a tenant may have, `rate` how fast its agents are
 //! read.
 
-mod client;
 mod quota;
 mod rate;
 mod request;
@@ -18,23 +17,18 @@ mod server_url;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use quota::Tenancy;
+pub(crate) use quota::TenantState;
 pub use quota::Usage;
 pub use quota::quota_fault;
+pub(crate) use request::{check as check_request, inside};
 
-use crate::SessionId;
 use jackfield_events::TenantName;
 use jackfield_protocol::{Frame, acp::Method};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::BTreeMap,
-    path::{Component, Path, PathBuf},
-};
+use std::path::{Component, Path, PathBuf};
 
 /// What is said on a connection to bind it.
 const NAME_CHARS_MAX: usize = 32;
-/// Between a tenant and the rest of a session's name.
-const DOT: char = '.';
 
 /// A tenant, what it may do, and how much it may have; without a number there is no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,32 +82,4 @@ pub const TENANT_NAME_RULE: &str = "a tenant is called by 1 to 32 of `a` to `z`,
 pub fn is_tenant_name(name: &str) -> bool {
     let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(fits)
-}
-
-/// Whose a session is, by its name.
-pub fn tenant_of(session: &str) -> Option<&str> {
-    session.split_once(DOT).map(|(tenant, _)| tenant)
-}
-
-/// The name of a session of this tenant.
-pub(crate) fn named_for(tenant: Option<&str>, name: &str) -> SessionId {
-    match tenant {
-        Some(tenant) => format!("{tenant}{DOT}{name}").into(),
-        None => name.into(),
-    }
-}
-
-/// **The rule**: who is bound to a tenant knows its sessions and no others.
-pub fn is_known_to(tenant: Option<&str>, session: &str) -> bool {
-    tenant.is_none() || tenant_of(session) == tenant
-}
-
-/// The sessions of a tenant, or all: they stand together, because their names begin alike.
-pub(crate) fn known_to<'a, T>(
-    tenant: Option<&'a str>,
-    sessions: &'a BTreeMap<SessionId, T>,
-) -> impl Iterator<Item = (&'a SessionId, &'a T)> {
-    let from = tenant.map(|it| SessionId::from(format!("{it}{DOT}")));
-    let from = from.unwrap_or_else(|| "".into());
-    sessions.range(from..).take_while(move |(id, _)| is_known_to(tenant, id))
 }

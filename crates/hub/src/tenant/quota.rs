@@ -1,11 +1,12 @@
 //! How much a tenant may have: sessions that are awake, and agent processes that are alive. What is over a
 //! quota is refused with the figure and the way out; nothing is ended for it.
 
-use super::{Tenant, known_to, rate::Rate, tenant_of};
+use super::{Tenant, rate::RateLimit};
+use crate::session_name::{known_to, tenant_of};
 use crate::{
     Hub, SessionId,
-    agent::{Agent, Seat},
-    session::{Session, Stage},
+    agent::Agent,
+    session::{Session, SessionStage},
 };
 use jackfield_events::TenantName;
 use jackfield_protocol::{Fault, is_planted};
@@ -21,29 +22,29 @@ pub struct Usage {
 
 /// A tenant as the hub knows it: as it was bound last.
 #[derive(Debug)]
-pub(crate) struct Tenancy {
+pub(crate) struct TenantState {
     pub(super) tenant: Arc<Tenant>,
     /// What it has on other hosts.
     pub(super) elsewhere: Usage,
-    pub(super) rate: Rate,
+    pub(super) rate: RateLimit,
 }
 
 impl Hub {
     /// A client of this tenant has come: what it may do holds for all of it.
-    pub(super) fn meet(&mut self, tenant: Arc<Tenant>) {
-        let now = self.cx.now;
-        let known = self.tenants.entry(tenant.name.clone());
-        let known = known.or_insert_with(|| Tenancy {
+    pub(crate) fn meet(&mut self, tenant: Arc<Tenant>) {
+        let now = self.parts.cx.now;
+        let known = self.parts.tenants.entry(tenant.name.clone());
+        let known = known.or_insert_with(|| TenantState {
             tenant: tenant.clone(),
             elsewhere: Usage::default(),
-            rate: Rate::full(&tenant, now),
+            rate: RateLimit::full(&tenant, now),
         });
         known.tenant = tenant;
     }
 
     /// What tenants have on the other hosts of a fleet.
     pub(crate) fn on_elsewhere(&mut self, tenants: &BTreeMap<TenantName, Usage>) {
-        for (name, known) in &mut self.tenants {
+        for (name, known) in &mut self.parts.tenants {
             known.elsewhere = tenants.get(name).copied().unwrap_or_default();
         }
     }
@@ -51,12 +52,12 @@ impl Hub {
     /// What each tenant has here.
     pub fn usage(&self) -> BTreeMap<TenantName, Usage> {
         let mut usage: BTreeMap<TenantName, Usage> = BTreeMap::new();
-        let awake = self.sessions.iter().filter(|(_, it)| is_awake(it));
+        let awake = self.sessions.by_id.iter().filter(|(_, it)| is_awake(it));
         for tenant in awake.filter_map(|(id, _)| tenant_of(id)) {
             usage.entry(tenant.into()).or_default().sessions += 1;
         }
-        let alive = self.agents.values().filter(|it| !it.stopping);
-        for tenant in alive.filter_map(|it| self.tenant_of_agent(it)) {
+        let alive = self.parts.agents.processes.values().filter(|it| !it.stopping);
+        for tenant in alive.filter_map(|it| self.parts.clients.tenant_of_agent(it)) {
             usage.entry(tenant.into()).or_default().agents += 1;
         }
         usage
@@ -65,7 +66,7 @@ impl Hub {
     /// Whether one more session of this tenant may be awake.
     pub(crate) fn may_be_awake(&self, tenant: Option<&str>) -> Result<(), Fault> {
         let Some((known, max)) = self.bound(tenant, |it| it.sessions) else { return Ok(()) };
-        let of_it = known_to(tenant, &self.sessions);
+        let of_it = known_to(tenant, &self.sessions.by_id);
         let awake = of_it.filter(|(_, it)| is_awake(it)).count() + known.elsewhere.sessions;
         under(known, awake, max, "sessions that are awake")
     }
@@ -74,8 +75,9 @@ impl Hub {
     /// counts, as with places.
     pub(crate) fn may_be_alive(&self, tenant: Option<&str>) -> Result<(), Fault> {
         let Some((known, max)) = self.bound(tenant, |it| it.agents) else { return Ok(()) };
-        let of_it = |it: &&Agent| !it.stopping && self.tenant_of_agent(it) == tenant;
-        let alive = self.agents.values().filter(of_it).count() + known.elsewhere.agents;
+        let of_it = |it: &&Agent| !it.stopping && self.parts.clients.tenant_of_agent(it) == tenant;
+        let alive =
+            self.parts.agents.processes.values().filter(of_it).count() + known.elsewhere.agents;
         under(known, alive, max, "agents that are alive")
     }
 
@@ -83,26 +85,9 @@ impl Hub {
         &self,
         tenant: Option<&str>,
         of: impl Fn(&Tenant) -> Option<usize>,
-    ) -> Option<(&Tenancy, usize)> {
-        let known = self.tenants.get(tenant?)?;
+    ) -> Option<(&TenantState, usize)> {
+        let known = self.parts.tenants.get(tenant?)?;
         Some((known, of(&known.tenant)?))
-    }
-
-    /// Whose a process is: that of whoever sits in it. A warm one is nobody's.
-    pub(crate) fn tenant_of_agent<'a>(&'a self, agent: &'a Agent) -> Option<&'a str> {
-        match (agent.seats.sessions.first(), agent.seats.spares.first()) {
-            (Some(session), _) => tenant_of(session),
-            (None, Some(conn)) => self.tenant_name(*conn),
-            (None, None) => None,
-        }
-    }
-
-    /// For whom a seat would be.
-    pub(crate) fn tenant_of_seat<'a>(&'a self, seat: &'a Seat) -> Option<&'a str> {
-        match seat {
-            Seat::Spare(conn) => self.tenant_name(*conn),
-            Seat::Session(id) => tenant_of(id),
-        }
     }
 
     /// What a client may be told of: its tenant's, or everything.
@@ -112,18 +97,21 @@ impl Hub {
     ) -> impl Iterator<Item = (&SessionId, &Session)> {
         // A session that has no name yet is not listed.
         known_to(
-            self.tenant_name(conn).filter(|_| !is_planted("list-foreign-sessions")),
-            &self.sessions,
+            self.parts.clients.tenant_name(conn).filter(|_| !is_planted("list-foreign-sessions")),
+            &self.sessions.by_id,
         )
         .filter(|(_, it)| !it.is_opening())
     }
 }
 
 fn is_awake(session: &Session) -> bool {
-    matches!(session.stage, Stage::Opening(_) | Stage::Waking(_) | Stage::Bound)
+    matches!(
+        session.stage,
+        SessionStage::Opening(_) | SessionStage::Restoring(_) | SessionStage::Bound
+    )
 }
 
-fn under(known: &Tenancy, now: usize, max: usize, what: &str) -> Result<(), Fault> {
+fn under(known: &TenantState, now: usize, max: usize, what: &str) -> Result<(), Fault> {
     if now < max + usize::from(is_planted("exceed-quota-by-one")) {
         return Ok(());
     }

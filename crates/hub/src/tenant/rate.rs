@@ -1,8 +1,8 @@
 //! How fast the agents of a tenant are read. Nothing they say is dropped: who has said too much is not read
 //! until the tenant may have more, and then its pipe is full and it waits.
 
-use super::{Tenancy, Tenant};
-use crate::{AgentId, Hub, Output, Time, timer::Timer};
+use super::{Tenant, TenantState};
+use crate::{AgentId, Hub, Output, Time, timer::HubTimer};
 use jackfield_events::TenantName;
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ const EVENT: i64 = 1000;
 
 /// What a tenant may still have, and who waits for more. A second's worth can be saved up.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(super) struct RateLimit {
     credit: i64,
     at: Time,
     held: BTreeSet<AgentId>,
 }
 
-impl Rate {
-    pub(super) fn full(tenant: &Tenant, now: Time) -> Rate {
+impl RateLimit {
+    pub(super) fn full(tenant: &Tenant, now: Time) -> RateLimit {
         let credit = tenant.events_per_second.map_or(0, |it| i64::from(it) * EVENT);
-        Rate { credit, at: now, held: BTreeSet::new() }
+        RateLimit { credit, at: now, held: BTreeSet::new() }
     }
 
     fn fill(&mut self, now: Time, per_second: i64) {
@@ -36,7 +36,7 @@ impl Rate {
     }
 }
 
-impl Tenancy {
+impl TenantState {
     /// Its rate here. Hosts on which agents of it live share it evenly.
     fn per_second(&self) -> Option<i64> {
         let hosts = i64::try_from(self.elsewhere.hosts + 1).unwrap_or(i64::MAX);
@@ -47,42 +47,46 @@ impl Tenancy {
 impl Hub {
     /// An agent has said something: its tenant pays for it, and is read no further when it has no more.
     pub(crate) fn pay(&mut self, id: AgentId) {
-        if self.tenants.is_empty() {
+        if self.parts.tenants.is_empty() {
             return; // The way of every frame where there are no tenants.
         }
-        let Some(agent) = self.agents.get(&id) else { return };
-        let name = self.tenant_of_agent(agent).and_then(|it| self.tenants.get_key_value(it));
+        let Some(agent) = self.parts.agents.processes.get(&id) else { return };
+        let name = self
+            .parts
+            .clients
+            .tenant_of_agent(agent)
+            .and_then(|it| self.parts.tenants.get_key_value(it));
         let Some(name) = name.map(|(name, _)| name.clone()) else { return };
-        let known = self.tenants.get_mut(&name).expect("found above");
+        let known = self.parts.tenants.get_mut(&name).expect("found above");
         let Some(per_second) = known.per_second() else { return };
-        known.rate.fill(self.cx.now, per_second);
+        known.rate.fill(self.parts.cx.now, per_second);
         known.rate.credit -= EVENT;
         if 0 <= known.rate.credit || !known.rate.held.insert(id) {
             return;
         }
         let due = known.rate.due(per_second);
-        self.cx.timers.set(due, Timer::Rate(name));
-        self.cx.outputs.push_back(Output::PauseAgent { agent: id });
+        self.parts.cx.timers.set(due, HubTimer::Rate(name));
+        self.parts.cx.outputs.push_back(Output::PauseAgent { agent: id });
     }
 
     /// Whether an agent is not read because its tenant has said too much.
     pub(crate) fn is_held(&self, id: AgentId) -> bool {
-        self.tenants.values().any(|it| it.rate.held.contains(&id))
+        self.parts.tenants.values().any(|it| it.rate.held.contains(&id))
     }
 
     /// There may be credit again: whoever waited is read, unless the journal is behind.
     pub(crate) fn on_rate(&mut self, name: &TenantName) {
-        let Some(known) = self.tenants.get_mut(name) else { return };
+        let Some(known) = self.parts.tenants.get_mut(name) else { return };
         if let Some(per_second) = known.per_second() {
-            known.rate.fill(self.cx.now, per_second);
+            known.rate.fill(self.parts.cx.now, per_second);
             if known.rate.credit < 0 {
                 let due = known.rate.due(per_second);
-                return self.cx.timers.set(due, Timer::Rate(name.clone()));
+                return self.parts.cx.timers.set(due, HubTimer::Rate(name.clone()));
             }
         }
         for id in std::mem::take(&mut known.rate.held) {
-            if self.agents.get(&id).is_some_and(|it| !it.paused) {
-                self.cx.outputs.push_back(Output::ResumeAgent { agent: id });
+            if self.parts.agents.processes.get(&id).is_some_and(|it| !it.paused) {
+                self.parts.cx.outputs.push_back(Output::ResumeAgent { agent: id });
             }
         }
     }

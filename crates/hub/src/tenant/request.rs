@@ -33,7 +33,7 @@ const LEAVE_OUT: &str = "leave it out, or ask the operator for `commands = true`
 const AS_DEFINED: &str = "send it as ACP defines it";
 
 /// Refuses what this tenant may not send to an agent, whatever session it is for.
-pub(super) fn check(tenant: &Tenant, method: &str, frame: &Frame) -> Result<(), Fault> {
+pub(crate) fn check(tenant: &Tenant, method: &str, frame: &Frame) -> Result<(), Fault> {
     let malformed = |why: String| not_allowed(tenant, method, &why, AS_DEFINED);
     let refused = |why: String| not_allowed(tenant, method, &why, LEAVE_OUT);
     let checked = frame.known_method().filter(|it| it.row().tenant == TenantRule::Checked);
@@ -75,7 +75,7 @@ fn directories(params: &Map<String, Value>) -> Result<Vec<&str>, String> {
 }
 
 /// Whether a tenant may work in a directory.
-pub(super) fn inside(tenant: &Tenant, dir: &str) -> Result<(), Fault> {
+pub(crate) fn inside(tenant: &Tenant, dir: &str) -> Result<(), Fault> {
     if tenant.may_work_in(dir) {
         return Ok(());
     }

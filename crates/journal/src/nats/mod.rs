@@ -85,6 +85,8 @@ pub(crate) struct NatsJournal {
 
 /// The state that all tasks share.
 pub(crate) struct NatsStore {
+    /// For error messages, without credentials.
+    servers: String,
     cell: CellConfig,
     jetstream: JetStreamClient,
     owner: Option<String>,
@@ -179,9 +181,14 @@ impl NatsJournal {
     fn open_archive(&self, url: &str) -> Result<(), OpenError> {
         let store = self.store.clone();
         let used = self.run_blocking(async move { store.has_used_archive().await });
-        let used = used.map_err(|it| {
-            let source: SharedError = Arc::new(it);
-            OpenError::Archive { url: url.to_owned(), source }
+        let used = used.map_err(|error| {
+            let is_temporary = matches!(error, NatsError::Unknown(_));
+            let source: SharedError = Arc::new(error);
+            if is_temporary {
+                OpenError::Unreachable { servers: self.store.servers.clone(), source }
+            } else {
+                OpenError::Archive { url: url.to_owned(), source }
+            }
         })?;
         let missing_directory =
             if used { MissingDirectory::Refuse } else { MissingDirectory::Create };
@@ -227,5 +234,6 @@ async fn connect(address: CellAddress) -> Result<NatsStore, OpenError> {
     streams.try_for_each_concurrent(CONCURRENT_CREATIONS_MAX, ensure).await.map_err(failed)?;
     let (tails, hints, summaries) = Default::default();
     let (archive, archiving) = Default::default();
-    Ok(NatsStore { cell, jetstream, owner, tails, hints, summaries, archive, archiving })
+    let servers = urls;
+    Ok(NatsStore { servers, cell, jetstream, owner, tails, hints, summaries, archive, archiving })
 }

@@ -167,7 +167,14 @@ impl Scene {
     }
 
     fn alive(&self) -> Vec<AgentId> {
-        self.hub.agents.iter().filter(|(_, it)| !it.stopping).map(|(id, _)| *id).collect()
+        self.hub
+            .parts
+            .agents
+            .processes
+            .iter()
+            .filter(|(_, it)| !it.stopping)
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// The names of sessions in a list.

@@ -154,7 +154,7 @@ fn an_agent_that_the_journal_holds_back_is_not_read_because_its_tenant_may_have_
         scene.feed(Input::AgentSpoke { agent, frame });
     }
     assert!(scene.hub.is_held(agent));
-    scene.hub.agents.get_mut(&agent).unwrap().paused = true;
+    scene.hub.parts.agents.processes.get_mut(&agent).unwrap().paused = true;
     scene.outputs.clear();
     scene.now += 60_000;
     scene.feed(Input::Tick);

@@ -293,7 +293,7 @@ fn a_tenant_cannot_accept_what_no_rule_can_be_enforced_on() {
     let accepts = |scene: &mut Scene, conn: ConnId| {
         let answer = scene.ask(conn, "_jackfield/connect", &json!({ "unenforced": true }));
         assert!(answer["result"].is_object(), "{answer}");
-        scene.hub.conns[&conn].unenforced
+        scene.hub.parts.clients.connections[&conn].unenforced
     };
     for commands in [false, true] {
         let acme = Tenant { commands, ..tenant("acme") };

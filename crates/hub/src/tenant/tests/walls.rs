@@ -1,7 +1,8 @@
 //! What a client hears of sessions that are not its tenant's: nothing.
 
 use super::*;
-use crate::tenant::{is_tenant_name, tenant_of};
+use crate::session_name::tenant_of;
+use crate::tenant::is_tenant_name;
 use jackfield_protocol::acp::{Direction, Method, MethodKind, Scope};
 use std::collections::BTreeSet;
 
@@ -272,8 +273,8 @@ fn a_process_serves_one_tenant() {
         }
     }
     assert_eq!(scene.alive().len(), 3, "one each, and each serves two sessions");
-    for agent in scene.hub.agents.values() {
-        let tenants: BTreeSet<_> = agent.seats.sessions.iter().map(|it| tenant_of(it)).collect();
-        assert_eq!((tenants.len(), agent.seats.sessions.len()), (1, 2));
+    for agent in scene.hub.parts.agents.processes.values() {
+        let tenants: BTreeSet<_> = agent.slots.sessions.iter().map(|it| tenant_of(it)).collect();
+        assert_eq!((tenants.len(), agent.slots.sessions.len()), (1, 2));
     }
 }

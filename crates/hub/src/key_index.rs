@@ -25,7 +25,7 @@ struct TenantKeys {
 }
 
 impl KeyIndex {
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         tenant: Option<&str>,
         key: &Arc<str>,
@@ -45,7 +45,7 @@ impl KeyIndex {
     }
 
     /// The session to look in.
-    pub(super) fn find(&self, tenant: Option<&str>, key: &str) -> Option<&SessionId> {
+    pub(crate) fn find(&self, tenant: Option<&str>, key: &str) -> Option<&SessionId> {
         self.tenants.get(&tenant.map(Into::into))?.sessions.get(key)
     }
 }

@@ -1,8 +1,8 @@
-//! An agent ended: everyone who waited for it is answered at once, with the cause. All sessions that
-//! it served are interrupted alike, each once, and wake on their own.
+//! The end of an agent process: pending requests are answered with the cause, and each session that it served is
+//! interrupted once.
 
-use super::{Agent, Phase, Waiting};
-use crate::{AgentId, Exit, Hub, Note, Output, SessionId, limits, session::Stage};
+use super::{Agent, PendingRequest, Phase};
+use crate::{AgentId, Exit, Hub, Note, Output, SessionId, limits, session::SessionStage};
 use jackfield_events::{AgentExited, EventBody, RawJson, TurnOutcome};
 use jackfield_protocol::{Fault, Frame, is_planted};
 
@@ -25,46 +25,46 @@ enum Cause {
 
 impl Hub {
     pub(crate) fn on_agent_gone(&mut self, id: AgentId, exit: &Exit) {
-        let Some(agent) = self.agents.remove(&id) else { return };
-        self.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
+        let Some(agent) = self.parts.agents.processes.remove(&id) else { return };
+        self.parts.cx.note(Note::AgentEnded { agent: id, status: exit.status.clone() });
         let fault = fault_of(&agent, exit);
         self.count_failure(&agent, exit);
         self.withdraw_passing(id);
-        for conn in &agent.seats.spares {
-            if let Some(it) = self.conns.get_mut(conn)
+        for conn in &agent.slots.spares {
+            if let Some(it) = self.parts.clients.connections.get_mut(conn)
                 && it.spare == Some(id)
             {
                 it.spare = None;
             }
         }
-        for (conn, request) in &agent.introduces {
+        for (conn, request) in &agent.pending_initialize {
             if agent.stopping || exit.shortage {
-                self.answer(*conn, request, Err(&fault));
+                self.parts.clients.answer_request(&mut self.parts.cx, *conn, request, Err(&fault));
             } else {
                 self.introduce_elsewhere(*conn, request, &fault);
             }
         }
-        if agent.seats.is_empty() {
-            self.on_warm_gone(&agent);
+        if agent.slots.is_empty() {
+            self.parts.agents.on_warm_agent_gone(&mut self.parts.cx, &agent);
         }
         let cause = if agent.stopping { Cause::Asked } else { Cause::Itself };
         let count = if is_planted("end-one-session-of-dead-agent") { 1 } else { usize::MAX };
-        for session in agent.seats.sessions.iter().take(count) {
+        for session in agent.slots.sessions.iter().take(count) {
             self.bury_in(session, id, &End { exit, fault: &fault, cause });
         }
         if !is_planted("forget-requests-to-dead-agent") {
             self.answer_all(agent, &fault);
         }
-        self.after_stop();
     }
 
     /// The session outlives its agent: the log says what happened, and the turn has its outcome.
     fn bury_in(&mut self, id: &SessionId, agent: AgentId, end: &End<'_>) {
-        let now = self.cx.now;
-        let Some(session) = self.sessions.get_mut(id).filter(|it| it.agent == Some(agent)) else {
+        let now = self.parts.cx.now;
+        let Some(session) = self.sessions.by_id.get_mut(id).filter(|it| it.agent == Some(agent))
+        else {
             return self.on_parted(id);
         };
-        if let Stage::Opening(opening) = &session.stage {
+        if let SessionStage::Opening(opening) = &session.stage {
             let (conn, request) = (opening.conn, opening.request.clone());
             let never_came_up = matches!(end.fault, Fault::AgentNotStarted { .. });
             // Another agent would not be started either.
@@ -72,29 +72,38 @@ impl Hub {
             if may_another && end.cause == Cause::Itself {
                 return self.open_elsewhere(id, end.fault);
             }
-            self.sessions.remove(id);
-            return self.answer(conn, &request, Err(end.fault));
+            self.sessions.by_id.remove(id);
+            return self.parts.clients.answer_request(
+                &mut self.parts.cx,
+                conn,
+                &request,
+                Err(end.fault),
+            );
         }
         session.agent = None;
         session.calls.clear();
         if end.cause == Cause::Itself && !end.exit.shortage {
             session.restarts.ended(now);
         }
-        let waking = matches!(session.stage, Stage::Waking(_));
-        session.stage = Stage::Asleep;
+        let restoring = matches!(session.stage, SessionStage::Restoring(_));
+        session.stage = SessionStage::Asleep;
         let turn = session.turn.as_ref().map(|it| it.number);
-        self.is_unattended(id);
+        self.parts.cx.schedule_unattended_check(id);
         if end.cause != Cause::Asked || turn.is_some() {
             let status = end.exit.status.as_str().into();
             let stderr = end.exit.stderr.as_str().into();
-            self.append(id, EventBody::Gone(AgentExited { status, stderr }));
+            self.sessions.append_event(
+                &mut self.parts.cx,
+                id,
+                EventBody::Gone(AgentExited { status, stderr }),
+            );
         }
         self.void_asks(id, "the agent that asked is gone");
-        self.end_served(id);
+        self.sessions.finish_served_request(&mut self.parts.cx, id);
         if let Some(turn) = turn {
             let error = RawJson::trusted(end.fault.to_json());
             self.end_turn(id, turn, TurnOutcome::Interrupted(error));
-        } else if waking {
+        } else if restoring {
             self.refuse_waiting(id, end.fault);
         } else {
             self.pump(id);
@@ -104,10 +113,12 @@ impl Hub {
     /// Clients whose own requests the agent had.
     fn answer_all(&mut self, agent: Agent, fault: &Fault) {
         for waiting in agent.waiting.into_values() {
-            let Waiting::Client { conn, id, session, .. } = waiting else { continue };
-            match session.filter(|it| self.sessions.contains_key(it)) {
+            let PendingRequest::Client { conn, id, session, .. } = waiting else { continue };
+            match session.filter(|it| self.sessions.by_id.contains_key(it)) {
                 Some(session) => self.answer_in(&session, conn, &Frame::error_for(&id, fault)),
-                None => self.answer(conn, &id, Err(fault)),
+                None => {
+                    self.parts.clients.answer_request(&mut self.parts.cx, conn, &id, Err(fault));
+                }
             }
         }
     }
@@ -117,17 +128,20 @@ impl Hub {
         let exit =
             Exit { status: why.to_owned(), stderr: String::new(), started: true, shortage: false };
         // It is buried like a dead one now; its process is stopped and its end ignored.
-        self.cx.outputs.push_back(Output::StopAgent { agent: id, now: false });
+        self.parts.cx.outputs.push_back(Output::StopAgent { agent: id, now: false });
         self.on_agent_gone(id, &exit);
     }
 
     /// Ends a process at once because it does not listen in one session. The others that it serves
     /// are interrupted, and wake elsewhere when it has ended.
     pub(crate) fn cut_off(&mut self, agent: AgentId, culprit: &SessionId) {
-        self.end_agent(agent);
+        self.parts.agents.kill_agent(&mut self.parts.cx, agent);
         let why = format!("it was ended with session `{culprit}`, in which it did not stop");
         let exit = Exit { status: why, stderr: String::new(), started: true, shortage: false };
-        let Some(fault) = self.agents.get(&agent).map(|it| fault_of(it, &exit)) else { return };
+        let Some(fault) = self.parts.agents.processes.get(&agent).map(|it| fault_of(it, &exit))
+        else {
+            return;
+        };
         for session in self.served_by(agent) {
             self.bury_in(
                 &session,
@@ -139,10 +153,11 @@ impl Hub {
 
     /// A process that serves others does not answer about this session: it goes on without it.
     pub(super) fn give_up_on(&mut self, agent: AgentId, id: &SessionId) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.by_id.get(id) else { return };
         let theirs = session.told_as();
         let why = format!("it has not opened the session for {} s", limits::START_MS_MAX / 1000);
-        let (name, stderr) = (self.agents[&agent].launch.name.to_string(), String::new());
+        let (name, stderr) =
+            (self.parts.agents.processes[&agent].launch.name.to_string(), String::new());
         let fault = Fault::AgentNotStarted { agent: name, why: why.clone(), stderr };
         let exit = Exit { status: why, stderr: String::new(), started: true, shortage: false };
         self.leave(agent, id, &theirs);

@@ -1,11 +1,14 @@
-//! What agents say: answers to whoever waits, words for the log, and asks for clients.
+//! Messages of agents: responses to pending requests, updates for the log, and requests for clients.
 
-use super::{Phase, Waiting};
+use super::{PendingRequest, Phase};
+use crate::agent::Agents;
+use crate::context::HubContext;
+use crate::session::Sessions;
 use crate::{
     AgentId, ConnId, Hub, Note, Output, SessionId, limits,
     log::Effect,
-    peer::Route,
-    session::{Session, Stage},
+    peer::RequestRoute,
+    session::{Session, SessionStage},
 };
 use jackfield_events::{AgentMessage, EventBody, RawJson, SettingChanged, TurnOutcome};
 use jackfield_protocol::{
@@ -16,10 +19,66 @@ use jackfield_protocol::{
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+impl Agents {
+    /// The agent has told its name for a session: what it said there before.
+    pub(crate) fn take_updates_before_session_id(
+        &mut self,
+        agent: AgentId,
+        name: &str,
+    ) -> Vec<Frame> {
+        let Some(agent) = self.processes.get_mut(&agent) else { return Vec::new() };
+        let only = agent.slots.only().is_some();
+        let is_its = |it: &Frame| only || it.session_id().as_deref() == Some(name);
+        let its = agent.updates_before_session_id.extract_if(.., |(it, _)| is_its(it));
+        its.map(|(frame, _)| frame).collect()
+    }
+
+    /// Every name is known: what was said under others is nobody's.
+    fn drop_unclaimed_updates(&mut self, cx: &mut HubContext, id: AgentId) {
+        let Some(agent) = self.processes.get_mut(&id).filter(|it| !it.owes_a_name()) else {
+            return;
+        };
+        for _ in std::mem::take(&mut agent.updates_before_session_id) {
+            cx.note(Note::Unclaimed { agent: id });
+        }
+    }
+}
+
+impl HubContext {
+    /// Answers an ask that nobody can serve.
+    pub(crate) fn refuse_agent_request(&mut self, agent: AgentId, frame: &Frame) {
+        let method = frame.method().map(std::borrow::Cow::into_owned).unwrap_or_default();
+        self.fail_agent_request(agent, frame, &Fault::MethodNotFound { method });
+    }
+
+    /// Answers an ask that cannot be kept until a client has answered it.
+    pub(crate) fn defer_agent_request(&mut self, agent: AgentId, frame: &Frame, what: String) {
+        self.fail_agent_request(agent, frame, &Fault::Overloaded { what });
+    }
+
+    fn fail_agent_request(&mut self, agent: AgentId, frame: &Frame, fault: &Fault) {
+        let id = frame.id().expect("a request has an id");
+        let answer = Frame::error_for(id, fault);
+        self.outputs.push_back(Output::ToAgent { agent, text: answer.bytes().clone() });
+    }
+}
+
+impl Sessions {
+    /// The frame with the hub's session id. A child session of the agent's keeps its own name.
+    pub(crate) fn with_hub_session_id(&self, id: &SessionId, frame: Frame) -> Frame {
+        let Some(session) = self.by_id.get(id) else { return frame };
+        if frame.session_id().is_some_and(|it| session.is_called(&it)) {
+            frame.with_session_id(id)
+        } else {
+            frame
+        }
+    }
+}
+
 impl Hub {
     pub(crate) fn on_agent(&mut self, agent: AgentId, frame: Frame) {
-        let Some(it) = self.agents.get_mut(&agent) else { return };
-        it.used = self.cx.now;
+        let Some(it) = self.parts.agents.processes.get_mut(&agent) else { return };
+        it.last_active_at = self.parts.cx.now;
         match frame.kind() {
             Kind::Response => self.on_agent_answer(agent, &frame),
             Kind::Notification => self.on_agent_notification(agent, frame),
@@ -29,42 +88,49 @@ impl Hub {
 
     fn on_agent_answer(&mut self, id: AgentId, frame: &Frame) {
         let our_id = frame.id().and_then(|it| it.parse::<u64>().ok());
-        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
+        let agent = self.parts.agents.processes.get_mut(&id).expect("the caller found this agent");
         let Some(waiting) = our_id.and_then(|it| agent.waiting.remove(&it)) else { return };
         if agent.stopping && waiting.is_start() {
             return; // Too late: it was let go, and whoever waits hears of its end.
         }
         match waiting.session() {
-            Some(session) => self.beat(&session.clone()),
-            None => self.served_by(id).iter().for_each(|it| self.beat(it)),
+            Some(session) => {
+                self.with_session(&session.clone(), |it, parts| it.mark_activity(&mut parts.cx));
+            }
+            None => self
+                .served_by(id)
+                .iter()
+                .for_each(|it| self.with_session(it, |it, parts| it.mark_activity(&mut parts.cx))),
         }
         let names = waiting.names();
-        if waiting.is_start() && !matches!(waiting, Waiting::Initialize) {
-            self.came_up(id);
+        if waiting.is_start() && !matches!(waiting, PendingRequest::Initialize) {
+            self.parts.agents.on_agent_came_up(id);
         }
         match waiting {
-            Waiting::Initialize => self.on_hello(id, frame),
-            Waiting::New(session) => self.on_opened(id, &session, frame),
-            Waiting::Reopen(session, way) => self.on_reopened(id, &session, way, frame),
-            Waiting::Setting(session, name) => self.on_set(id, &session, &name, frame),
-            Waiting::Prompt(session, turn) => self.on_prompt_answer(id, &session, turn, frame),
-            Waiting::Client { conn, id: theirs, session, setting, .. } => {
+            PendingRequest::Initialize => self.on_hello(id, frame),
+            PendingRequest::New(session) => self.on_opened(id, &session, frame),
+            PendingRequest::Reopen(session, way) => self.on_reopened(id, &session, way, frame),
+            PendingRequest::Setting(session, name) => self.on_set(id, &session, &name, frame),
+            PendingRequest::Prompt(session, turn) => {
+                self.on_prompt_answer(id, &session, turn, frame);
+            }
+            PendingRequest::Client { conn, id: theirs, session, setting, .. } => {
                 self.on_own_answer(id, conn, &theirs, session, setting, frame);
             }
-            Waiting::Unwanted => {
+            PendingRequest::Unwanted => {
                 if let Some(theirs) = frame.session_id() {
-                    self.dismiss_session(id, &theirs, false);
+                    self.parts.agents.close_agent_session(&mut self.parts.cx, id, &theirs, false);
                 }
             }
         }
         if names {
-            self.forget_unclaimed(id);
+            self.parts.agents.drop_unclaimed_updates(&mut self.parts.cx, id);
         }
     }
 
     fn on_prompt_answer(&mut self, agent: AgentId, id: &SessionId, turn: u64, frame: &Frame) {
         if self.disowns(agent, id, turn, frame) {
-            return; // It never had this session: the climb goes on with the same prompt.
+            return; // It never had this session: the try_next_step goes on with the same prompt.
         }
         let outcome = match frame.result() {
             Some(result) => TurnOutcome::Stopped(RawJson::trusted(result.to_owned())),
@@ -83,23 +149,32 @@ impl Hub {
         setting: Option<Frame>,
         frame: &Frame,
     ) {
-        if let Some(gone) = session.as_ref().filter(|it| !self.sessions.contains_key(*it)) {
+        if let Some(gone) = session.as_ref().filter(|it| !self.sessions.by_id.contains_key(*it)) {
             let fault = Fault::SessionNotFound { session: gone.to_string() };
-            return self.answer(conn, theirs, Err(&fault));
+            return self.parts.clients.answer_request(
+                &mut self.parts.cx,
+                conn,
+                theirs,
+                Err(&fault),
+            );
         }
         let answer = frame.with_id(theirs);
         let answer = match session.clone().or_else(|| self.whose(agent, frame)) {
-            Some(session) => self.as_ours(&session, answer),
+            Some(session) => self.sessions.with_hub_session_id(&session, answer),
             None => answer,
         };
         let Some(session) = session else {
-            self.finish_request(conn, theirs);
-            return self.send(conn, answer.bytes().clone());
+            self.parts.clients.finish_request(conn, theirs);
+            return self.parts.clients.send(&mut self.parts.cx, conn, answer.bytes().clone());
         };
         if let (Some(setting), Some(result)) = (setting, frame.result()) {
             let frame = RawJson::trusted(setting.bytes().clone());
             let answer = RawJson::trusted(result.to_owned());
-            self.append(&session, EventBody::Configured(SettingChanged { frame, answer }));
+            self.sessions.append_event(
+                &mut self.parts.cx,
+                &session,
+                EventBody::Configured(SettingChanged { frame, answer }),
+            );
         }
         self.answer_in(&session, conn, &answer);
     }
@@ -119,26 +194,27 @@ impl Hub {
             return self.refuse_agent(id, &why);
         }
         let told: Value = serde_json::from_str(result).unwrap_or_default();
-        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
+        let agent = self.parts.agents.processes.get_mut(&id).expect("the caller found this agent");
         agent.phase = Phase::Ready;
-        agent.told = Some(result.into());
-        agent.can.load = told.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
-        agent.can.resume = told
+        agent.initialize_result = Some(result.into());
+        agent.capabilities.load =
+            told.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
+        agent.capabilities.resume = told
             .pointer("/agentCapabilities/sessionCapabilities/resume")
             .is_some_and(|it| !it.is_null());
-        agent.can.fork = told
+        agent.capabilities.fork = told
             .pointer("/agentCapabilities/sessionCapabilities/fork")
             .is_some_and(|it| !it.is_null());
-        agent.can.close = told
+        agent.capabilities.close = told
             .pointer("/agentCapabilities/sessionCapabilities/close")
             .is_some_and(|it| !it.is_null());
         let name = agent.launch.name.clone();
-        for (conn, request) in std::mem::take(&mut agent.introduces) {
-            let told = self.capabilities(conn, &name, result);
-            self.answer(conn, &request, Ok(&told));
+        for (conn, request) in std::mem::take(&mut agent.pending_initialize) {
+            let told = self.parts.clients.describe_capabilities(conn, &name, result);
+            self.parts.clients.answer_request(&mut self.parts.cx, conn, &request, Ok(&told));
         }
-        if self.agents.get(&id).is_some_and(|it| it.seats.sessions.is_empty()) {
-            self.came_up(id); // Nobody needs more of it for now.
+        if self.parts.agents.processes.get(&id).is_some_and(|it| it.slots.sessions.is_empty()) {
+            self.parts.agents.on_agent_came_up(id); // Nobody needs more of it for now.
         }
         for session in self.served_by(id) {
             self.on_agent_ready(id, &session);
@@ -152,28 +228,28 @@ impl Hub {
         }
         if frame.is_control() {
             // Clients take such messages for the hub's own.
-            return self.note(Note::Unclaimed { agent: id });
+            return self.parts.cx.note(Note::Unclaimed { agent: id });
         }
-        let agent = self.agents.get(&id).expect("the caller found this agent");
+        let agent = self.parts.agents.processes.get(&id).expect("the caller found this agent");
         if let Some(session) = self.whose(id, &frame) {
             let journaled = method.is_some_and(is_journaled_method);
             self.on_words(id, &session, frame, journaled);
-        } else if agent.seats.is_unused() || frame.session_id().is_none() {
+        } else if agent.slots.is_unused() || frame.session_id().is_none() {
             self.tell_everyone(id, &frame);
         } else if agent.owes_a_name() {
             self.keep_early(id, frame);
         } else {
-            self.note(Note::Unclaimed { agent: id });
+            self.parts.cx.note(Note::Unclaimed { agent: id });
         }
     }
 
     /// The session of a process that a frame is about. If it has had one only, it can be no other: a
     /// child session of the agent's own is in it.
     fn whose(&self, agent: AgentId, frame: &Frame) -> Option<SessionId> {
-        let agent = self.agents.get(&agent)?;
-        match agent.seats.only() {
+        let agent = self.parts.agents.processes.get(&agent)?;
+        match agent.slots.only() {
             Some(only) => Some(only.clone()),
-            None => self.called(agent, &frame.session_id()?),
+            None => self.sessions.find_by_agent_session_id(agent, &frame.session_id()?),
         }
     }
 
@@ -181,7 +257,7 @@ impl Hub {
     fn tell_everyone(&mut self, agent: AgentId, frame: &Frame) {
         let mut told: BTreeSet<ConnId> = BTreeSet::new();
         for id in self.served_by(agent) {
-            let subscribers = self.sessions[&id].subscribers.keys().copied();
+            let subscribers = self.sessions.by_id[&id].subscribers.keys().copied();
             for conn in subscribers.collect::<Vec<_>>() {
                 if told.insert(conn) {
                     let text = frame.bytes().clone();
@@ -189,18 +265,18 @@ impl Hub {
                 }
             }
         }
-        let spares = self.agents.get(&agent).map(|it| it.seats.spares.clone());
+        let spares = self.parts.agents.processes.get(&agent).map(|it| it.slots.spares.clone());
         for conn in spares.into_iter().flatten().filter(|it| !told.contains(it)) {
-            self.send(conn, frame.bytes().clone());
+            self.parts.clients.send(&mut self.parts.cx, conn, frame.bytes().clone());
         }
     }
 
     /// Some agents talk in a session before they have told its name; that is kept in order, up to a
     /// point no honest agent reaches.
     fn keep_early(&mut self, id: AgentId, frame: Frame) {
-        let agent = self.agents.get_mut(&id).expect("the caller found this agent");
-        let max = self.cx.config.limits.early_max;
-        let why = match self.cx.retained_bytes.charge(&agent.kept, frame.bytes().len()) {
+        let agent = self.parts.agents.processes.get_mut(&id).expect("the caller found this agent");
+        let max = self.parts.cx.config.limits.early_max;
+        let why = match self.parts.cx.retained_bytes.charge(&agent.kept, frame.bytes().len()) {
             Ok(charge) if agent.updates_before_session_id.len() < max => {
                 if is_planted("keep-last-early-update") {
                     agent.updates_before_session_id.clear();
@@ -216,142 +292,106 @@ impl Hub {
         );
     }
 
-    /// The agent has told its name for a session: what it said there before.
-    pub(crate) fn take_updates_before_session_id(
-        &mut self,
-        agent: AgentId,
-        name: &str,
-    ) -> Vec<Frame> {
-        let Some(agent) = self.agents.get_mut(&agent) else { return Vec::new() };
-        let only = agent.seats.only().is_some();
-        let is_its = |it: &Frame| only || it.session_id().as_deref() == Some(name);
-        let its = agent.updates_before_session_id.extract_if(.., |(it, _)| is_its(it));
-        its.map(|(frame, _)| frame).collect()
-    }
-
-    /// Every name is known: what was said under others is nobody's.
-    fn forget_unclaimed(&mut self, id: AgentId) {
-        let Some(agent) = self.agents.get_mut(&id).filter(|it| !it.owes_a_name()) else { return };
-        for _ in std::mem::take(&mut agent.updates_before_session_id) {
-            self.note(Note::Unclaimed { agent: id });
-        }
-    }
-
     /// Words of a session's agent: into the log, or past it, or aside while it is being opened.
     fn on_words(&mut self, agent: AgentId, id: &SessionId, mut frame: Frame, journaled: bool) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         if session.agent != Some(agent) && !is_planted("accept-frames-of-released-agent") {
             return; // The session let go of it; another may serve it by now.
         }
-        let missing = session.pulse.beat(self.cx.now);
+        let missing = session.activity.mark(self.parts.cx.now);
         match &mut session.stage {
-            Stage::Opening(_) => return self.keep_early(agent, frame),
-            Stage::Waking(waking) if waking.is_nameless() => return self.keep_early(agent, frame),
-            Stage::Waking(waking) => {
-                let Some(new) = waking.hear(frame, journaled, self.cx.now) else {
+            SessionStage::Opening(_) => return self.keep_early(agent, frame),
+            SessionStage::Restoring(restoring) if restoring.is_nameless() => {
+                return self.keep_early(agent, frame);
+            }
+            SessionStage::Restoring(restoring) => {
+                let Some(new) = restoring.hear(frame, journaled, self.parts.cx.now) else {
                     return; // It tells what was said before, and the journal has that.
                 };
                 frame = new;
             }
-            Stage::Importing(_) | Stage::Bound | Stage::Asleep => {}
+            SessionStage::Importing(_) | SessionStage::Bound | SessionStage::Asleep => {}
         }
         if missing {
-            self.watch(id);
+            self.with_session(id, |it, parts| it.watch_activity(&mut parts.cx));
         }
-        let frame = self.as_ours(id, frame);
+        let frame = self.sessions.with_hub_session_id(id, frame);
         if journaled {
-            self.prove(id);
-            let session = self.sessions.get_mut(id).expect("found above");
+            self.sessions.confirm_restored(id);
+            let session = self.sessions.by_id.get_mut(id).expect("found above");
             let turn = session.summary().turns;
             let late = session.turn.is_none() && turn != 0;
             let words = RawJson::trusted(frame.bytes().clone());
-            self.append(id, EventBody::Said(AgentMessage { turn, late, frame: words }));
-            self.look_at(id, &frame);
+            self.sessions.append_event(
+                &mut self.parts.cx,
+                id,
+                EventBody::Said(AgentMessage { turn, late, frame: words }),
+            );
+            self.sessions.note_tool_call(&mut self.parts.cx, id, &frame);
         } else {
             self.after_log(id, Effect::ToSubscribers { text: frame.bytes().clone() });
         }
         self.ease_agent(id);
     }
 
-    /// The frame with the hub's session id. A child session of the agent's keeps its own name.
-    pub(crate) fn as_ours(&self, id: &SessionId, frame: Frame) -> Frame {
-        let Some(session) = self.sessions.get(id) else { return frame };
-        if frame.session_id().is_some_and(|it| session.is_called(&it)) {
-            frame.with_session_id(id)
-        } else {
-            frame
-        }
-    }
-
     fn on_agent_request(&mut self, id: AgentId, frame: &Frame) {
         if frame.is_control() {
-            return self.refuse_ask(id, frame);
+            return self.parts.cx.refuse_agent_request(id, frame);
         }
         if let Some(request) = frame.request_id() {
             // About a request of a client's own: only that client understands it.
             let Some((conn, theirs)) = self.asker(id, request) else {
-                return self.refuse_ask(id, frame);
+                return self.parts.cx.refuse_agent_request(id, frame);
             };
-            let session = self.session_of_request(id, request.parse().unwrap_or(0));
+            let session = self.parts.agents.session_of_request(id, request.parse().unwrap_or(0));
             let splice = Splice { request_id: Some(&theirs), ..Splice::default() };
             let mut frame = frame.spliced(splice);
             if let Some(session) = session.clone().or_else(|| self.whose(id, &frame)) {
-                frame = self.as_ours(&session, frame);
+                frame = self.sessions.with_hub_session_id(&session, frame);
             }
             return self.issue_passing(id, session.as_ref(), conn, &frame);
         }
         let serves = |it: &Session| it.agent == Some(id) && !it.is_opening();
         let session = self.whose(id, frame);
-        let serving = session.filter(|it| self.sessions.get(it).is_some_and(serves));
+        let serving = session.filter(|it| self.sessions.by_id.get(it).is_some_and(serves));
         let Some(session) = serving else {
             // It names no session, or one that nobody knows yet or that let go of this agent: nobody
             // can be asked.
-            return self.refuse_ask(id, frame);
+            return self.parts.cx.refuse_agent_request(id, frame);
         };
-        self.beat(&session);
-        self.prove(&session);
+        self.with_session(&session, |it, parts| it.mark_activity(&mut parts.cx));
+        self.sessions.confirm_restored(&session);
         self.on_ask(id, &session, frame);
-    }
-
-    /// Answers an ask that nobody can serve.
-    pub(crate) fn refuse_ask(&mut self, agent: AgentId, frame: &Frame) {
-        let method = frame.method().map(std::borrow::Cow::into_owned).unwrap_or_default();
-        self.answer_ask(agent, frame, &Fault::MethodNotFound { method });
-    }
-
-    /// Answers an ask that cannot be kept until a client has answered it.
-    pub(crate) fn refuse_ask_for_now(&mut self, agent: AgentId, frame: &Frame, what: String) {
-        self.answer_ask(agent, frame, &Fault::Overloaded { what });
-    }
-
-    fn answer_ask(&mut self, agent: AgentId, frame: &Frame, fault: &Fault) {
-        let id = frame.id().expect("a request has an id");
-        let answer = Frame::error_for(id, fault);
-        self.cx.outputs.push_back(Output::ToAgent { agent, text: answer.bytes().clone() });
     }
 
     /// The request of a client that an agent has under `our_id`.
     pub(crate) fn asker(&self, agent: AgentId, our_id: &str) -> Option<(ConnId, Box<str>)> {
         let our_id: u64 = our_id.parse().ok()?;
-        let by_route = |conn: &crate::peer::Conn| {
+        let by_route = |conn: &crate::peer::ClientConnection| {
             let mut routes = conn.requests.iter();
-            routes.find(|(_, it)| **it == Route::Agent(agent, our_id)).map(|(id, _)| id.clone())
+            routes
+                .find(|(_, it)| **it == RequestRoute::Agent(agent, our_id))
+                .map(|(id, _)| id.clone())
         };
-        match self.agents.get(&agent)?.waiting.get(&our_id)? {
-            Waiting::New(session) => {
-                let session = self.sessions.get(session)?;
-                let Stage::Opening(opening) = &session.stage else { return None };
+        match self.parts.agents.processes.get(&agent)?.waiting.get(&our_id)? {
+            PendingRequest::New(session) => {
+                let session = self.sessions.by_id.get(session)?;
+                let SessionStage::Opening(opening) = &session.stage else { return None };
                 return Some((opening.conn, opening.request.clone()));
             }
-            Waiting::Prompt(session, turn) => {
-                let session = self.sessions.get(session)?;
+            PendingRequest::Prompt(session, turn) => {
+                let session = self.sessions.by_id.get(session)?;
                 let driver = session.driver()?;
                 let request = session.subscribers.get(&driver)?.owed.get(turn)?.first()?;
                 return Some((driver, request.clone()));
             }
             _ => {}
         }
-        self.conns.iter().find_map(|(&id, conn)| by_route(conn).map(|request| (id, request)))
+        self.parts
+            .clients
+            .connections
+            .iter()
+            .find_map(|(&id, conn)| by_route(conn).map(|request| (id, request)))
     }
 }
 

@@ -1,52 +1,37 @@
 //! What a bound client may name and ask for. Every frame of a client passes here before anything is done
 //! about it, so a method that is new cannot forget to ask.
 
-use super::{
-    Tenant, is_known_to,
-    request::{self, inside},
+use super::Clients;
+use crate::session_name::is_known_to;
+use crate::{
+    ConnId, Hub, Output, SessionId,
+    tenant::{Tenant, check_request, inside},
 };
-use crate::{ConnId, Hub, Output, SessionId};
 use jackfield_protocol::{Fault, Frame, acp::TenantRule};
 use serde_json::Value;
 use std::sync::Arc;
 
-impl Hub {
-    /// Binds a connection on which nothing was said. One that cannot be bound is closed: it must not go
-    /// on as the operator's.
-    pub(crate) fn on_bind(&mut self, conn: ConnId, frame: &Frame) {
-        let Some(it) = self.conns.get_mut(&conn) else { return };
-        if it.tenant.is_some() || it.hello.is_some() {
-            return;
-        }
-        let Some(tenant) = Tenant::of_binding(frame) else {
-            self.cx.outputs.push_back(Output::CloseClient { conn });
-            return self.on_client_gone(conn);
-        };
-        let tenant = Arc::new(tenant);
-        it.tenant = Some(tenant.clone());
-        self.meet(tenant);
-    }
-
+impl Clients {
     /// The tenant that a connection is bound to.
-    pub(crate) fn bound_to(&self, conn: ConnId) -> Option<&Arc<Tenant>> {
-        self.conns.get(&conn)?.tenant.as_ref()
+    pub(crate) fn find_tenant(&self, conn: ConnId) -> Option<&Arc<Tenant>> {
+        self.connections.get(&conn)?.tenant.as_ref()
     }
 
     /// The same by its name, which is what sessions are called after.
     pub(crate) fn tenant_name(&self, conn: ConnId) -> Option<&str> {
-        self.bound_to(conn).map(|it| &*it.name)
+        self.find_tenant(conn).map(|it| &*it.name)
     }
 
     /// Whether a client may know that there is this session.
-    pub(crate) fn knows_of(&self, conn: ConnId, session: &str) -> bool {
+    pub(crate) fn may_see_session(&self, conn: ConnId, session: &str) -> bool {
         is_known_to(self.tenant_name(conn), session)
     }
 
     /// Why a client is not served: it names a session that is not for it to know, and hears what it would
     /// hear if there were none; or it wants what its tenant may not have.
-    pub(crate) fn may_ask(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
-        let Some(tenant) = self.bound_to(conn) else { return Ok(()) };
-        if let Some(named) = frame.session_id().filter(|it| !self.knows_of(conn, it)) {
+    pub(crate) fn check_tenant_rules(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
+        let Some(tenant) = self.find_tenant(conn) else { return Ok(()) };
+        if let Some(named) = frame.session_id().filter(|it| !self.may_see_session(conn, it)) {
             return Err(Fault::SessionNotFound { session: named.into_owned() });
         }
         let method = frame.method().unwrap_or_default();
@@ -57,13 +42,33 @@ impl Hub {
                 Err(no_commands(tenant, "import a session"))
             }
             TenantRule::Process if !tenant.commands => Err(operators(tenant, &method)),
-            _ => request::check(tenant, &method, frame),
+            _ => check_request(tenant, &method, frame),
         }
+    }
+}
+
+impl Hub {
+    /// Binds a connection on which nothing was said. One that cannot be bound is closed: it must not go
+    /// on as the operator's.
+    pub(crate) fn on_bind(&mut self, conn: ConnId, frame: &Frame) {
+        let Some(it) = self.parts.clients.connections.get_mut(&conn) else { return };
+        if it.tenant.is_some() || it.initialize_params.is_some() {
+            return;
+        }
+        let Some(tenant) = Tenant::of_binding(frame) else {
+            self.parts.cx.outputs.push_back(Output::CloseClient { conn });
+            return self.on_client_gone(conn);
+        };
+        let tenant = Arc::new(tenant);
+        it.tenant = Some(tenant.clone());
+        self.meet(tenant);
     }
 
     /// Whether a session that was brought from elsewhere may be this client's.
     pub(crate) fn may_keep(&self, conn: ConnId, id: &SessionId) -> Result<(), Fault> {
-        let (Some(tenant), Some(session)) = (self.bound_to(conn), self.sessions.get(id)) else {
+        let (Some(tenant), Some(session)) =
+            (self.parts.clients.find_tenant(conn), self.sessions.by_id.get(id))
+        else {
             return Ok(());
         };
         let params: Value =

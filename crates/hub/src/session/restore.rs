@@ -1,21 +1,22 @@
-//! The ladder of a waking session: the agent's own memory by `session/resume`, by `session/load` or
-//! by its own `session/fork`; else a new session of the agent's, told what was; else nothing. One
-//! event says which rung held, and why those above it did not.
+//! Restores a session in a new agent process, with the first step that works: `session/resume`, `session/load`, the
+//! agent's own `session/fork`, or a new session that gets a summary of the conversation. One event records which step
+//! worked and why the steps before it did not.
 
 use super::{
-    Stage,
+    SessionStage,
     open::without_session_id,
-    refusal::Refusal,
-    reseed::Recalling,
-    settings::Settling,
-    trial::Trial,
-    way::{May, Way},
+    refusal::AgentRefusal,
+    reseed::LogRecall,
+    restore_method::{MethodCheck, RestoreMethod},
+    restore_trial::RestoreTrial,
+    settings::PendingSettings,
 };
+use crate::session::Sessions;
 use crate::{
     AgentId, Hub, Note, SessionId, Time,
-    agent::{Agent, Waiting, is_journaled},
+    agent::{Agent, PendingRequest, is_journaled},
     limits,
-    timer::Timer,
+    timer::HubTimer,
 };
 use jackfield_events::{AgentBound, AgentSessionId, EventBody, RawJson, Rung, TurnOutcome};
 use jackfield_protocol::{Fault, Frame, is_planted};
@@ -37,15 +38,15 @@ const TOLD: [&str; 6] = [
 
 /// A session on its way back to an agent.
 #[derive(Debug, Default)]
-pub(crate) struct Waking {
+pub(crate) struct SessionRestore {
     pub(super) tried: Vec<Value>,
-    way: Option<Way>,
+    way: Option<RestoreMethod>,
     pub(super) step: Step,
     /// It said the user's words, and nobody has prompted it: it tells the past, asked or not.
     retells: bool,
     /// It said something of the conversation.
     tells: bool,
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<RestoredSession>,
     /// It was refused once because somebody else has the session open.
     was_locked: bool,
     /// The prompt that showed an earlier rung to be rotten: it is sent again, to a session that is.
@@ -63,14 +64,14 @@ pub(super) enum Step {
     /// Another try.
     Pausing { until: Time },
     /// The journal.
-    Recalling(Recalling),
+    Recalling(LogRecall),
     /// The agent's answers to what is set again.
-    Settling(Settling),
+    Settling(PendingSettings),
 }
 
 /// The rung that holds.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct RestoredSession {
     rung: Rung,
     setup: String,
     /// The agent's name for the session, where it is a new one.
@@ -78,7 +79,7 @@ pub(super) struct Found {
     pub(super) digest: Option<String>,
 }
 
-impl Waking {
+impl SessionRestore {
     /// The agent's name for the session, as far as it has told one.
     pub(crate) fn theirs(&self) -> Option<&AgentSessionId> {
         self.found.as_ref()?.theirs.as_ref()
@@ -86,12 +87,13 @@ impl Waking {
 
     /// Whether it was asked for a new session and has not told its name.
     pub(crate) fn is_nameless(&self) -> bool {
-        self.found.is_none() && matches!(self.way, Some(Way::New | Way::Fork))
+        self.found.is_none() && matches!(self.way, Some(RestoreMethod::New | RestoreMethod::Fork))
     }
 
     /// Whether the agent knows by now which session is meant.
     pub(crate) fn has_named(&self) -> bool {
-        self.found.is_some() || matches!(self.way, Some(Way::Resume | Way::Load))
+        self.found.is_some()
+            || matches!(self.way, Some(RestoreMethod::Resume | RestoreMethod::Load))
     }
 
     /// What the agent says now: the frame, if it is for everyone to hear now.
@@ -112,68 +114,82 @@ impl Waking {
         if let Step::Listening { quiet_at, latest, .. } = &mut self.step {
             *quiet_at = now.plus(limits::LOAD_QUIET_MS).min(*latest);
         }
-        self.way != Some(Way::Resume) || self.retells
+        self.way != Some(RestoreMethod::Resume) || self.retells
     }
 
     fn give_reason(&mut self, rung: Rung, why: impl Into<String>) {
         self.tried.push(json!({ "rung": rung.as_str(), "why": why.into() }));
     }
 
-    /// A rung turned out not to hold: the climb goes on from there, with the prompt that showed it.
+    /// A step turned out not to work: the next one is tried, with the prompt that showed it.
     pub(super) fn after_all(
         tried: Vec<Value>,
         rung: Rung,
         why: String,
         again: (u64, Frame),
-    ) -> Waking {
-        let mut waking = Waking { tried, again: Some(again), ..Waking::default() };
-        waking.tried.retain(|it| it["rung"].is_string() && it["rung"] != rung.as_str());
-        waking.give_reason(rung, why);
-        waking
+    ) -> SessionRestore {
+        let mut restoring =
+            SessionRestore { tried, again: Some(again), ..SessionRestore::default() };
+        restoring.tried.retain(|it| it["rung"].is_string() && it["rung"] != rung.as_str());
+        restoring.give_reason(rung, why);
+        restoring
     }
 
-    fn was_tried(&self, way: Way) -> bool {
+    fn was_tried(&self, way: RestoreMethod) -> bool {
         self.tried.iter().any(|it| it["rung"] == way.rung().as_str())
     }
 }
 
-impl Hub {
-    pub(super) fn waking(&mut self, id: &SessionId) -> Option<&mut Waking> {
-        match &mut self.sessions.get_mut(id)?.stage {
-            Stage::Waking(waking) => Some(waking),
+impl Sessions {
+    pub(super) fn restoring(&mut self, id: &SessionId) -> Option<&mut SessionRestore> {
+        match &mut self.by_id.get_mut(id)?.stage {
+            SessionStage::Restoring(restoring) => Some(restoring),
             _ => None,
         }
     }
+}
 
+impl Hub {
     /// Asks the agent for the session, in the best way that is left.
-    pub(crate) fn climb(&mut self, agent: AgentId, id: &SessionId) {
-        for way in Way::ALL {
-            let verdict = self.may_try(agent, id, way);
-            let Some(waking) = self.waking(id) else { return };
-            if waking.was_tried(way) {
+    pub(crate) fn try_next_step(&mut self, agent: AgentId, id: &SessionId) {
+        for way in RestoreMethod::ALL {
+            let verdict = self.check_method(agent, id, way);
+            let Some(restoring) = self.sessions.restoring(id) else { return };
+            if restoring.was_tried(way) {
                 continue;
             }
             match verdict {
-                May::Try => return self.try_way(agent, id, way),
-                May::Not(why) => waking.give_reason(way.rung(), why),
-                May::NoMatter => {}
+                MethodCheck::Try => return self.try_method(agent, id, way),
+                MethodCheck::Not(why) => restoring.give_reason(way.rung(), why),
+                MethodCheck::NoMatter => {}
             }
         }
         self.give_up(id);
     }
 
-    fn try_way(&mut self, agent: AgentId, id: &SessionId, way: Way) {
-        let params = self.reopen_params(id, way);
-        let Some(waking) = self.waking(id) else { return };
-        (waking.way, waking.step) = (Some(way), Step::Asked);
-        (waking.retells, waking.tells) = (false, false);
-        self.ask_agent(agent, way.method().name(), &params, Waiting::Reopen(id.clone(), way));
+    fn try_method(&mut self, agent: AgentId, id: &SessionId, way: RestoreMethod) {
+        let params = self.sessions.restore_params(id, way);
+        let Some(restoring) = self.sessions.restoring(id) else { return };
+        (restoring.way, restoring.step) = (Some(way), Step::Asked);
+        (restoring.retells, restoring.tells) = (false, false);
+        self.ask_agent(
+            agent,
+            way.method().name(),
+            &params,
+            PendingRequest::Reopen(id.clone(), way),
+        );
     }
 
     /// The agent answered what it was asked for.
-    pub(crate) fn on_reopened(&mut self, agent: AgentId, id: &SessionId, way: Way, frame: &Frame) {
-        let is_its = self.sessions.get(id).is_some_and(|it| it.agent == Some(agent));
-        if !is_its || self.waking(id).is_none() {
+    pub(crate) fn on_reopened(
+        &mut self,
+        agent: AgentId,
+        id: &SessionId,
+        way: RestoreMethod,
+        frame: &Frame,
+    ) {
+        let is_its = self.sessions.by_id.get(id).is_some_and(|it| it.agent == Some(agent));
+        if !is_its || self.sessions.restoring(id).is_none() {
             return; // It let go of this process.
         }
         let Some(result) = frame.result() else {
@@ -182,68 +198,72 @@ impl Hub {
         let named = frame.session_id().filter(|it| self.is_free_name(agent, id, it));
         let named = named.map(|it| AgentSessionId::from(it.as_ref()));
         match (way, named) {
-            (Way::Resume, _) => self.found(agent, id, Rung::Resumed, result, None),
-            (Way::Load, _) => self.listen(agent, id, result),
-            (Way::Fork | Way::New, Some(name)) => {
+            (RestoreMethod::Resume, _) => self.found(agent, id, Rung::Resumed, result, None),
+            (RestoreMethod::Load, _) => self.listen(agent, id, result),
+            (RestoreMethod::Fork | RestoreMethod::New, Some(name)) => {
                 self.found(agent, id, way.rung(), result, Some(name));
             }
-            (Way::Fork | Way::New, None) => self.on_refused(agent, id, way, frame),
+            (RestoreMethod::Fork | RestoreMethod::New, None) => {
+                self.on_refused(agent, id, way, frame);
+            }
         }
     }
 
-    fn on_refused(&mut self, agent: AgentId, id: &SessionId, way: Way, frame: &Frame) {
-        let until = self.cx.now.plus(limits::LOCK_RETRY_MS);
-        let Some(waking) = self.waking(id) else { return };
-        let refusal = Refusal::of(frame);
-        if refusal.is_lock() && !waking.was_locked {
+    fn on_refused(&mut self, agent: AgentId, id: &SessionId, way: RestoreMethod, frame: &Frame) {
+        let until = self.parts.cx.now.plus(limits::LOCK_RETRY_MS);
+        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let refusal = AgentRefusal::of(frame);
+        if refusal.is_lock() && !restoring.was_locked {
             // Whoever has it open may be about to end; once is enough to find out.
-            (waking.was_locked, waking.step) = (true, Step::Pausing { until });
-            return self.cx.timers.set(until, Timer::Climb(id.clone()));
+            (restoring.was_locked, restoring.step) = (true, Step::Pausing { until });
+            return self.parts.cx.timers.set(until, HubTimer::Restore(id.clone()));
         }
-        waking.give_reason(way.rung(), refusal.words());
+        restoring.give_reason(way.rung(), refusal.words());
         if refusal.wants_login() {
             return self.give_up(id); // It may have the session, and tells nobody yet.
         }
-        self.climb(agent, id);
+        self.try_next_step(agent, id);
     }
 
     /// `session/load` was answered: the agent may not have told all, or may not have anything.
     fn listen(&mut self, agent: AgentId, id: &SessionId, result: &str) {
-        let now = self.cx.now;
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
+        let now = self.parts.cx.now;
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         let knows = 0 < session.summary().turns;
-        let Stage::Waking(waking) = &mut session.stage else { return };
-        let wait = match (waking.retells, waking.tells || !knows) {
+        let SessionStage::Restoring(restoring) = &mut session.stage else { return };
+        let wait = match (restoring.retells, restoring.tells || !knows) {
             (true, _) => limits::LOAD_QUIET_MS,
             (false, true) => return self.found(agent, id, Rung::Reloaded, result, None),
             (false, false) => limits::LOAD_SILENCE_MS,
         };
         let (quiet_at, latest) = (now.plus(wait), now.plus(limits::LOAD_QUIET_MS_MAX));
-        waking.step = Step::Listening { setup: result.to_owned(), quiet_at, latest };
-        self.cx.timers.set(quiet_at, Timer::Climb(id.clone()));
+        restoring.step = Step::Listening { setup: result.to_owned(), quiet_at, latest };
+        self.parts.cx.timers.set(quiet_at, HubTimer::Restore(id.clone()));
     }
 
     /// Time has passed for a session that climbs.
-    pub(crate) fn on_climb_time(&mut self, id: &SessionId) {
-        let now = self.cx.now;
-        let agent = self.sessions.get(id).and_then(|it| it.agent);
-        let ready = |it: &AgentId| self.agents.get(it).is_some_and(Agent::is_ready);
+    pub(crate) fn on_restore_time(&mut self, id: &SessionId) {
+        let now = self.parts.cx.now;
+        let agent = self.sessions.by_id.get(id).and_then(|it| it.agent);
+        let ready = |it: &AgentId| self.parts.agents.processes.get(it).is_some_and(Agent::is_ready);
         // One that was let go meanwhile is not bound: whoever waits hears of its end.
         let Some(agent) = agent.filter(ready) else { return };
-        let Some(waking) = self.waking(id) else { return };
-        match &waking.step {
+        let Some(restoring) = self.sessions.restoring(id) else { return };
+        match &restoring.step {
             Step::Listening { quiet_at, .. } if *quiet_at <= now => self.heard_out(agent, id),
             Step::Listening { quiet_at, .. } => {
                 let at = *quiet_at;
-                self.cx.timers.set(at, Timer::Climb(id.clone()));
+                self.parts.cx.timers.set(at, HubTimer::Restore(id.clone()));
             }
             Step::Pausing { until } if *until <= now => {
-                if let Some(way) = waking.way {
-                    self.try_way(agent, id, way);
+                if let Some(way) = restoring.way {
+                    self.try_method(agent, id, way);
                 }
             }
             Step::Settling(it) if it.is_over(now) => self.settled(agent, id),
-            Step::Recalling(it) if it.is_due(now) => self.recall_on(id),
+            Step::Recalling(it) if it.is_due(now) => {
+                self.sessions.continue_recall(&mut self.parts.cx, id);
+            }
             _ => {}
         }
     }
@@ -251,13 +271,13 @@ impl Hub {
     /// The agent has told what it had to tell of a session it loaded. One that told nothing may
     /// know nothing: it keeps its session and is told what was.
     fn heard_out(&mut self, agent: AgentId, id: &SessionId) {
-        let reseed = self.may_reseed(id);
-        let Some(waking) = self.waking(id) else { return };
-        let Step::Listening { setup, .. } = std::mem::take(&mut waking.step) else { return };
-        if waking.tells {
+        let reseed = self.sessions.may_reseed(&self.parts.cx, id);
+        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let Step::Listening { setup, .. } = std::mem::take(&mut restoring.step) else { return };
+        if restoring.tells {
             return self.found(agent, id, Rung::Reloaded, &setup, None);
         }
-        waking.give_reason(Rung::Reloaded, "it was answered, and nothing of the past was told");
+        restoring.give_reason(Rung::Reloaded, "it was answered, and nothing of the past was told");
         let told = if reseed { Rung::Reseeded } else { Rung::Reloaded };
         self.found(agent, id, told, &setup, None);
     }
@@ -271,14 +291,16 @@ impl Hub {
         setup: &str,
         theirs: Option<AgentSessionId>,
     ) {
-        let now = self.cx.now;
-        let Some(waking) = self.waking(id) else { return };
+        let now = self.parts.cx.now;
+        let Some(restoring) = self.sessions.restoring(id) else { return };
         let setup = without_session_id(setup);
-        waking.found = Some(Found { rung, setup, theirs: theirs.clone(), digest: None });
-        let updates = theirs.map(|it| self.take_updates_before_session_id(agent, it.as_str()));
+        restoring.found =
+            Some(RestoredSession { rung, setup, theirs: theirs.clone(), digest: None });
+        let updates =
+            theirs.map(|it| self.parts.agents.take_updates_before_session_id(agent, it.as_str()));
         for update in updates.into_iter().flatten() {
             let retells = rung == Rung::Forked && is_journaled(&update);
-            if !retells || !self.waking(id).is_some_and(|it| it.is_past(&update, now)) {
+            if !retells || !self.sessions.restoring(id).is_some_and(|it| it.is_past(&update, now)) {
                 self.on_agent(agent, update);
             }
         }
@@ -291,42 +313,47 @@ impl Hub {
 
     /// The agent has the session back.
     pub(super) fn bind(&mut self, agent: AgentId, id: &SessionId) {
-        let session = self.sessions.get_mut(id).expect("the caller found this session");
-        let Stage::Waking(waking) = std::mem::replace(&mut session.stage, Stage::Bound) else {
-            unreachable!("only a waking session is bound");
+        let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
+        let SessionStage::Restoring(restoring) =
+            std::mem::replace(&mut session.stage, SessionStage::Bound)
+        else {
+            unreachable!("only a restoring session is bound");
         };
-        let found = waking.found.expect("a rung was found");
-        let (rung, loaded) = (found.rung, waking.way == Some(Way::Load));
-        session.standing.digest = found.digest.filter(|_| !is_planted("reseed-without-digest"));
+        let found = restoring.found.expect("a rung was found");
+        let (rung, loaded) = (found.rung, restoring.way == Some(RestoreMethod::Load));
+        session.restore_history.digest =
+            found.digest.filter(|_| !is_planted("reseed-without-digest"));
         if found.theirs.is_some() {
-            session.standing.former = Some(session.summary().agent_session.clone());
+            session.restore_history.former = Some(session.summary().agent_session.clone());
         }
         // What only says that it holds is tried by the first prompt.
-        session.standing.trial = (waking.way != Some(Way::New)).then(|| Trial {
-            rung: if loaded { Rung::Reloaded } else { rung },
-            tried: waking.tried.clone(),
-            prompt: None,
-        });
-        let tried = tried_json(waking.tried);
+        session.restore_history.trial =
+            (restoring.way != Some(RestoreMethod::New)).then(|| RestoreTrial {
+                rung: if loaded { Rung::Reloaded } else { rung },
+                tried: restoring.tried.clone(),
+                prompt: None,
+            });
+        let tried = tried_json(restoring.tried);
         let setup = RawJson::trusted(found.setup);
-        self.append(
+        self.sessions.append_event(
+            &mut self.parts.cx,
             id,
             EventBody::Bound(AgentBound { rung, setup, agent_session: found.theirs, tried }),
         );
-        self.note(Note::SessionWoke { session: id.clone(), agent, rung: rung.as_str() });
-        if let Some((turn, prompt)) = waking.again {
+        self.parts.cx.note(Note::SessionWoke { session: id.clone(), agent, rung: rung.as_str() });
+        if let Some((turn, prompt)) = restoring.again {
             self.prompt_again(agent, id, turn, &prompt);
         }
-        self.warm_up();
+        self.parts.agents.start_warm_agents(&mut self.parts.cx);
         self.pump(id);
     }
 
     /// No rung holds: whoever waits is told, the session sleeps, the log is still there.
     pub(super) fn give_up(&mut self, id: &SessionId) {
-        let now = self.cx.now;
-        let Some(waking) = self.waking(id) else { return };
-        let tried = std::mem::take(&mut waking.tried);
-        let again = waking.again.take();
+        let now = self.parts.cx.now;
+        let Some(restoring) = self.sessions.restoring(id) else { return };
+        let tried = std::mem::take(&mut restoring.tried);
+        let again = restoring.again.take();
         let reason = |it: &Value| {
             let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
             format!("not {} ({})", text("rung"), text("why"))
@@ -338,11 +365,12 @@ impl Hub {
         );
         let fault = Fault::CannotResume { session: id.to_string(), why };
         let (setup, tried) = (RawJson::null(), tried_json(tried));
-        self.append(
+        self.sessions.append_event(
+            &mut self.parts.cx,
             id,
             EventBody::Bound(AgentBound { rung: Rung::Failed, setup, agent_session: None, tried }),
         );
-        if let Some(session) = self.sessions.get_mut(id) {
+        if let Some(session) = self.sessions.by_id.get_mut(id) {
             session.restarts.ended(now);
         }
         self.release_agent(id);
@@ -367,10 +395,11 @@ mod tests {
         let said = Frame::parse_str(said).unwrap();
         let (quiet_at, latest) = (Time(100), Time(5_000));
         let step = Step::Listening { setup: String::new(), quiet_at, latest };
-        let mut waking = Waking { way: Some(Way::Load), step, ..Waking::default() };
+        let mut restoring =
+            SessionRestore { way: Some(RestoreMethod::Load), step, ..SessionRestore::default() };
         let mut quiet_at = |now: u64| {
-            assert!(waking.is_past(&said, Time(now)));
-            let Step::Listening { quiet_at, .. } = &waking.step else { panic!("it listens") };
+            assert!(restoring.is_past(&said, Time(now)));
+            let Step::Listening { quiet_at, .. } = &restoring.step else { panic!("it listens") };
             *quiet_at
         };
         assert_eq!(quiet_at(90), Time(90 + limits::LOAD_QUIET_MS));

@@ -1,6 +1,7 @@
-//! The rungs by which an agent can be asked for a session: which of them it offers, and with what
-//! each is asked.
+//! The methods by which an agent can restore a session: which of them it offers, and their parameters.
 
+use crate::context::HubContext;
+use crate::session::Sessions;
 use crate::{AgentId, Hub, SessionId};
 use jackfield_events::{ForkOrigin, Rung, SessionSummary};
 use jackfield_protocol::acp::Method;
@@ -9,76 +10,53 @@ use serde_json::{Value, json};
 
 /// What the agent is asked for, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum RestoreMethod {
     Resume,
     Load,
     Fork,
     New,
 }
 
-impl Way {
-    pub(super) const ALL: [Way; 4] = [Way::Resume, Way::Load, Way::Fork, Way::New];
+impl RestoreMethod {
+    pub(super) const ALL: [RestoreMethod; 4] =
+        [RestoreMethod::Resume, RestoreMethod::Load, RestoreMethod::Fork, RestoreMethod::New];
 
     pub(super) fn rung(self) -> Rung {
         match self {
-            Way::Resume => Rung::Resumed,
-            Way::Load => Rung::Reloaded,
-            Way::Fork => Rung::Forked,
-            Way::New => Rung::Reseeded,
+            RestoreMethod::Resume => Rung::Resumed,
+            RestoreMethod::Load => Rung::Reloaded,
+            RestoreMethod::Fork => Rung::Forked,
+            RestoreMethod::New => Rung::Reseeded,
         }
     }
 
     pub(super) fn method(self) -> Method {
         match self {
-            Way::Resume => Method::SessionResume,
-            Way::Load => Method::SessionLoad,
-            Way::Fork => Method::SessionFork,
-            Way::New => Method::SessionNew,
+            RestoreMethod::Resume => Method::SessionResume,
+            RestoreMethod::Load => Method::SessionLoad,
+            RestoreMethod::Fork => Method::SessionFork,
+            RestoreMethod::New => Method::SessionNew,
         }
     }
 }
 
 /// Whether a rung is worth a try.
-pub(super) enum May {
+pub(super) enum MethodCheck {
     Try,
     Not(&'static str),
     /// Nobody would expect it.
     NoMatter,
 }
 
-impl Hub {
-    pub(super) fn may_try(&self, agent: AgentId, id: &SessionId, way: Way) -> May {
-        const SILENT: &str = "the agent does not offer it";
-        let (can, state) = (self.agents[&agent].can, &self.sessions[id].summary());
-        let nameless = state.agent_session.is_empty();
-        match way {
-            Way::Resume | Way::Load if nameless => May::NoMatter,
-            Way::Resume | Way::Load if state.unseeded && !is_planted("resume-unseeded-session") => {
-                May::Not("no turn has ended in it since the session was reseeded")
-            }
-            Way::Resume if can.resume => May::Try,
-            Way::Load if can.load => May::Try,
-            Way::Resume | Way::Load => May::Not(SILENT),
-            Way::Fork => match &state.forked {
-                Some(_) if !nameless => May::NoMatter,
-                Some(_) if !can.fork => May::Not(SILENT),
-                Some(origin) if self.stands_where_it_branched(origin, state) => May::Try,
-                Some(_) => May::Not("the session it branched off has gone on or is gone"),
-                None => May::NoMatter,
-            },
-            Way::New if self.may_reseed(id) => May::Try,
-            Way::New => May::Not("the policy does not allow it"),
-        }
-    }
-
+impl Sessions {
     /// Whether an agent that has lost the session may go on in a new one with a digest of it.
-    pub(super) fn may_reseed(&self, id: &SessionId) -> bool {
-        self.cx.config.policies.can_reseed(&self.sessions[id].summary().cwd)
+    pub(super) fn may_reseed(&self, cx: &HubContext, id: &SessionId) -> bool {
+        cx.config.policies.can_reseed(&self.by_id[id].summary().cwd)
     }
 
     /// An agent branches off what its session is now, so nothing may have been said there since.
-    fn stands_where_it_branched(&self, origin: &ForkOrigin, state: &SessionSummary) -> bool {
-        self.sessions.get(&*origin.session).is_some_and(|it| {
+    fn is_at_fork_point(&self, origin: &ForkOrigin, state: &SessionSummary) -> bool {
+        self.by_id.get(&*origin.session).is_some_and(|it| {
             let there = &it.summary();
             origin.whole
                 && there.turns == state.turns
@@ -88,15 +66,17 @@ impl Hub {
     }
 
     /// What `session/new` was asked with, for the session the agent knows by its own id.
-    pub(super) fn reopen_params(&self, id: &SessionId, way: Way) -> String {
-        let state = &self.sessions[id].summary();
+    pub(super) fn restore_params(&self, id: &SessionId, way: RestoreMethod) -> String {
+        let state = &self.by_id[id].summary();
         let mut params: Value = serde_json::from_str(state.params.as_str()).unwrap_or_default();
         if !params.is_object() {
             params = json!({});
         }
         match (way, &state.forked) {
-            (Way::New, _) => {}
-            (Way::Fork, Some(origin)) => params["sessionId"] = json!(&*origin.agent_session),
+            (RestoreMethod::New, _) => {}
+            (RestoreMethod::Fork, Some(origin)) => {
+                params["sessionId"] = json!(&*origin.agent_session);
+            }
             _ => params["sessionId"] = json!(&*state.agent_session),
         }
         params["cwd"] = json!(state.cwd);
@@ -104,6 +84,40 @@ impl Hub {
             params["mcpServers"] = json!([]);
         }
         params.to_string()
+    }
+}
+
+impl Hub {
+    pub(super) fn check_method(
+        &self,
+        agent: AgentId,
+        id: &SessionId,
+        way: RestoreMethod,
+    ) -> MethodCheck {
+        const SILENT: &str = "the agent does not offer it";
+        let (can, state) =
+            (self.parts.agents.processes[&agent].capabilities, &self.sessions.by_id[id].summary());
+        let nameless = state.agent_session.is_empty();
+        match way {
+            RestoreMethod::Resume | RestoreMethod::Load if nameless => MethodCheck::NoMatter,
+            RestoreMethod::Resume | RestoreMethod::Load
+                if state.unseeded && !is_planted("resume-unseeded-session") =>
+            {
+                MethodCheck::Not("no turn has ended in it since the session was reseeded")
+            }
+            RestoreMethod::Resume if can.resume => MethodCheck::Try,
+            RestoreMethod::Load if can.load => MethodCheck::Try,
+            RestoreMethod::Resume | RestoreMethod::Load => MethodCheck::Not(SILENT),
+            RestoreMethod::Fork => match &state.forked {
+                Some(_) if !nameless => MethodCheck::NoMatter,
+                Some(_) if !can.fork => MethodCheck::Not(SILENT),
+                Some(origin) if self.sessions.is_at_fork_point(origin, state) => MethodCheck::Try,
+                Some(_) => MethodCheck::Not("the session it branched off has gone on or is gone"),
+                None => MethodCheck::NoMatter,
+            },
+            RestoreMethod::New if self.sessions.may_reseed(&self.parts.cx, id) => MethodCheck::Try,
+            RestoreMethod::New => MethodCheck::Not("the policy does not allow it"),
+        }
     }
 }
 
@@ -148,7 +162,7 @@ mod tests {
             let frame = Frame::parse_str(said).expect("well-formed");
             tell(&mut hub, Input::ClientSpoke { conn, frame });
         }
-        let agent = *hub.agents.keys().next().expect("one was started");
+        let agent = *hub.parts.agents.processes.keys().next().expect("one was started");
         let can = r#"{"loadSession":true,"sessionCapabilities":{"resume":{},"fork":{}}}"#;
         let hello = format!(r#"{{"id":1,"result":{{"agentCapabilities":{can}}}}}"#);
         let frame = Frame::parse_str(&hello).expect("well-formed");

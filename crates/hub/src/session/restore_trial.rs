@@ -1,7 +1,8 @@
-//! An agent that says it has a session may have none: the first prompt shows it, and if it does, the
-//! climb goes on with that prompt.
+//! An agent may accept a session that it does not have. If the first prompt shows that, the next restore step is tried
+//! with the same prompt.
 
-use super::{Stage, Waking, refusal::Refusal};
+use super::{SessionRestore, SessionStage, refusal::AgentRefusal};
+use crate::session::Sessions;
 use crate::{AgentId, Hub, SessionId, Time};
 use jackfield_events::AgentSessionId;
 use jackfield_events::Rung;
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 /// How a session stands with the agent it was woken in.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct RestoreHistory {
     /// When its last process is not waited for any longer.
     pub(super) parted_at: Option<Time>,
     /// Told to the agent before the next prompt, until a turn has ended well.
@@ -18,28 +19,29 @@ pub(crate) struct Standing {
     /// What the agent called the session before it was given another: it may still answer about it.
     pub(super) former: Option<AgentSessionId>,
     /// The agent said that it has the session, and no turn has shown it yet.
-    pub(super) trial: Option<Trial>,
+    pub(super) trial: Option<RestoreTrial>,
 }
 
 #[derive(Debug)]
-pub(super) struct Trial {
+pub(super) struct RestoreTrial {
     pub(super) rung: Rung,
     pub(super) tried: Vec<Value>,
     /// The first prompt since.
     pub(super) prompt: Option<(u64, Frame)>,
 }
 
-impl Hub {
+impl Sessions {
     /// The agent said something in a turn, so it has the session.
-    pub(crate) fn prove(&mut self, id: &SessionId) {
-        if let Some(session) = self.sessions.get_mut(id).filter(|it| it.turn.is_some()) {
-            session.standing.trial = None;
+    pub(crate) fn confirm_restored(&mut self, id: &SessionId) {
+        if let Some(session) = self.by_id.get_mut(id).filter(|it| it.turn.is_some()) {
+            session.restore_history.trial = None;
         }
     }
+}
 
-    /// The agent answered a prompt. If it was the first since it said that it has the session, and
-    /// it now says that there is none, the climb goes on with the same prompt: nothing of it was
-    /// done. True if so.
+impl Hub {
+    /// The agent answered a prompt. Returns true if it was the first since the session was restored and the agent
+    /// answered that it has no such session. Then the next restore step is tried with the same prompt.
     pub(crate) fn disowns(
         &mut self,
         agent: AgentId,
@@ -47,29 +49,30 @@ impl Hub {
         turn: u64,
         frame: &Frame,
     ) -> bool {
-        let Some(session) = self.sessions.get_mut(id) else { return false };
-        let trial = session.standing.trial.take();
+        let Some(session) = self.sessions.by_id.get_mut(id) else { return false };
+        let trial = session.restore_history.trial.take();
         let overdue = session.turn.as_ref().is_some_and(super::turn::Turn::is_overdue);
         if !overdue
             && frame.result().is_some_and(|it| !is_cancelled(it))
             && !is_planted("repeat-digest")
         {
-            session.standing.digest = None;
+            session.restore_history.digest = None;
         }
-        let refusal = Refusal::of(frame);
+        let refusal = AgentRefusal::of(frame);
         if frame.result().is_some() || !refusal.is_unknown() || !session.is_bound() {
             return false;
         }
-        let Some(Trial { rung, tried, prompt: Some(prompt) }) = trial else { return false };
+        let Some(RestoreTrial { rung, tried, prompt: Some(prompt) }) = trial else { return false };
         let runs = |it: &super::turn::Turn| it.number == turn && !it.is_cancelled();
         if !session.turn.as_ref().is_some_and(runs) {
             // Nobody wants this prompt any more; the next one shows the same.
-            session.standing.trial = Some(Trial { rung, tried, prompt: None });
+            session.restore_history.trial = Some(RestoreTrial { rung, tried, prompt: None });
             return false;
         }
         let why = format!("the first prompt was refused: {}", refusal.words());
-        session.stage = Stage::Waking(Waking::after_all(tried, rung, why, prompt));
-        self.climb(agent, id);
+        session.stage =
+            SessionStage::Restoring(SessionRestore::after_all(tried, rung, why, prompt));
+        self.try_next_step(agent, id);
         true
     }
 }

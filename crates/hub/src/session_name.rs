@@ -1,0 +1,35 @@
+//! `SessionNames` of sessions. The name of a tenant's session begins with the tenant: `acme.s-…`.
+
+use crate::SessionId;
+use std::collections::BTreeMap;
+
+/// Separates the tenant from the rest of the name.
+const DOT: char = '.';
+
+/// Whose a session is, by its name.
+pub fn tenant_of(session: &str) -> Option<&str> {
+    session.split_once(DOT).map(|(tenant, _)| tenant)
+}
+
+/// The name of a session of this tenant.
+pub(crate) fn named_for(tenant: Option<&str>, name: &str) -> SessionId {
+    match tenant {
+        Some(tenant) => format!("{tenant}{DOT}{name}").into(),
+        None => name.into(),
+    }
+}
+
+/// **The rule**: who is bound to a tenant knows its sessions and no others.
+pub fn is_known_to(tenant: Option<&str>, session: &str) -> bool {
+    tenant.is_none() || tenant_of(session) == tenant
+}
+
+/// The sessions of a tenant, or all: they stand together, because their names begin alike.
+pub(crate) fn known_to<'a, T>(
+    tenant: Option<&'a str>,
+    sessions: &'a BTreeMap<SessionId, T>,
+) -> impl Iterator<Item = (&'a SessionId, &'a T)> {
+    let from = tenant.map(|it| SessionId::from(format!("{it}{DOT}")));
+    let from = from.unwrap_or_else(|| "".into());
+    sessions.range(from..).take_while(move |(id, _)| is_known_to(tenant, id))
+}
