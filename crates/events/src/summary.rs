@@ -1,11 +1,11 @@
 //! The summary of a session: one fold over its events. Recovery, lists and the live hub use the same
 //! fold, so they cannot disagree.
 
-use crate::limits::{OPTION_BYTES_MAX, OPTIONS_MAX, TITLE_BYTES_MAX};
 use crate::{
     AgentBound, AgentMessage, AgentName, AgentSessionId, EventBody, KeyedPrompts, RawJson,
     RequestKey, Rung, Seq, SessionEvent, SessionForked, SessionId, SessionOpened, Time,
     TurnOutcome, TurnStarted, first_prompt_line,
+    limits::{OPTION_BYTES_MAX, OPTIONS_MAX, TITLE_BYTES_MAX},
 };
 use bytes::Bytes;
 use jackfield_protocol::{Frame, is_planted};

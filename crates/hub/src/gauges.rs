@@ -1,5 +1,4 @@
-//! How the hub stands at this moment, in numbers: for whoever watches it. Reading them changes
-//! nothing.
+//! Figures about the current state of the hub. Reading them changes nothing.
 
 use crate::{Hub, SessionId, fanout::Phase};
 use jackfield_events::AgentName;
@@ -7,27 +6,27 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Sessions by the word for where they stand.
+    /// Sessions by state.
     pub sessions: BTreeMap<&'static str, usize>,
     pub clients: usize,
     pub agents: usize,
-    /// Processes that may still be started without another one being put to sleep; none without a bound.
+    /// Processes that may still be started without suspending a session; nothing without a limit.
     pub places_free: Option<usize>,
-    /// Prompts that wait, in all sessions; those that an earlier daemon left included.
+    /// Queued prompts in all sessions, including those that an earlier daemon left.
     pub prompts_waiting: usize,
-    /// Starts of agents that wait for a place.
+    /// Starts of agents that wait.
     pub starts_waiting: usize,
     pub asks_open: usize,
-    /// Events that were said and are not durable yet, and so not heard by anybody.
+    /// Events that are not durable yet.
     pub held_events: usize,
     pub held_bytes: usize,
-    /// Pairs of a client and a session it hears.
+    /// Pairs of a client and a session that it is subscribed to.
     pub attached: usize,
-    /// Of these, who reads the journal instead of hearing live.
+    /// Of these, those that read from the journal.
     pub behind: usize,
-    /// How many durable events the slowest of them has not heard yet.
+    /// How many durable events the slowest of them has not received.
     pub lag_max: u64,
-    /// Bytes handed to clients and not yet written to their sockets.
+    /// Bytes that were sent to clients and are not written to their sockets.
     pub unwritten_bytes: usize,
     pub processes: Vec<Process>,
 }
@@ -36,7 +35,7 @@ pub struct Gauges {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub agent: AgentName,
-    /// None for one that waits warm, or that only introduced itself.
+    /// Nothing for a process that serves no session.
     pub sessions: Vec<SessionId>,
     pub pid: u32,
 }

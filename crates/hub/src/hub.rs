@@ -1,4 +1,4 @@
-//! The hub: one input at a time, dispatched to conn, agent or session, release outputs in order.
+//! The hub: dispatches one input at a time to the client, agent or session that it concerns.
 
 use crate::{
     AgentId, Config, ConnId, Input, Note, Output, Seq, SessionId, Time,
@@ -16,7 +16,7 @@ use jackfield_events::{SessionSummary, TenantName};
 use jackfield_protocol::{Fault, Frame, is_planted};
 use std::collections::BTreeMap;
 
-/// A session as the journal holds it: the state at its last durable event.
+/// A session as it is in the journal: the summary at its last durable event.
 #[derive(Debug, Clone)]
 pub struct Recovered {
     pub session: SessionId,
@@ -27,7 +27,7 @@ pub struct Recovered {
 pub struct Hub {
     pub(crate) sessions: Sessions,
     pub(crate) parts: HubParts,
-    /// The end was reported.
+    /// [`Output::Stopped`] was sent.
     stopped: bool,
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct HubParts {
 }
 
 impl Hub {
-    /// Starts from what the journal holds. Turns that were running and asks that were open belong
-    /// to agents that are gone: they are ended here, in the log, exactly once.
+    /// Starts with the sessions of the journal. Turns and requests that were open belonged to agents that have ended: they
+    /// are ended in the log, exactly once.
     pub fn new(config: Config, now: Time, recovered: impl IntoIterator<Item = Recovered>) -> Hub {
         let mut texts = Texts::default();
         let session = |mut it: Recovered| {
@@ -137,7 +137,7 @@ impl Hub {
         self.finish_input();
     }
 
-    /// What every input may have made possible.
+    /// Handles what any input may have caused.
     fn finish_input(&mut self) {
         while let Some(conn) = self.parts.clients.next_closed() {
             self.on_client_gone(conn);
@@ -152,7 +152,7 @@ impl Hub {
         self.after_stop();
     }
 
-    /// Hands a session what it works with, if it exists.
+    /// Runs work on a session, if it exists.
     pub(crate) fn with_session(
         &mut self,
         id: &SessionId,
@@ -192,24 +192,24 @@ impl Hub {
         self.parts.cx.outputs.pop_front()
     }
 
-    /// When the hub wants [`Input::Tick`] at the latest.
+    /// When the hub needs the next [`Input::Tick`] at the latest.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.parts.cx.timers.next()
     }
 
-    /// Nothing runs and nobody is connected: the daemon may end itself when that lasts.
+    /// Whether no agent runs and no client is connected, so that the daemon may end.
     pub fn is_idle(&self) -> bool {
         self.parts.clients.connections.is_empty()
             && self.parts.agents.processes.is_empty()
             && self.parts.agents.starts.is_empty()
     }
 
-    /// All sessions that are known.
+    /// All sessions.
     pub fn session_ids(&self) -> impl Iterator<Item = &SessionId> {
         self.sessions.by_id.keys()
     }
 
-    /// What is known of a session, for whoever tells people about it.
+    /// The summary of a session.
     pub fn session(&self, id: &SessionId) -> Option<&SessionSummary> {
         self.sessions.by_id.get(id).map(Session::summary)
     }
@@ -251,7 +251,7 @@ impl Hub {
         }
     }
 
-    /// Ends: running turns are asked to stop, then interrupted; agents are stopped; all is written.
+    /// Stops the hub: running turns are canceled and then interrupted, agents are stopped, and everything is stored.
     fn on_stop(&mut self) {
         if self.parts.cx.is_stopping {
             return self.stop_agents(); // Asked twice: now.
@@ -285,7 +285,7 @@ impl Hub {
         }
     }
 
-    /// Says once that the end is reached; stops the agents early when the last turn has ended.
+    /// Reports the end once it is reached. Stops the agents when the last turn has ended.
     pub(crate) fn after_stop(&mut self) {
         if !self.parts.cx.is_stopping || self.stopped {
             return;

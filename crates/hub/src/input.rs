@@ -10,87 +10,86 @@ use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// A client connected. `peer` is its process, unless it came over TCP or HTTP, or is a part of
-    /// the driver itself.
+    /// A client connected. `peer` is its process, unless it connected over TCP or HTTP, or is part of the
+    /// daemon itself.
     ClientOpened { conn: ConnId, peer: Option<PeerProcess> },
-    /// A client said something.
+    /// A client sent a message.
     ClientSpoke { conn: ConnId, frame: Frame },
-    /// A client said something that is no message.
+    /// A client sent a line that is not a JSON-RPC message.
     ClientSentInvalidFrame { conn: ConnId, fault: Fault },
-    /// So many bytes handed to this client are on their way: its outbox has room again.
+    /// This many bytes were written to the socket of the client.
     ClientWrote { conn: ConnId, bytes: usize },
-    /// A client will say nothing more but still listens: it is closed when it has all its answers.
+    /// A client will send nothing more and still reads. It is closed when all its requests are answered.
     ClientFinished { conn: ConnId },
-    /// A client went away.
+    /// A client disconnected.
     ClientGone { conn: ConnId },
     /// An agent process runs.
     AgentStarted { agent: AgentId, pid: u32 },
-    /// The program that is being started never asks before it acts: no rule can be enforced.
+    /// The program never asks for permission before it acts, so no rule can be enforced.
     AgentNeverAsks { agent: AgentId },
-    /// An agent said something.
+    /// An agent sent a message.
     AgentSpoke { agent: AgentId, frame: Frame },
-    /// An agent said something that is longer than a message may be. It is lost.
+    /// An agent sent a line that exceeds the limit. The line is lost.
     AgentSentOversized { agent: AgentId, line: LineTooLong },
     /// An agent process ended, or could not be started.
     AgentGone { agent: AgentId, exit: Exit },
-    /// Other agents are known by name than before, or are kept otherwise; what runs goes on.
+    /// The configured agents or their process pools changed. Running processes continue.
     AgentsChanged { agents: BTreeMap<AgentName, Launch>, pools: BTreeMap<AgentName, AgentPool> },
-    /// The configuration was read again. Timers that run already keep their time.
+    /// The configuration was read again. Timers that are already set keep their time.
     SettingsChanged { default_agent: Option<AgentName>, sleep: Sleep, liveness: Liveness },
-    /// The journal has everything of this session up to `upto`.
+    /// The events of this session up to `upto` are durable.
     Durable { session: SessionId, upto: Seq },
-    /// The journal could not append; nothing after the last [`Input::Durable`] is known to be there.
+    /// An append failed. Whether events after the last [`Input::Durable`] are stored is unknown.
     AppendFailed { session: SessionId, why: AppendFailure },
-    /// The journal answered [`crate::Output::Read`]: a prefix of what is durable after `after`.
+    /// The result of [`crate::Output::Read`]: the first durable events after `after`.
     Read { conn: ConnId, session: SessionId, after: Seq, events: Vec<SessionEvent> },
-    /// The journal could not answer [`crate::Output::Read`]; `damaged`: it never will.
+    /// [`crate::Output::Read`] failed; if `damaged`, every retry fails, too.
     ReadFailed { conn: ConnId, session: SessionId, after: Seq, why: String, damaged: bool },
-    /// The journal answered [`crate::Output::Recall`]: a prefix of what is durable after `after`.
+    /// The result of [`crate::Output::Recall`]: the first durable events after `after`.
     Recalled { session: SessionId, after: Seq, events: Vec<SessionEvent> },
-    /// The journal could not answer [`crate::Output::Recall`].
+    /// [`crate::Output::Recall`] failed.
     RecallFailed { session: SessionId, why: String },
-    /// [`crate::Output::Copy`] is done: what the fold over the copy gives, its last event included.
+    /// [`crate::Output::Copy`] is done; `state` is the summary of the copy, including its last event.
     Copied { to: SessionId, state: Box<SessionSummary> },
-    /// [`crate::Output::Copy`] failed; nothing of the copy is left.
+    /// [`crate::Output::Copy`] failed, and the copy was removed.
     CopyFailed { to: SessionId, why: String },
-    /// This hub owns a session from now on: `state` is what the fold over its log gives, its last
-    /// event included. `from` is the host that had it, if another one had.
+    /// This hub owns a session from now on; `state` is the summary of its log. `from` is the host that owned it
+    /// before, if another did.
     Adopted { session: SessionId, state: Box<SessionSummary>, from: Option<HostId> },
-    /// This hub is to own a session no longer; answered with [`crate::Output::LetGone`].
+    /// Release the ownership of a session; answered with [`crate::Output::LetGone`].
     LetGo { session: SessionId },
-    /// What the driver was asked to serve with [`crate::Output::Serve`]: the answer, under the
-    /// agent's own id.
+    /// The response to [`crate::Output::Serve`], with the request id of the agent.
     Served { agent: AgentId, frame: Frame },
-    /// What tenants have on the other hosts of a fleet, all together.
+    /// What tenants use on the other hosts of a fleet in total.
     Elsewhere { tenants: BTreeMap<TenantName, Usage> },
-    /// Other rules hold than before; what is decided stays.
+    /// The policy rules changed. Decisions that were made stay.
     PolicyChanged { policies: Arc<PolicySet> },
     /// The machine is short of memory.
     Pressure,
-    /// The time asked for by [`crate::Hub::poll_timeout`] has come.
+    /// The time of [`crate::Hub::poll_timeout`] has come.
     Tick,
-    /// End: interrupt what runs, stop the agents, write everything down.
+    /// Stop: interrupt running turns, stop the agents, store everything.
     Stop,
 }
 
 /// How an agent process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// In words: `exit status 1`, `signal 9 (KILL)`, `not found`.
+    /// For example `exit status 1`, `signal 9 (KILL)` or `not found`.
     pub status: String,
     /// The redacted last lines of its stderr.
     pub stderr: String,
     /// Whether the program ran at all.
     pub started: bool,
-    /// It could not be started because there were no more processes, file descriptors or memory. That says nothing
-    /// about the agent.
+    /// The process could not be started because the system has no processes, file descriptors or memory left. This
+    /// does not count against the agent.
     pub shortage: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AppendFailure {
-    /// Another writer owns the stream: this session is no longer ours.
+    /// Another writer owns the stream, so another host owns the session.
     Fenced,
-    /// The storage did not take it; the outcome is unknown.
+    /// The storage failed, and the outcome is unknown.
     Unavailable { fault: StorageFault, why: String },
 }

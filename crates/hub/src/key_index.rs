@@ -1,11 +1,10 @@
-//! Which session knows a key: for each tenant, the keys of requests that may come again without naming a session.
+//! Which session has a key: for each tenant, the keys of requests that may be repeated without naming a session.
 //!
-//! The keys themselves are in the logs of the sessions. An entry here only says where to look, so one that is left
-//! over from a deleted session does no harm.
+//! The keys themselves are in the logs of the sessions. An entry here only says where to look, so an entry of a deleted
+//! session does no harm.
 
 use crate::{SessionId, Time, limits};
-use jackfield_events::TenantName;
-use jackfield_events::is_key_expired;
+use jackfield_events::{TenantName, is_key_expired};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -13,14 +12,14 @@ use std::{
 
 #[derive(Debug, Default)]
 pub(crate) struct KeyIndex {
-    /// By tenant; the operator's sessions have none.
+    /// By tenant; sessions of the operator have none.
     tenants: BTreeMap<Option<TenantName>, TenantKeys>,
 }
 
 #[derive(Debug, Default)]
 struct TenantKeys {
     sessions: BTreeMap<Arc<str>, SessionId>,
-    /// In the order in which they were first used, and when that was.
+    /// In the order of their first use, with its time.
     order: VecDeque<(Time, Arc<str>)>,
 }
 
@@ -44,7 +43,7 @@ impl KeyIndex {
         }
     }
 
-    /// The session to look in.
+    /// The session that has the key.
     pub(crate) fn find(&self, tenant: Option<&str>, key: &str) -> Option<&SessionId> {
         self.tenants.get(&tenant.map(Into::into))?.sessions.get(key)
     }

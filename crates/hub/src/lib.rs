@@ -1,17 +1,17 @@
-//! The hub as a value: inputs go in, outputs come out, nothing else happens.
+//! The hub: a state machine of sessions, clients and agents. Inputs go in, outputs come out, nothing else happens.
 //!
-//! Read in this order: [`input`], [`output`], [`hub`], then [`log`] (what is written down, and what
-//! may be heard when), `session` (turns, asks, opening and restoring), `fanout` (who hears what),
-//! `peer` (clients and their requests), `agent` (processes and their answers), `tenant` (whose a session
-//! is, and who knows of it).
+//! Read in this order: [`input`], [`output`], [`hub`], then [`log`] (what is appended, and when it may be delivered),
+//! `session` (turns, requests to the user, opening, restoring, delivery), `fanout` (subscribers and the messages that
+//! events become), `peer` (clients and their requests), `agent` (processes and their messages), `tenant` (quotas and rate
+//! limits).
 //!
 //! - **Invariant:** no I/O, no clock, no randomness, no hash order, no log lines: the same inputs
 //!   give the same outputs.
 //! - **Invariant:** one input, then drain [`Hub::poll_output`] to `None`, then the next input.
-//! - **Invariant:** nothing is heard that is not durable ([`log::Gate`]).
-//! - **Invariant:** a client that is bound to a tenant hears and touches sessions of that tenant only.
-//! - **Invariant:** [`Hub::handle`] cannot fail. What a peer got wrong is answered to that peer, what
-//!   the world got wrong is an input, what we got wrong is an assertion.
+//! - **Invariant:** nothing is delivered that is not durable ([`log::DurabilityGate`]).
+//! - **Invariant:** a client of a tenant sees and changes sessions of that tenant only.
+//! - **Invariant:** [`Hub::handle`] cannot fail. Errors of a peer are answered to that peer, failures of the
+//!   environment are inputs, errors of the hub are assertions.
 
 mod agent;
 pub mod budget;

@@ -6,16 +6,15 @@ use jackfield_events::{AgentName, HostId, RawJson, SessionEvent};
 use jackfield_protocol::Frame;
 use std::{fmt, path::PathBuf, sync::Arc};
 
-/// How the names of terminals begin that the driver serves: whoever else can serve terminals knows
-/// nothing of these.
+/// The prefix of the ids of terminals that the daemon serves. No client knows these.
 pub const TERMINAL_PREFIX: &str = "jackfield-terminal-";
 
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// Write this event, and the session's new summary if there is one; answer with
+    /// Store this event, and the summary of the session if there is one; answer with
     /// [`crate::Input::Durable`].
     Append { session: SessionId, event: SessionEvent, summary: Option<Bytes> },
-    /// Write the summary of a session whose events up to `upto` are written; answer with
+    /// Store the summary of a session whose events up to `upto` are stored; answer with
     /// [`crate::Input::Durable`].
     Summarize { session: SessionId, upto: Seq, summary: Bytes },
     /// Read events after `after`; answer with [`crate::Input::Read`].
@@ -26,39 +25,38 @@ pub enum Output {
     /// ([`SessionEvent::with_session_id`]), and append `last`; answer with [`crate::Input::Copied`].
     /// A copy without `last` is incomplete: the next start removes it.
     Copy { from: SessionId, upto: Seq, to: SessionId, last: SessionEvent },
-    /// Remove the session's stream.
+    /// Delete the stream of the session.
     Delete { session: SessionId },
-    /// The hub has forgotten this session, because of [`crate::Input::LetGo`] or because nobody needs
-    /// it here: its agent has ended and all of it is written. Somebody else may own it from now on.
+    /// The session is released, because of [`crate::Input::LetGo`] or because no client uses it here: its agent has
+    /// ended and all events are stored. Another host may own it from now on.
     LetGone { session: SessionId },
-    /// A message for a client.
+    /// Send a message to a client.
     ToClient { conn: ConnId, text: Bytes },
-    /// Nothing more will come for this client: send what is queued and hang up; answer with
+    /// Send the queued messages of this client and close its connection; answer with
     /// [`crate::Input::ClientGone`].
     CloseClient { conn: ConnId },
-    /// Starts an agent process; answer with [`crate::Input::AgentStarted`] or `AgentGone`.
+    /// Start an agent process; answer with [`crate::Input::AgentStarted`] or `AgentGone`.
     Spawn { agent: AgentId, launch: Launch },
-    /// A message for an agent.
+    /// Send a message to an agent.
     ToAgent { agent: AgentId, text: Bytes },
-    /// The journal is behind: stop reading this agent's pipe.
+    /// Stop reading the output of this agent, because the journal is behind.
     PauseAgent { agent: AgentId },
-    /// Read it again.
+    /// Read its output again.
     ResumeAgent { agent: AgentId },
-    /// An agent asks for a file or a terminal and no client serves it: serve it inside `dirs`, the
-    /// first of which is the session's own; answer with [`crate::Input::Served`]. Terminals end
-    /// with their agent.
+    /// Serve a request for a file or a terminal that no client serves, inside `dirs`; the first is the working
+    /// directory of the session. Answer with [`crate::Input::Served`]. Terminals end with their agent.
     Serve { agent: AgentId, frame: Frame, dirs: Vec<PathBuf> },
-    /// End this agent's process tree, `now` without asking it first; answer with
+    /// End the process tree of this agent; if `now`, without asking it first. Answer with
     /// [`crate::Input::AgentGone`].
     StopAgent { agent: AgentId, now: bool },
-    /// A turn that began so long ago was cancelled: end what the agent started in it and left
-    /// running. The agent itself stays.
+    /// A turn that began `age_ms` ago was cancelled: end the processes that the agent started in it and left
+    /// running. The agent itself continues.
     EndTools { agent: AgentId, age_ms: u64 },
-    /// Something worth a log line or a counter.
+    /// Something for the log and the metrics.
     Note(Note),
-    /// A client asked the daemon to end.
+    /// A client asked the daemon to stop.
     StopAsked,
-    /// After [`crate::Input::Stop`]: nothing runs and everything is written.
+    /// The hub has stopped after [`crate::Input::Stop`]: no agent runs and everything is stored.
     Stopped,
 }
 
@@ -66,14 +64,14 @@ pub enum Output {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     pub name: AgentName,
-    /// Empty if the driver knows by the name how it is started.
+    /// Empty if the catalog has the command for this name.
     pub argv: Vec<String>,
     pub cwd: PathBuf,
-    /// The agent's whole environment, or `None` for what the driver gives by default.
+    /// The complete environment of the agent, or `None` for the default one.
     pub env: Option<Arc<Environment>>,
 }
 
-/// Variables of an agent's environment; never shown, never written down.
+/// Environment variables of an agent. They are never shown or stored.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Environment(pub Vec<(String, String)>);
 
@@ -83,7 +81,7 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// The life of the hub in words; `daemon/observe` makes lines and counters of it.
+/// Things that the daemon logs and counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     SessionOpened {
@@ -99,7 +97,7 @@ pub enum Note {
         session: SessionId,
         from: SessionId,
     },
-    /// `held` events were said and never became durable: nobody has heard them.
+    /// `held` events never became durable, and no client received them.
     SessionFenced {
         session: SessionId,
         held: usize,
@@ -111,7 +109,7 @@ pub enum Note {
         session: SessionId,
         events: u64,
     },
-    /// `from` is the host that had it.
+    /// `from` is the host that owned it before.
     SessionAdopted {
         session: SessionId,
         from: Option<HostId>,
@@ -123,7 +121,7 @@ pub enum Note {
         session: SessionId,
         turn: u64,
     },
-    /// `reason` is the agent's word for why it stopped, if it did.
+    /// `reason` is the stop reason of the agent, if there is one.
     TurnEnded {
         session: SessionId,
         turn: u64,
@@ -139,7 +137,7 @@ pub enum Note {
         held: usize,
         why: String,
     },
-    /// Appends fail, and clients are told so.
+    /// Appends fail, and clients are notified.
     StorageFailing {
         problem: &'static str,
         error: String,
@@ -148,37 +146,38 @@ pub enum Note {
     StorageRecovered {
         after_ms: u64,
     },
-    /// The hub has stopped although these could not be written: they are lost.
+    /// The hub has stopped although these events could not be stored: they are lost.
     EventsUnwritten {
         events: usize,
     },
-    /// An agent asks, and only a person can answer.
+    /// A request to the user was opened.
     AskOpened {
         session: SessionId,
         ask: u64,
-        /// In the agent's words.
+        /// The title that the agent gave.
         what: String,
-        /// What it is about, as the policy reads it; null for a form.
+        /// The facts of the tool call as the policy reads them; nothing for an elicitation.
         call: Option<RawJson>,
     },
     AgentEnded {
         agent: AgentId,
         status: String,
     },
-    /// An agent could not be had, and another is used instead.
+    /// An agent could not be started, and its fallback is used.
     FellBack {
         agent: String,
         instead: String,
         why: String,
     },
-    /// A client wanted what only the operator may do, and is below an agent or may be.
+    /// A client whose process belongs to an agent, or may belong to one, requested something that only the operator
+    /// may do.
     OperationRefused {
         conn: ConnId,
         operation: String,
         by: Arc<str>,
         peer: PeerProcess,
     },
-    /// An agent that serves several sessions said something in one that nobody knows.
+    /// An agent sent a message for a session that it does not serve.
     Unclaimed {
         agent: AgentId,
     },

@@ -1,33 +1,33 @@
-//! The process at the other end of a connection, as the driver found it when the client connected.
+//! The process of a client, as it was found when the client connected.
 
 use crate::AgentId;
 use jackfield_events::RawJson;
 use serde_json::json;
 use std::{fmt, sync::Arc};
 
-/// What the operating system says about a client, beside the name that it gives itself.
+/// What the operating system reports about the process of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerProcess {
-    /// `None` if it has no number in the pid namespace of the daemon.
+    /// `None` if it has no pid in the pid namespace of the daemon.
     pub pid: Option<u32>,
     pub uid: u32,
-    /// The file that it runs, where that can be read.
+    /// The executable, if it can be read.
     pub exe: Option<Arc<str>>,
     pub place: PeerPlace,
 }
 
-/// Where a client's process is among the process trees of the agents.
+/// Where the process of a client is relative to the process trees of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerPlace {
     Outside,
-    /// In the tree of this agent, or of a terminal that the daemon runs for it.
+    /// In the process tree of this agent, or of a terminal that the daemon runs for it.
     BelowAgent(AgentId),
-    /// The process had ended, or could not be followed to its ancestors.
+    /// The process had ended, or its ancestors could not be determined.
     Unknown,
 }
 
 impl PeerProcess {
-    /// As it is written down beside what the client did.
+    /// As the log stores it.
     pub(crate) fn to_json(&self) -> RawJson {
         let mut peer = json!({ "uid": self.uid });
         if let Some(pid) = self.pid {

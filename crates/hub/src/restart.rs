@@ -1,23 +1,23 @@
-//! How soon, and how often, a process that keeps ending is started again.
+//! How soon and how often a process that keeps ending is restarted.
 
 use crate::{Time, limits};
 use std::collections::VecDeque;
 
-/// The unexpected ends within the window.
+/// Unexpected ends within the window.
 #[derive(Debug, Clone, Default)]
 pub struct RestartCounter {
     policy: RestartLimit,
     ends: VecDeque<Time>,
 }
 
-/// So many ends within a window are too many.
+/// The number of ends within a window that is too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartLimit {
     pub max: usize,
     pub window_ms: u64,
 }
 
-/// What holds for agents.
+/// The limit for agents.
 impl Default for RestartLimit {
     fn default() -> RestartLimit {
         RestartLimit { max: limits::RESTARTS_MAX, window_ms: limits::RESTART_WINDOW_MS }
@@ -39,18 +39,18 @@ impl RestartCounter {
 
     pub fn ended(&mut self, now: Time) {
         self.ends.push_back(now);
-        // No more are needed to see that it is too many; even where none is allowed, one is.
+        // Older ends are not needed for the verdict; at least one is kept.
         if self.policy.max.max(1) < self.ends.len() {
             self.ends.pop_front();
         }
     }
 
-    /// A turn went well: what was, was.
+    /// A turn has completed: forgets all ends.
     pub fn forgive(&mut self) {
         self.ends.clear();
     }
 
-    /// Whether one ended within the window.
+    /// Whether a process ended within the window.
     pub fn has_any(&self, now: Time) -> bool {
         self.ends.iter().any(|at| now < at.plus(self.policy.window_ms))
     }

@@ -1,4 +1,4 @@
-//! `SessionNames` of sessions. The name of a tenant's session begins with the tenant: `acme.s-…`.
+//! Names of sessions. The name of a tenant's session starts with the tenant: `acme.s-…`.
 
 use crate::SessionId;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Separates the tenant from the rest of the name.
 const DOT: char = '.';
 
-/// Whose a session is, by its name.
+/// The tenant of a session.
 pub fn tenant_of(session: &str) -> Option<&str> {
     session.split_once(DOT).map(|(tenant, _)| tenant)
 }
@@ -19,12 +19,12 @@ pub(crate) fn named_for(tenant: Option<&str>, name: &str) -> SessionId {
     }
 }
 
-/// **The rule**: who is bound to a tenant knows its sessions and no others.
+/// **The rule**: a client of a tenant may know the sessions of this tenant and no others.
 pub fn is_known_to(tenant: Option<&str>, session: &str) -> bool {
     tenant.is_none() || tenant_of(session) == tenant
 }
 
-/// The sessions of a tenant, or all: they stand together, because their names begin alike.
+/// The sessions of a tenant, or all. They are adjacent, because their names start alike.
 pub(crate) fn known_to<'a, T>(
     tenant: Option<&'a str>,
     sessions: &'a BTreeMap<SessionId, T>,

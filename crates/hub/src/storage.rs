@@ -1,16 +1,17 @@
 //! Whether the journal accepts events, and how clients and operators are notified when it does not.
 
-use crate::session::Sessions;
-use crate::{ConnId, Hub, Note, Time, session::Session, session::rfc3339};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame};
+use crate::{
+    ConnId, Hub, Note, Time,
+    session::{Session, Sessions, rfc3339},
+};
+use jackfield_protocol::{Fault, Frame, acp::Method};
 use serde_json::{Value, json};
 
-/// Appends of one session that fail in a row before it is said. A single one may be a short wait for another
-/// process, or for a new leader among servers.
+/// Failed appends of one session in a row before they are reported. A single failure may be a short wait for another
+/// process or for a new leader of the servers.
 const FAILURES_MIN: u32 = 2;
 
-/// What is wrong with the storage, where the way out depends on it.
+/// The kinds of storage failures, distinguished by remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageFault {
     DiskFull,
@@ -57,13 +58,13 @@ impl StorageFault {
         }
     }
 
-    /// Whether it lasts until somebody does something about it.
+    /// Whether it lasts until the operator does something.
     fn needs_operator(self) -> bool {
         self != StorageFault::Other
     }
 }
 
-/// What the hub knows of the storage.
+/// The state of the storage.
 #[derive(Debug, Default)]
 pub(crate) struct StorageState {
     failing: Option<StorageFailure>,
@@ -72,13 +73,13 @@ pub(crate) struct StorageState {
 #[derive(Debug)]
 struct StorageFailure {
     fault: StorageFault,
-    /// As the journal says it; may name files.
+    /// The error of the journal, which may name files.
     error: String,
     since: Time,
 }
 
 impl StorageState {
-    /// Refuses what would wait until an operator has done something.
+    /// Refuses a request that would wait for the operator.
     pub(crate) fn require_working(&self) -> Result<(), Fault> {
         match &self.failing {
             Some(StorageFailure { fault, .. }) if fault.needs_operator() => {
@@ -89,7 +90,7 @@ impl StorageState {
         }
     }
 
-    /// Whether what waits to be written will not be, as long as nobody does something about it.
+    /// Whether pending events cannot be stored until the operator does something.
     pub(crate) fn is_stuck(&self) -> bool {
         self.failing.as_ref().is_some_and(|it| it.fault.needs_operator())
     }
@@ -128,7 +129,7 @@ impl Hub {
         self.send_storage_state();
     }
 
-    /// Something became durable, or a session that waited for that is gone.
+    /// Reports the end of a failure when no session waits for the storage any more.
     pub(crate) fn check_storage(&mut self) {
         if self.parts.storage.failing.is_none() || self.sessions.by_id.values().any(is_stalled) {
             return;
@@ -139,12 +140,12 @@ impl Hub {
         self.send_storage_state();
     }
 
-    /// For status and notices. Tenants do not learn the names of files.
+    /// The state for status and notices. Tenants do not get the names of files.
     pub(crate) fn storage_json(&self, conn: ConnId) -> Value {
         self.storage_trouble(conn).unwrap_or_else(|| json!({ "ok": true }))
     }
 
-    /// The same for lists, which say nothing of a storage that is well.
+    /// The state for lists, which omit a storage that works.
     pub(crate) fn storage_trouble(&self, conn: ConnId) -> Option<Value> {
         let is_operator = self.parts.clients.tenant_name(conn).is_none();
         let lost = self.parts.cx.config.lost_records.filter(|_| is_operator);
@@ -169,11 +170,12 @@ impl Hub {
         Some(storage)
     }
 
-    /// Tells every client that knows the hub how the storage stands.
+    /// Sends the state of the storage to all clients that know the hub.
     fn send_storage_state(&mut self) {
-        let told = self.parts.clients.connections.iter().filter(|(_, it)| it.notices && !it.relay);
-        let told: Vec<ConnId> = told.map(|(conn, _)| *conn).collect();
-        for conn in told {
+        let recipients =
+            self.parts.clients.connections.iter().filter(|(_, it)| it.notices && !it.relay);
+        let recipients: Vec<ConnId> = recipients.map(|(conn, _)| *conn).collect();
+        for conn in recipients {
             let state = self.storage_json(conn).to_string();
             let frame = Frame::notification(Method::ControlStorage.name(), &state);
             self.parts.clients.send(&mut self.parts.cx, conn, frame.into_bytes());
@@ -210,7 +212,7 @@ mod tests {
         std::iter::from_fn(|| hub.poll_output()).collect()
     }
 
-    /// What the client hears after it has said something.
+    /// What the client gets after it has sent something.
     fn say(hub: &mut Hub, method: &str, params: &str) -> Vec<Value> {
         let frame = Frame::request("7", method, params);
         hear(hub, Input::ClientSpoke { conn: CLIENT, frame })

@@ -6,35 +6,35 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HubTimer {
-    /// This agent should have answered this step of its start by now.
+    /// The deadline of a request during the start of an agent.
     AgentStart(AgentId, u64),
-    /// The pause before this session's agent is started again is over.
+    /// The delay before the agent of this session is restarted is over.
     Wake(SessionId),
-    /// A session that wakes has waited long enough for what it waits for.
+    /// The deadline of the current restore step.
     Restore(SessionId),
-    /// This turn was asked to stop, this hard, and has not.
+    /// The deadline of a stage of canceling this turn.
     Cancel(SessionId, u64, u64),
-    /// This ask has waited as long as its session lets it.
+    /// The deadline of this request to the user.
     AskRule(SessionId, u64),
-    /// Try the appends of this session again.
+    /// Retry the appends of this session.
     AppendRetry(SessionId),
-    /// The summary of this session has changed a moment ago.
+    /// The summary of this session is due.
     Summary(SessionId),
-    /// A journal read failed; this client's reading of this session goes on.
+    /// Retry a failed read for this client.
     ReadRetry(SessionId, crate::ConnId),
-    /// The agent of this session may have been silent in it for too long.
+    /// Check whether the agent is silent for too long in this session.
     Silence(SessionId),
-    /// This session's agent may not have been used in it for long.
+    /// Check whether this session is idle for long enough to be suspended.
     Idle(SessionId),
-    /// Nobody may have needed this session here for a while.
+    /// Check whether no client uses this session here, so that it can be released.
     Unattended(SessionId),
-    /// Nobody may have taken this warm process for long.
+    /// Check whether this warm process is unused for too long.
     WarmIdle(AgentId),
-    /// The pause before a warm process is started again is over.
+    /// The delay before a warm process is restarted is over.
     Warm,
-    /// The agents of this tenant may be read again.
+    /// The rate limit of this tenant permits reading its agents again.
     Rate(TenantName),
-    /// The turns that still run when the daemon stops have had their time.
+    /// The deadline of running turns after the hub was asked to stop.
     StopGrace,
 }
 

@@ -5,8 +5,7 @@
 //! 38 ns a frame of 360 bytes, even at 2 KiB).
 
 use bytes::Bytes;
-use std::collections::VecDeque;
-use std::io::IoSlice;
+use std::{collections::VecDeque, io::IoSlice};
 
 /// A text up to this length is copied beside its neighbours.
 const COPY_BYTES_MAX: usize = 1 << 10;

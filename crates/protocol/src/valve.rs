@@ -1,7 +1,9 @@
 //! Lets the loop stop and resume the reading of one peer; the kernel then slows the peer itself.
 
-use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::{
+    sync::{Mutex, PoisonError},
+    task::{Context, Poll, Waker},
+};
 
 /// Open at first. Whoever reads asks [`Valve::poll_open`] before each read.
 #[derive(Debug, Default)]

@@ -5,19 +5,19 @@ use crate::{Time, context::HubContext, hub::HubParts, session::Session, timer::H
 
 #[derive(Debug, Default)]
 pub(crate) struct SessionActivity {
-    /// Since when nothing was heard that was due: the agent's last word, or what it was last asked.
+    /// Since when a message of the agent is due: its last message, or the last one that expects a reply.
     pub(crate) since: Time,
-    /// Its last word, or the last one to it.
+    /// When the agent last sent or received a message.
     pub(crate) last_active_at: Time,
-    /// The silence that began then was found too long, and said.
+    /// The start of a silence that was reported.
     pub(crate) quiet: Option<Time>,
-    /// A timer will look at it.
+    /// The timer for silence is set.
     watched: bool,
     counted: bool,
 }
 
 impl SessionActivity {
-    /// The agent said something. Returns whether a timer is missing; in a stream of words none is.
+    /// The agent sent something. Returns whether a timer must be set.
     pub(crate) fn mark(&mut self, now: Time) -> bool {
         self.since = now;
         self.last_active_at = now;
@@ -25,12 +25,12 @@ impl SessionActivity {
         !(self.watched && self.counted)
     }
 
-    /// The timer that looks at its silence has fired.
+    /// The timer for silence has fired.
     pub(crate) fn looked(&mut self) {
         self.watched = false;
     }
 
-    /// The timer that looks whether it is of use has fired.
+    /// The timer for idle sessions has fired.
     pub(crate) fn recounted(&mut self) {
         self.counted = false;
     }

@@ -1,20 +1,20 @@
-//! Places: how many agents may be alive at a time, who must make room, and who waits for it.
+//! Limits the number of running agents: which processes are stopped for a new one, and which starts wait.
 //!
-//! An agent is alive from its start until it is asked to stop or has ended. One that is asked to
-//! stop no longer counts, although its process needs a moment.
+//! A process counts from its start until it is asked to stop or has ended, although it needs some time to end.
 
 use super::{Agent, PendingRequest, SlotOwner};
-use crate::agent::Agents;
-use crate::context::HubContext;
-use crate::{AgentId, ConnId, Hub, Launch, SessionId, Time, session::SessionStage};
+use crate::{
+    AgentId, ConnId, Hub, Launch, SessionId, Time, agent::Agents, context::HubContext,
+    session::SessionStage,
+};
 use jackfield_protocol::{Fault, is_planted};
 
-/// A start that waits for a place; each is there once.
+/// A start that waits until another process may run. Each is queued once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentStart {
-    /// For a client's `initialize`, which is answered with what the agent can do.
+    /// For the `initialize` of a client, which is answered with the capabilities of the agent.
     Hello(ConnId, Box<str>),
-    /// For a session that is opened or woken.
+    /// For a session that is being opened or restored.
     Session(SessionId),
 }
 
@@ -23,7 +23,7 @@ impl Agents {
         self.count_free_places(cx).is_none_or(|it| 0 < it)
     }
 
-    /// Processes that may still be started; none if there is no bound.
+    /// The number of processes that may still be started; nothing without a limit.
     pub(crate) fn count_free_places(&self, cx: &HubContext) -> Option<usize> {
         let alive = self.processes.values().filter(|it| !it.stopping).count();
         Some(
@@ -36,7 +36,7 @@ impl Agents {
         )
     }
 
-    /// A process that waits for its client to open a session can be started again when it does.
+    /// Stops a process that waits for its client to open a session; it can be started again.
     fn stop_idle_spare(&mut self, cx: &mut HubContext) -> bool {
         let idle = |it: &Agent| {
             let spare = it.slots.sessions.is_empty() && !it.slots.is_empty();
@@ -51,7 +51,7 @@ impl Agents {
 }
 
 impl Hub {
-    /// Whether an agent may be started for this now. If not, it is in line and will be.
+    /// Whether an agent may be started for this now. Otherwise the start is queued.
     pub(crate) fn has_place(&mut self, start: &AgentStart) -> bool {
         if self.parts.cx.config.sleep.max_live.is_none() {
             return true;
@@ -67,7 +67,7 @@ impl Hub {
         false
     }
 
-    /// Those in line have their turn, in order, as far as there is room.
+    /// Runs queued starts in order, as far as processes may be started.
     pub(crate) fn admit(&mut self) {
         while let Some(start) = self.parts.agents.starts.front().cloned() {
             let wanted = self.is_wanted(&start);
@@ -82,12 +82,12 @@ impl Hub {
                 }
                 AgentStart::Session(id) => self.pump(id),
             }
-            // Whatever came of it, it had its turn.
+            // Whatever its outcome, this start is done.
             self.parts.agents.starts.pop_front_if(|it| *it == start);
         }
     }
 
-    /// Whether a process that runs has a seat for this by now.
+    /// Whether a running process has a free slot for this by now.
     fn finds_a_seat(&self, start: &AgentStart) -> bool {
         let initialize_params =
             |conn: &ConnId| self.parts.clients.connections.get(conn)?.initialize_params.as_deref();
@@ -108,7 +108,7 @@ impl Hub {
         }
     }
 
-    /// What a session without a process would be started with, and for whom.
+    /// The launch of a session without a process, and its client.
     fn wants(&self, id: &SessionId) -> Option<(Launch, Option<ConnId>)> {
         let session = self.sessions.by_id.get(id)?;
         if let SessionStage::Opening(opening) = &session.stage {
@@ -135,7 +135,7 @@ impl Hub {
         }
     }
 
-    /// The daemon stops: nobody in line will get a place.
+    /// The hub stops: all queued starts are refused.
     pub(crate) fn refuse_starts(&mut self) {
         for start in std::mem::take(&mut self.parts.agents.starts) {
             match start {
@@ -165,7 +165,7 @@ impl Hub {
         }
     }
 
-    /// Whether one more may be alive; if need be, something that is not in use makes room.
+    /// Whether one more process may run; if necessary, an idle one is stopped.
     fn make_place(&mut self) -> bool {
         while !self.parts.agents.has_free_place(&self.parts.cx) {
             if !self.free_one("others need the place")
@@ -177,8 +177,8 @@ impl Hub {
         true
     }
 
-    /// Ends what is needed least: a warm process, else the one whose sessions were not used for the
-    /// longest time. False if nothing can go.
+    /// Stops the process that is needed least: a warm one, else the one whose sessions were idle for the longest time.
+    /// Returns false if there is none.
     pub(crate) fn free_one(&mut self, why: &str) -> bool {
         let least = |hub: &Hub, fits: &dyn Fn(&Agent) -> bool| {
             let fits = hub.parts.agents.processes.iter().filter(|(_, it)| !it.stopping && fits(it));

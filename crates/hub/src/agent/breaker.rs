@@ -1,12 +1,12 @@
-//! The breaker of an agent. When its processes keep failing, none is started for a while, and whoever
-//! wants one is told so at once, with the last error and when it is tried again. Then one process is
-//! tried, and the others wait to see what becomes of it.
+//! The circuit breaker of an agent. After too many failures no process is started for some time, and requests are refused
+//! with the last error and the time of the next try. Then one process is tried, and other starts wait for its outcome.
 
 use super::Agent;
-use crate::agent::Agents;
-use crate::context::HubContext;
 use crate::{
-    AgentId, Exit, Hub, limits,
+    AgentId, Exit, Hub,
+    agent::Agents,
+    context::HubContext,
+    limits,
     restart::{RestartCounter, RestartVerdict},
     session::rfc3339,
 };
@@ -15,11 +15,11 @@ use jackfield_protocol::Fault;
 #[derive(Debug, Default)]
 pub(crate) struct CircuitBreaker {
     failures: RestartCounter,
-    /// What the last one was.
+    /// The last failure.
     last: String,
-    /// They were too many, and no process has come up since.
+    /// There were too many failures, and no process has started since.
     open: bool,
-    /// The process that is tried, when they are no longer too many.
+    /// The process that is tried after the pause.
     trial: Option<AgentId>,
 }
 
@@ -53,7 +53,7 @@ impl Agents {
         Err(Fault::AgentSuspended { agent: agent.to_owned(), why, until })
     }
 
-    /// A process was started: if the agent was left alone for a while, this one shows how it is.
+    /// A process was started: if the breaker is open, this one is the trial.
     pub(super) fn start_breaker_trial(&mut self, id: AgentId) {
         let name = &self.processes[&id].launch.name;
         if let Some(it) = self.breakers.get_mut(name).filter(|it| it.open) {
@@ -61,7 +61,7 @@ impl Agents {
         }
     }
 
-    /// A process does what it is there for.
+    /// A process has started successfully.
     pub(super) fn on_agent_came_up(&mut self, id: AgentId) {
         let Some(name) = self.processes.get(&id).map(|it| &it.launch.name) else { return };
         if let Some(it) = self.breakers.get_mut(name) {
@@ -69,7 +69,7 @@ impl Agents {
         }
     }
 
-    /// A turn in this process went well: what was, was.
+    /// A turn in this process has completed: closes the breaker.
     pub(crate) fn close_breaker(&mut self, id: AgentId) {
         let Some(it) = self.processes.get_mut(&id) else { return };
         it.has_completed_turn = true;
@@ -78,9 +78,9 @@ impl Agents {
 }
 
 impl Hub {
-    /// Counts a process that ended without being asked to. One that had done its work may have been killed. One that
-    /// served only sessions whose processes failed before says nothing new: it may be the sessions. One that could
-    /// not be started for want of file descriptors, processes or memory says nothing about the agent.
+    /// Counts a process that ended without being asked to. It does not count if it had completed a turn, if all its sessions
+    /// had failed in another process before (then the sessions may be the cause), or if it could not be started because the
+    /// system has no file descriptors, processes or memory left.
     pub(super) fn count_failure(&mut self, dead: &Agent, exit: &Exit) {
         let now = self.parts.cx.now;
         let failed = |it: &&crate::SessionId| {

@@ -15,11 +15,11 @@ struct End<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// Nobody wanted it to.
+    /// It ended by itself.
     Itself,
-    /// It was asked to.
+    /// It was asked to end.
     Asked,
-    /// It had to, for another session that it served.
+    /// It was ended because of another session that it served.
     Neighbour,
 }
 
@@ -57,7 +57,7 @@ impl Hub {
         }
     }
 
-    /// The session outlives its agent: the log says what happened, and the turn has its outcome.
+    /// The session continues without its agent: the log says what happened, and the turn gets its outcome.
     fn bury_in(&mut self, id: &SessionId, agent: AgentId, end: &End<'_>) {
         let now = self.parts.cx.now;
         let Some(session) = self.sessions.by_id.get_mut(id).filter(|it| it.agent == Some(agent))
@@ -67,7 +67,7 @@ impl Hub {
         if let SessionStage::Opening(opening) = &session.stage {
             let (conn, request) = (opening.conn, opening.request.clone());
             let never_came_up = matches!(end.fault, Fault::AgentNotStarted { .. });
-            // Another agent would not be started either.
+            // The next agent could not be started either.
             let may_another = never_came_up && !end.exit.shortage;
             if may_another && end.cause == Cause::Itself {
                 return self.open_elsewhere(id, end.fault);
@@ -110,7 +110,7 @@ impl Hub {
         }
     }
 
-    /// Clients whose own requests the agent had.
+    /// Answers pending requests of clients.
     fn answer_all(&mut self, agent: Agent, fault: &Fault) {
         for waiting in agent.waiting.into_values() {
             let PendingRequest::Client { conn, id, session, .. } = waiting else { continue };
@@ -123,17 +123,17 @@ impl Hub {
         }
     }
 
-    /// An agent that cannot be used although it runs.
+    /// An agent that runs and cannot be used.
     pub(crate) fn refuse_agent(&mut self, id: AgentId, why: &str) {
         let exit =
             Exit { status: why.to_owned(), stderr: String::new(), started: true, shortage: false };
-        // It is buried like a dead one now; its process is stopped and its end ignored.
+        // It is handled as ended now; its process is stopped and its end ignored.
         self.parts.cx.outputs.push_back(Output::StopAgent { agent: id, now: false });
         self.on_agent_gone(id, &exit);
     }
 
-    /// Ends a process at once because it does not listen in one session. The others that it serves
-    /// are interrupted, and wake elsewhere when it has ended.
+    /// Kills a process that does not react in one session. Its other sessions are interrupted and restored when it has
+    /// ended.
     pub(crate) fn cut_off(&mut self, agent: AgentId, culprit: &SessionId) {
         self.parts.agents.kill_agent(&mut self.parts.cx, agent);
         let why = format!("it was ended with session `{culprit}`, in which it did not stop");
@@ -151,16 +151,16 @@ impl Hub {
         }
     }
 
-    /// A process that serves others does not answer about this session: it goes on without it.
+    /// A process that serves other sessions does not answer about this one, and continues without it.
     pub(super) fn give_up_on(&mut self, agent: AgentId, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get(id) else { return };
-        let theirs = session.told_as();
+        let agent_session_id = session.known_agent_session_id();
         let why = format!("it has not opened the session for {} s", limits::START_MS_MAX / 1000);
         let (name, stderr) =
             (self.parts.agents.processes[&agent].launch.name.to_string(), String::new());
         let fault = Fault::AgentNotStarted { agent: name, why: why.clone(), stderr };
         let exit = Exit { status: why, stderr: String::new(), started: true, shortage: false };
-        self.leave(agent, id, &theirs);
+        self.leave(agent, id, &agent_session_id);
         self.bury_in(id, agent, &End { exit: &exit, fault: &fault, cause: Cause::Asked });
     }
 }

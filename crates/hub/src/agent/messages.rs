@@ -1,14 +1,14 @@
 //! Messages of agents: responses to pending requests, updates for the log, and requests for clients.
 
 use super::{PendingRequest, Phase};
-use crate::agent::Agents;
-use crate::context::HubContext;
-use crate::session::Sessions;
 use crate::{
-    AgentId, ConnId, Hub, Note, Output, SessionId, limits,
+    AgentId, ConnId, Hub, Note, Output, SessionId,
+    agent::Agents,
+    context::HubContext,
+    limits,
     log::Effect,
     peer::RequestRoute,
-    session::{Session, SessionStage},
+    session::{Session, SessionStage, Sessions},
 };
 use jackfield_events::{AgentMessage, EventBody, RawJson, SettingChanged, TurnOutcome};
 use jackfield_protocol::{
@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 impl Agents {
-    /// The agent has told its name for a session: what it said there before.
+    /// Takes the updates that the agent sent before it reported the id of this session.
     pub(crate) fn take_updates_before_session_id(
         &mut self,
         agent: AgentId,
@@ -33,7 +33,7 @@ impl Agents {
         its.map(|(frame, _)| frame).collect()
     }
 
-    /// Every name is known: what was said under others is nobody's.
+    /// All session ids are known: updates of unknown sessions are dropped.
     fn drop_unclaimed_updates(&mut self, cx: &mut HubContext, id: AgentId) {
         let Some(agent) = self.processes.get_mut(&id).filter(|it| !it.owes_a_name()) else {
             return;
@@ -45,13 +45,13 @@ impl Agents {
 }
 
 impl HubContext {
-    /// Answers an ask that nobody can serve.
+    /// Refuses a request that nobody can serve.
     pub(crate) fn refuse_agent_request(&mut self, agent: AgentId, frame: &Frame) {
         let method = frame.method().map(std::borrow::Cow::into_owned).unwrap_or_default();
         self.fail_agent_request(agent, frame, &Fault::MethodNotFound { method });
     }
 
-    /// Answers an ask that cannot be kept until a client has answered it.
+    /// Refuses a request that cannot be retained until a client answers it.
     pub(crate) fn defer_agent_request(&mut self, agent: AgentId, frame: &Frame, what: String) {
         self.fail_agent_request(agent, frame, &Fault::Overloaded { what });
     }
@@ -64,7 +64,7 @@ impl HubContext {
 }
 
 impl Sessions {
-    /// The frame with the hub's session id. A child session of the agent's keeps its own name.
+    /// The frame with the session id of the hub. A child session of the agent keeps its own id.
     pub(crate) fn with_hub_session_id(&self, id: &SessionId, frame: Frame) -> Frame {
         let Some(session) = self.by_id.get(id) else { return frame };
         if frame.session_id().is_some_and(|it| session.is_called(&it)) {
@@ -114,12 +114,17 @@ impl Hub {
             PendingRequest::Prompt(session, turn) => {
                 self.on_prompt_answer(id, &session, turn, frame);
             }
-            PendingRequest::Client { conn, id: theirs, session, setting, .. } => {
-                self.on_own_answer(id, conn, &theirs, session, setting, frame);
+            PendingRequest::Client { conn, id: client_request_id, session, setting, .. } => {
+                self.on_own_answer(id, conn, &client_request_id, session, setting, frame);
             }
             PendingRequest::Unwanted => {
-                if let Some(theirs) = frame.session_id() {
-                    self.parts.agents.close_agent_session(&mut self.parts.cx, id, &theirs, false);
+                if let Some(agent_session_id) = frame.session_id() {
+                    self.parts.agents.close_agent_session(
+                        &mut self.parts.cx,
+                        id,
+                        &agent_session_id,
+                        false,
+                    );
                 }
             }
         }
@@ -139,12 +144,12 @@ impl Hub {
         self.end_turn(id, turn, outcome);
     }
 
-    /// The answer to what a client had asked for itself.
+    /// The answer to a request of a client.
     fn on_own_answer(
         &mut self,
         agent: AgentId,
         conn: ConnId,
-        theirs: &str,
+        client_request_id: &str,
         session: Option<SessionId>,
         setting: Option<Frame>,
         frame: &Frame,
@@ -154,17 +159,17 @@ impl Hub {
             return self.parts.clients.answer_request(
                 &mut self.parts.cx,
                 conn,
-                theirs,
+                client_request_id,
                 Err(&fault),
             );
         }
-        let answer = frame.with_id(theirs);
+        let answer = frame.with_id(client_request_id);
         let answer = match session.clone().or_else(|| self.whose(agent, frame)) {
             Some(session) => self.sessions.with_hub_session_id(&session, answer),
             None => answer,
         };
         let Some(session) = session else {
-            self.parts.clients.finish_request(conn, theirs);
+            self.parts.clients.finish_request(conn, client_request_id);
             return self.parts.clients.send(&mut self.parts.cx, conn, answer.bytes().clone());
         };
         if let (Some(setting), Some(result)) = (setting, frame.result()) {
@@ -193,25 +198,30 @@ impl Hub {
             );
             return self.refuse_agent(id, &why);
         }
-        let told: Value = serde_json::from_str(result).unwrap_or_default();
+        let initialize_result: Value = serde_json::from_str(result).unwrap_or_default();
         let agent = self.parts.agents.processes.get_mut(&id).expect("the caller found this agent");
         agent.phase = Phase::Ready;
         agent.initialize_result = Some(result.into());
         agent.capabilities.load =
-            told.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
-        agent.capabilities.resume = told
+            initialize_result.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
+        agent.capabilities.resume = initialize_result
             .pointer("/agentCapabilities/sessionCapabilities/resume")
             .is_some_and(|it| !it.is_null());
-        agent.capabilities.fork = told
+        agent.capabilities.fork = initialize_result
             .pointer("/agentCapabilities/sessionCapabilities/fork")
             .is_some_and(|it| !it.is_null());
-        agent.capabilities.close = told
+        agent.capabilities.close = initialize_result
             .pointer("/agentCapabilities/sessionCapabilities/close")
             .is_some_and(|it| !it.is_null());
         let name = agent.launch.name.clone();
         for (conn, request) in std::mem::take(&mut agent.pending_initialize) {
-            let told = self.parts.clients.describe_capabilities(conn, &name, result);
-            self.parts.clients.answer_request(&mut self.parts.cx, conn, &request, Ok(&told));
+            let initialize_result = self.parts.clients.describe_capabilities(conn, &name, result);
+            self.parts.clients.answer_request(
+                &mut self.parts.cx,
+                conn,
+                &request,
+                Ok(&initialize_result),
+            );
         }
         if self.parts.agents.processes.get(&id).is_some_and(|it| it.slots.sessions.is_empty()) {
             self.parts.agents.on_agent_came_up(id); // Nobody needs more of it for now.
@@ -227,7 +237,7 @@ impl Hub {
             return self.on_ask_withdrawn(id, &frame);
         }
         if frame.is_control() {
-            // Clients take such messages for the hub's own.
+            // Clients take such messages for messages of the hub.
             return self.parts.cx.note(Note::Unclaimed { agent: id });
         }
         let agent = self.parts.agents.processes.get(&id).expect("the caller found this agent");
@@ -243,8 +253,8 @@ impl Hub {
         }
     }
 
-    /// The session of a process that a frame is about. If it has had one only, it can be no other: a
-    /// child session of the agent's own is in it.
+    /// The session that a frame concerns. A process that has had only one session means that one: it may use the ids of
+    /// child sessions.
     fn whose(&self, agent: AgentId, frame: &Frame) -> Option<SessionId> {
         let agent = self.parts.agents.processes.get(&agent)?;
         match agent.slots.only() {
@@ -253,26 +263,25 @@ impl Hub {
         }
     }
 
-    /// Words about no session: each client that has to do with the process hears them once.
+    /// Sends a message about no session once to each client of the process.
     fn tell_everyone(&mut self, agent: AgentId, frame: &Frame) {
-        let mut told: BTreeSet<ConnId> = BTreeSet::new();
+        let mut notified: BTreeSet<ConnId> = BTreeSet::new();
         for id in self.served_by(agent) {
             let subscribers = self.sessions.by_id[&id].subscribers.keys().copied();
             for conn in subscribers.collect::<Vec<_>>() {
-                if told.insert(conn) {
+                if notified.insert(conn) {
                     let text = frame.bytes().clone();
                     self.after_log(&id, Effect::ToClient { conn, text });
                 }
             }
         }
         let spares = self.parts.agents.processes.get(&agent).map(|it| it.slots.spares.clone());
-        for conn in spares.into_iter().flatten().filter(|it| !told.contains(it)) {
+        for conn in spares.into_iter().flatten().filter(|it| !notified.contains(it)) {
             self.parts.clients.send(&mut self.parts.cx, conn, frame.bytes().clone());
         }
     }
 
-    /// Some agents talk in a session before they have told its name; that is kept in order, up to a
-    /// point no honest agent reaches.
+    /// Retains updates that an agent sends before it reports the id of the session, in order and up to a limit.
     fn keep_early(&mut self, id: AgentId, frame: Frame) {
         let agent = self.parts.agents.processes.get_mut(&id).expect("the caller found this agent");
         let max = self.parts.cx.config.limits.early_max;
@@ -292,7 +301,7 @@ impl Hub {
         );
     }
 
-    /// Words of a session's agent: into the log, or past it, or aside while it is being opened.
+    /// Handles an update in a session: logs it, forwards it, or retains it while the session is being opened.
     fn on_words(&mut self, agent: AgentId, id: &SessionId, mut frame: Frame, journaled: bool) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         if session.agent != Some(agent) && !is_planted("accept-frames-of-released-agent") {
@@ -339,12 +348,12 @@ impl Hub {
             return self.parts.cx.refuse_agent_request(id, frame);
         }
         if let Some(request) = frame.request_id() {
-            // About a request of a client's own: only that client understands it.
-            let Some((conn, theirs)) = self.asker(id, request) else {
+            // It concerns a request of a client, so only that client understands it.
+            let Some((conn, client_request_id)) = self.asker(id, request) else {
                 return self.parts.cx.refuse_agent_request(id, frame);
             };
             let session = self.parts.agents.session_of_request(id, request.parse().unwrap_or(0));
-            let splice = Splice { request_id: Some(&theirs), ..Splice::default() };
+            let splice = Splice { request_id: Some(&client_request_id), ..Splice::default() };
             let mut frame = frame.spliced(splice);
             if let Some(session) = session.clone().or_else(|| self.whose(id, &frame)) {
                 frame = self.sessions.with_hub_session_id(&session, frame);
@@ -355,8 +364,7 @@ impl Hub {
         let session = self.whose(id, frame);
         let serving = session.filter(|it| self.sessions.by_id.get(it).is_some_and(serves));
         let Some(session) = serving else {
-            // It names no session, or one that nobody knows yet or that let go of this agent: nobody
-            // can be asked.
+            // It names no session, or one that is unknown or no longer served by this agent: nobody can be asked.
             return self.parts.cx.refuse_agent_request(id, frame);
         };
         self.with_session(&session, |it, parts| it.mark_activity(&mut parts.cx));
@@ -364,7 +372,7 @@ impl Hub {
         self.on_ask(id, &session, frame);
     }
 
-    /// The request of a client that an agent has under `our_id`.
+    /// The client and its request that the agent has with this request id.
     pub(crate) fn asker(&self, agent: AgentId, our_id: &str) -> Option<(ConnId, Box<str>)> {
         let our_id: u64 = our_id.parse().ok()?;
         let by_route = |conn: &crate::peer::ClientConnection| {
@@ -395,7 +403,7 @@ impl Hub {
     }
 }
 
-/// Whether the log has messages of this kind.
+/// Whether messages of this kind are logged.
 pub(crate) fn is_journaled(frame: &Frame) -> bool {
     frame.known_method().is_some_and(is_journaled_method)
 }
@@ -404,7 +412,7 @@ fn is_journaled_method(method: Method) -> bool {
     method.row().durability == Durability::Journaled
 }
 
-/// The error object of an answer, or one that says there was none.
+/// The error object of a response, or one that says that there was none.
 pub(crate) fn error_of(frame: &Frame) -> String {
     let none = r#"{"code":-32603,"message":"the agent answered with neither result nor error"}"#;
     frame.error().unwrap_or(none).to_owned()

@@ -1,5 +1,4 @@
-//! Agent processes: started for a client or a session, spoken to under ids of ours, and buried with
-//! an answer for everyone who waited.
+//! Agent processes: their start, their slots, pending requests and their end.
 
 mod activity;
 mod admission;
@@ -17,18 +16,17 @@ pub(crate) use messages::{error_of, is_journaled};
 pub(crate) use slots::{AgentSlots, SlotOwner};
 pub(crate) use warm::ProcessShape;
 
-use crate::context::HubContext;
 use crate::{
     AgentId, ConnId, Hub, Launch, Output, SessionId, Time,
     budget::{ByteCharge, ByteOwner},
+    context::HubContext,
     limits,
     peer::agent_hello,
     session::RestoreMethod,
     timer::HubTimer,
 };
 use jackfield_events::AgentName;
-use jackfield_protocol::Frame;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, acp::Method};
 use std::collections::{BTreeMap, VecDeque};
 
 /// All agent processes, the starts that wait for one, and what decides whether another is started.
@@ -51,27 +49,27 @@ pub(crate) struct Agent {
     pub(crate) pid: Option<u32>,
     pub(crate) phase: Phase,
     pub(crate) slots: AgentSlots,
-    /// Clients whose `initialize` is answered with what this agent can do, and their requests.
+    /// Clients whose `initialize` is answered when the agent has reported its capabilities, with the request ids.
     pub(crate) pending_initialize: Vec<(ConnId, Box<str>)>,
     pub(crate) capabilities: PeerCapabilities,
-    /// What the client it was started for had sent with `initialize`.
+    /// The `initialize` parameters of the client that it was started for.
     pub(crate) initialize_params: Option<Box<str>>,
-    /// What it answered to `initialize`.
+    /// Its result of `initialize`.
     pub(crate) initialize_result: Option<Box<str>>,
-    /// A turn of it went well: whatever ends this process, the agent is not to blame.
+    /// Set after the first completed turn. A later exit then no longer counts toward the circuit breaker.
     pub(crate) has_completed_turn: bool,
-    /// Its last word, or the last one to it.
+    /// When it last sent or received a message.
     pub(crate) last_active_at: Time,
-    /// Asked to stop; its end is no surprise.
+    /// It was asked to stop.
     pub(crate) stopping: bool,
-    /// Its pipe is not read because the journal is behind.
+    /// Its output is not read, because the journal is behind.
     pub(crate) paused: bool,
-    /// Requests sent to it, by our id.
+    /// Requests that were sent to it, by the request id of the hub.
     pub(crate) waiting: BTreeMap<u64, PendingRequest>,
-    /// What it said in sessions whose names it had not told yet.
+    /// Updates of sessions whose ids it has not reported yet.
     pub(crate) updates_before_session_id: Vec<(Frame, ByteCharge)>,
     kept: ByteOwner,
-    /// Its program never asks before it acts.
+    /// Its program never asks for permission before it acts.
     pub(crate) never_asks: bool,
     next_id: u64,
 }
@@ -91,31 +89,31 @@ pub(crate) struct PeerCapabilities {
     pub(crate) close: bool,
 }
 
-/// Who waits for an agent's answer.
+/// A request that was sent to an agent, and who gets the answer.
 #[derive(Debug)]
 pub(crate) enum PendingRequest {
     Initialize,
-    /// A client's own request. `setting` is kept where the answer makes it a fact of the session.
+    /// A request of a client. `setting` is set if a successful answer is logged as a setting of the session.
     Client {
         conn: ConnId,
         id: Box<str>,
         session: Option<SessionId>,
         setting: Option<Frame>,
-        /// Its bytes, until it is answered.
+        /// The bytes of the request until it is answered.
         _charge: ByteCharge,
     },
     New(SessionId),
-    /// A session that wakes.
+    /// A step of restoring a session.
     Reopen(SessionId, RestoreMethod),
-    /// What is set again in a session that wakes.
+    /// A setting of a session that is being restored.
     Setting(SessionId, String),
     Prompt(SessionId, u64),
-    /// Nobody waits any more. If the answer names a session, that is let go.
+    /// The answer is ignored. If it names a session, that session is closed.
     Unwanted,
 }
 
 impl PendingRequest {
-    /// Whether the answer would let a process begin to serve.
+    /// Whether the process can serve a session after the answer.
     pub(crate) fn is_start(&self) -> bool {
         matches!(
             self,
@@ -123,7 +121,7 @@ impl PendingRequest {
         )
     }
 
-    /// Whether the answer tells the name of a session.
+    /// Whether the answer has the id of a session.
     fn names(&self) -> bool {
         matches!(
             self,
@@ -133,12 +131,12 @@ impl PendingRequest {
         )
     }
 
-    /// Whether somebody would miss the answer.
+    /// Whether the answer is used.
     pub(crate) fn is_wanted(&self) -> bool {
         !matches!(self, PendingRequest::Unwanted)
     }
 
-    /// The session that it is about.
+    /// The session that the request concerns.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             PendingRequest::New(id)
@@ -156,19 +154,19 @@ impl Agent {
         self.phase == Phase::Ready && !self.stopping
     }
 
-    /// Registers someone who waits, and returns the id to ask under.
+    /// Registers a pending request and returns its id.
     pub(crate) fn expect(&mut self, waiting: PendingRequest) -> u64 {
         self.next_id += 1;
         self.waiting.insert(self.next_id, waiting);
         self.next_id
     }
 
-    /// Started and introduced, or about to be, and nobody's yet.
+    /// Whether it serves no client and no session yet.
     pub(crate) fn is_warm(&self) -> bool {
         self.slots.is_empty() && !self.stopping
     }
 
-    /// Whether it has been asked for a session and has not told its name for it.
+    /// Whether a request for a session id is pending.
     pub(crate) fn owes_a_name(&self) -> bool {
         self.waiting.values().any(PendingRequest::names)
     }
@@ -193,7 +191,7 @@ impl Agents {
         AgentId(self.last_id)
     }
 
-    /// Starts a process and tells it what a client said. Without a seat for anybody it is warm.
+    /// Starts a process and sends `initialize`. Without a slot owner it is a warm process.
     pub(crate) fn spawn_agent(
         &mut self,
         cx: &mut HubContext,
@@ -243,7 +241,7 @@ impl Agents {
         }
     }
 
-    /// Ends an agent that was asked to stop, and did not.
+    /// Kills an agent that was asked to stop and did not.
     pub(crate) fn kill_agent(&mut self, cx: &mut HubContext, id: AgentId) {
         let Some(agent) = self.processes.get_mut(&id) else { return };
         agent.stopping = true;
@@ -252,7 +250,7 @@ impl Agents {
 }
 
 impl Hub {
-    /// Asks an agent something on the hub's own account.
+    /// Sends a request of the hub to an agent.
     pub(crate) fn ask_agent(
         &mut self,
         id: AgentId,
@@ -278,8 +276,8 @@ impl Hub {
         self.parts.cx.outputs.push_back(Output::ToAgent { agent: id, text: frame.bytes().clone() });
     }
 
-    /// An agent that is still not ready: what waits for it should not wait for ever. One that
-    /// serves others goes on without this session.
+    /// An agent has not answered a request of its start in time. If it serves other sessions, only this one gives up;
+    /// otherwise it is stopped.
     pub(crate) fn on_start_deadline(&mut self, id: AgentId, step: u64) {
         let Some(agent) = self.parts.agents.processes.get(&id) else { return };
         let Some(waiting) = agent.waiting.get(&step).filter(|it| it.is_start()) else { return };
@@ -289,7 +287,7 @@ impl Hub {
         }
     }
 
-    /// Stops reading an agent whose words the journal cannot keep up with, and reads it again after.
+    /// Pauses reading an agent whose events the journal cannot store fast enough, and resumes it later.
     pub(crate) fn ease_agent(&mut self, id: &SessionId) {
         let limits = self.parts.cx.config.limits;
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
@@ -310,7 +308,7 @@ impl Hub {
         }
     }
 
-    /// Reads an agent again, unless a session that it serves is still too far ahead of the journal.
+    /// Resumes reading an agent, unless one of its sessions still has too many pending events.
     fn ease(&mut self, id: AgentId) {
         let low = self.parts.cx.config.limits.held_bytes_low;
         let held = |it: &SessionId| self.sessions.by_id[it].log.pending_bytes();

@@ -1,5 +1,4 @@
-//! A message of an agent that is longer than a message may be. It is lost: the log says so, and a request that
-//! waits for it fails instead of waiting for ever.
+//! A message of an agent that exceeds the size limit. It is lost: the log says so, and a request that waits for it fails.
 
 use crate::{AgentId, Hub, Output, SessionId};
 use jackfield_events::{EventBody, MessageDropped};
@@ -30,7 +29,7 @@ impl Hub {
         }
     }
 
-    /// The session that it names, else those in which something runs, else all that the agent serves.
+    /// The session that it names, else those with a running turn, else all sessions of the agent.
     fn sessions_of_oversized(&self, agent: AgentId, head: &FrameHead) -> Vec<SessionId> {
         let Some(it) = self.parts.agents.processes.get(&agent) else { return Vec::new() };
         if let Some(named) = head

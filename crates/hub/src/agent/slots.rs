@@ -3,29 +3,30 @@
 //! A process without slots is stopped.
 
 use super::{Agent, PendingRequest};
-use crate::agent::Agents;
-use crate::context::HubContext;
-use crate::peer::Clients;
-use crate::session::Sessions;
-use crate::session_name::tenant_of;
-use crate::{AgentId, ConnId, Hub, Launch, Output, SessionId, session::Session};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame, is_planted};
+use crate::{
+    AgentId, ConnId, Hub, Launch, Output, SessionId,
+    agent::Agents,
+    context::HubContext,
+    peer::Clients,
+    session::{Session, Sessions},
+    session_name::tenant_of,
+};
+use jackfield_protocol::{Fault, Frame, acp::Method, is_planted};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SlotOwner {
-    /// Of a client that has not opened a session yet.
+    /// A client that has not opened a session yet.
     Client(ConnId),
-    /// Of a session, being opened or woken or served.
+    /// A session that is being opened, restored or served.
     Session(SessionId),
 }
 
-/// The seats that are taken, each kind in the order they were. Nobody sits in a warm process.
+/// The occupied slots in the order of assignment. A warm process has none.
 #[derive(Debug, Default)]
 pub(crate) struct AgentSlots {
     pub(crate) spares: Vec<ConnId>,
     pub(crate) sessions: Vec<SessionId>,
-    /// How many sessions have had a seat here.
+    /// How many sessions have had a slot here.
     had: usize,
 }
 
@@ -55,18 +56,17 @@ impl AgentSlots {
         self.taken() == 0
     }
 
-    /// Whether nobody else sits here.
+    /// Whether this is the only slot owner.
     pub(crate) fn is_alone(&self, session: &SessionId) -> bool {
         self.spares.is_empty() && self.sessions.iter().all(|it| it == session)
     }
 
-    /// The one session that was ever here, if there was no other: then whatever is said in this
-    /// process is said in it.
+    /// The only session that was ever served here. Then all messages of the process concern it.
     pub(crate) fn only(&self) -> Option<&SessionId> {
         self.sessions.first().filter(|_| self.had == 1)
     }
 
-    /// Whether no session ever was here.
+    /// Whether no session was ever served here.
     pub(crate) fn is_unused(&self) -> bool {
         self.had == 0
     }
@@ -77,7 +77,7 @@ impl AgentSlots {
 }
 
 impl Agents {
-    /// A client gives its seat up; the process ends with the last one.
+    /// A client gives up its slot. A process without slots is stopped.
     pub(crate) fn leave_spare(&mut self, cx: &mut HubContext, agent: AgentId, conn: ConnId) {
         let Some(it) = self.processes.get_mut(&agent) else { return };
         if it.slots.sessions.is_empty() && it.slots.spares.iter().all(|it| *it == conn) {
@@ -86,7 +86,7 @@ impl Agents {
         it.slots.vacate(&SlotOwner::Client(conn));
     }
 
-    /// A client's seat becomes its session's.
+    /// The slot of a client becomes that of its session.
     pub(crate) fn give_spare_to_session(&mut self, agent: AgentId, conn: ConnId, id: &SessionId) {
         if let Some(it) = self.processes.get_mut(&agent) {
             it.slots.vacate(&SlotOwner::Client(conn));
@@ -94,7 +94,7 @@ impl Agents {
         }
     }
 
-    /// A session was not opened: its seat is its client's, for the next try.
+    /// A session was not opened: its slot becomes that of its client for the next try.
     pub(crate) fn return_to_spare(&mut self, agent: AgentId, conn: ConnId, id: &SessionId) {
         if let Some(it) = self.processes.get_mut(&agent) {
             it.slots.vacate(&SlotOwner::Session(id.clone()));
@@ -103,16 +103,16 @@ impl Agents {
         }
     }
 
-    /// Tells a process that a session of its is of no use any more.
+    /// Tells a process to close a session that is not needed any more.
     pub(crate) fn close_agent_session(
         &mut self,
         cx: &mut HubContext,
         agent: AgentId,
-        theirs: &str,
+        agent_session_id: &str,
         works: bool,
     ) {
         let Some(it) = self.processes.get_mut(&agent).filter(|it| it.is_ready()) else { return };
-        let params = serde_json::json!({ "sessionId": theirs }).to_string();
+        let params = serde_json::json!({ "sessionId": agent_session_id }).to_string();
         let cancel = works.then(|| Frame::notification(Method::SessionCancel.name(), &params));
         let close = it.capabilities.close.then(|| {
             let our_id = it.expect(PendingRequest::Unwanted).to_string();
@@ -125,13 +125,13 @@ impl Agents {
 }
 
 impl Sessions {
-    /// Whether a process already serves a session that it would call by the same name.
+    /// Whether a process already serves another session with the same id of the agent.
     fn has_namesake(&self, agent: &Agent, session: &Session) -> bool {
-        let name = session.theirs();
+        let name = session.agent_session_id();
         !name.is_empty() && self.find_by_agent_session_id(agent, name).is_some()
     }
 
-    /// The session of a process that it means by this name.
+    /// The session of a process with this id of the agent.
     pub(crate) fn find_by_agent_session_id(&self, agent: &Agent, name: &str) -> Option<SessionId> {
         let is_it = |id: &&SessionId| self.by_id.get(*id).is_some_and(|it| it.is_called(name));
         agent.slots.sessions.iter().find(is_it).cloned()
@@ -139,7 +139,7 @@ impl Sessions {
 }
 
 impl Clients {
-    /// Whose a process is: that of whoever sits in it. A warm one is nobody's.
+    /// The tenant of a process: that of its slot owners. A warm process has none.
     pub(crate) fn tenant_of_agent<'a>(&'a self, agent: &'a Agent) -> Option<&'a str> {
         match (agent.slots.sessions.first(), agent.slots.spares.first()) {
             (Some(session), _) => tenant_of(session),
@@ -148,7 +148,7 @@ impl Clients {
         }
     }
 
-    /// For whom a seat would be.
+    /// The tenant of a slot owner.
     pub(crate) fn tenant_of_slot_owner<'a>(&'a self, seat: &'a SlotOwner) -> Option<&'a str> {
         match seat {
             SlotOwner::Client(conn) => self.tenant_name(*conn),
@@ -158,8 +158,8 @@ impl Clients {
 }
 
 impl Hub {
-    /// Gives a seat in a process that runs and has one free: in the one that had the session
-    /// before, if it can be, for it may still have its files open; else where fewest sit.
+    /// Finds a free slot in a running process: the one that served the session before, because it may still have its files
+    /// open, else the one with the fewest slots in use.
     pub(crate) fn take_seat(
         &mut self,
         launch: &Launch,
@@ -192,7 +192,7 @@ impl Hub {
                 && 0 < taken
                 && taken < seats + usize::from(is_planted("one-session-too-many-per-agent"));
             let alike = it.launch == *launch && it.initialize_params.as_deref() == hello;
-            // What one tenant says in a process, another could hear of.
+            // A process could leak what one tenant says to another.
             room && alike
                 && (self.parts.clients.tenant_of_agent(it) == tenant
                     || is_planted("share-agent-between-tenants"))
@@ -205,7 +205,7 @@ impl Hub {
         fitting.min_by_key(order).map(|(id, _)| *id)
     }
 
-    /// Whether a process may call this session so: no other that it serves has the name.
+    /// Whether a process may use this id for the session: no other session that it serves has it.
     pub(crate) fn is_free_name(&self, agent: AgentId, id: &SessionId, name: &str) -> bool {
         let other = self
             .parts
@@ -216,7 +216,7 @@ impl Hub {
         !name.is_empty() && other.is_none_or(|it| it == *id)
     }
 
-    /// Whether a process serves this session, and nobody else has a seat there.
+    /// Whether a process serves only this session.
     pub(crate) fn has_own_process(&self, id: &SessionId) -> bool {
         let agent = self.sessions.by_id.get(id).and_then(|it| it.agent);
         agent
@@ -224,14 +224,13 @@ impl Hub {
             .is_some_and(|it| it.slots.is_alone(id))
     }
 
-    /// A session gives its seat up. The process ends with the last one, and then the seat stays
-    /// taken: whoever wakes the session waits for that end. One that serves others is told to stop
-    /// what it does for this one and to forget it.
-    pub(crate) fn leave(&mut self, agent: AgentId, id: &SessionId, theirs: &str) {
+    /// A session gives up its slot. A process without other slots is stopped and keeps the slot until it has ended, because
+    /// restoring the session waits for that. A process that serves others is told to cancel and close this session.
+    pub(crate) fn leave(&mut self, agent: AgentId, id: &SessionId, agent_session_id: &str) {
         let Some(it) = self.parts.agents.processes.get_mut(&agent) else { return };
         if it.stopping || it.slots.is_alone(id) {
             if self.sessions.by_id.get(id).is_some_and(|it| it.release.is_some()) {
-                // Its end may come when nobody here knows the session any more.
+                // The process may end when the session is not known here any more.
                 self.want_nothing(agent, id);
             }
             return self.parts.agents.stop_agent(&mut self.parts.cx, agent);
@@ -241,13 +240,18 @@ impl Hub {
         if let Some(session) = self.sessions.by_id.get_mut(id) {
             session.last = Some(agent);
         }
-        if !theirs.is_empty() {
-            self.parts.agents.close_agent_session(&mut self.parts.cx, agent, theirs, works);
+        if !agent_session_id.is_empty() {
+            self.parts.agents.close_agent_session(
+                &mut self.parts.cx,
+                agent,
+                agent_session_id,
+                works,
+            );
         }
         self.ease(agent);
     }
 
-    /// The session is forgotten, and so is what processes that still end were asked in it.
+    /// Forgets the session, and requests about it at processes that still end.
     pub(crate) fn forsake(&mut self, id: &SessionId) {
         let had_it = self
             .parts
@@ -261,11 +265,10 @@ impl Hub {
         }
     }
 
-    /// Nobody waits any longer for what a process was asked in a session. Whether it works on a
-    /// prompt there.
+    /// Drops all pending requests about a session at a process. Returns whether it works on a prompt there.
     fn want_nothing(&mut self, agent: AgentId, id: &SessionId) -> bool {
         let fault = Fault::Interrupted { why: "the session has let go of its agent".into() };
-        // What still waits for the log is not said at all.
+        // Messages that still wait for the log are not sent.
         let unsaid = self.sessions.by_id.get_mut(id).map(|it| it.log.withdraw_agent_frames(agent));
         let unsaid = unsaid.unwrap_or_default();
         let Some(it) = self.parts.agents.processes.get_mut(&agent) else { return false };
@@ -284,16 +287,16 @@ impl Hub {
             } else {
                 works |= matches!(waiting, PendingRequest::Prompt(..));
             }
-            if let PendingRequest::Client { conn, id: theirs, .. } = waiting
-                && !self.is_left_to_ask_again(id, conn, &theirs)
+            if let PendingRequest::Client { conn, id: client_request_id, .. } = waiting
+                && !self.is_left_to_ask_again(id, conn, &client_request_id)
             {
-                self.answer_in(id, conn, &Frame::error_for(&theirs, &fault));
+                self.answer_in(id, conn, &Frame::error_for(&client_request_id, &fault));
             }
         }
         works
     }
 
-    /// The sessions that a process serves, or is about to, at this moment.
+    /// The sessions that a process serves or is about to serve.
     pub(crate) fn served_by(&self, agent: AgentId) -> Vec<SessionId> {
         let seats = self.parts.agents.processes.get(&agent).map(|it| &it.slots.sessions);
         let is_its = |id: &&SessionId| {

@@ -2,20 +2,21 @@
 //! once.
 
 use super::{Agent, SlotOwner};
-use crate::agent::Agents;
-use crate::context::HubContext;
 use crate::{
-    AgentId, Launch, Time, limits,
+    AgentId, Launch, Time,
+    agent::Agents,
+    context::HubContext,
+    limits,
     restart::{RestartCounter, RestartVerdict},
     timer::HubTimer,
 };
 
-/// What sessions are opened with: a warm process serves one of exactly its own shape.
+/// The parameters of a start. A warm process serves only sessions with exactly these.
 #[derive(Debug)]
 pub(crate) struct ProcessShape {
     launch: Launch,
     initialize_params: Option<Box<str>>,
-    /// When a session of this shape was last opened.
+    /// When a session with these parameters was last opened.
     last_active_at: Time,
     restarts: RestartCounter,
 }
@@ -27,7 +28,7 @@ impl ProcessShape {
 }
 
 impl Agents {
-    /// A session was opened: others of its shape may follow.
+    /// A session was opened: others with the same parameters may follow.
     pub(crate) fn keep_warm(&mut self, cx: &mut HubContext, agent: AgentId) {
         let it = &self.processes[&agent];
         if cx.config.warm_process_count(&it.launch.name) == 0 {
@@ -53,7 +54,7 @@ impl Agents {
         self.start_warm_agents(cx);
     }
 
-    /// Starts what is missing, as long as there is room that nobody else needs.
+    /// Starts missing warm processes, as long as other starts do not need the limit.
     pub(crate) fn start_warm_agents(&mut self, cx: &mut HubContext) {
         let mut at = 0;
         while at < self.warm_shapes.len() {
@@ -92,7 +93,7 @@ impl Agents {
         }
     }
 
-    /// A seat in a warm process of this shape, the readiest one.
+    /// A warm process with these parameters, preferably one that is ready.
     pub(crate) fn take_warm_agent(
         &mut self,
         cx: &HubContext,
@@ -120,7 +121,7 @@ impl Agents {
         Some(id)
     }
 
-    /// A warm process ended. One that was not asked to is replaced, but not for ever.
+    /// A warm process ended by itself. It is replaced, but not without limit.
     pub(crate) fn on_warm_agent_gone(&mut self, cx: &mut HubContext, dead: &Agent) {
         if dead.stopping {
             return;
@@ -132,7 +133,7 @@ impl Agents {
         self.start_warm_agents(cx);
     }
 
-    /// A warm process was not taken for a while: it goes, with its shape, if no session was opened.
+    /// A warm process was not used for some time: it is stopped, unless a session was opened since.
     pub(crate) fn on_warm_agent_idle(&mut self, cx: &mut HubContext, id: AgentId) {
         let Some(idle_after_ms) = cx.config.sleep.idle_after_ms else { return };
         let Some(agent) = self.processes.get(&id).filter(|it| it.is_warm()) else { return };
@@ -144,7 +145,7 @@ impl Agents {
         }
     }
 
-    /// Agents are started otherwise from now on: what was started before is of no use.
+    /// The configuration of agents changed: warm processes are of no use.
     pub(crate) fn forget_warm_shapes(&mut self, cx: &mut HubContext) {
         while !self.warm_shapes.is_empty() {
             self.forget_warm_shape(cx, 0);

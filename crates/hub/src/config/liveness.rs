@@ -5,17 +5,17 @@ use crate::limits;
 /// What a session with an agent waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitPhase {
-    /// For the process.
+    /// The start of the process.
     Starting,
-    /// For its answer to `initialize`.
+    /// The response to `initialize`.
     Initializing,
-    /// For the session to be opened, or taken up again.
+    /// The session to be opened or restored.
     Opening,
-    /// For the agent's next word.
+    /// The next message of the agent.
     Thinking,
-    /// The same, and it has said that it runs a tool.
+    /// The next message of the agent, which has reported that it runs a tool.
     Tool,
-    /// For a person.
+    /// A person.
     Human,
 }
 
@@ -32,7 +32,7 @@ impl WaitPhase {
     }
 }
 
-/// How long each phase may be silent: until that is said, and until the turn is ended.
+/// How long each phase may be silent until that is reported, and until the turn is canceled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Liveness {
     pub starting_ms: u64,
@@ -40,7 +40,7 @@ pub struct Liveness {
     pub opening_ms: u64,
     pub thinking_ms: u64,
     pub tool_ms: u64,
-    /// Without one, a turn is never ended for its silence.
+    /// Without a value, a turn is never canceled because of silence.
     pub thinking_ms_max: Option<u64>,
     pub tool_ms_max: Option<u64>,
 }
@@ -71,7 +71,7 @@ impl Liveness {
         }
     }
 
-    /// The first moment at which a silence can matter.
+    /// The earliest time at which a silence can matter.
     pub(crate) fn soonest_ms(&self) -> u64 {
         let soft = [self.starting_ms, self.initializing_ms, self.opening_ms];
         let turn = [self.thinking_ms, self.tool_ms];

@@ -15,25 +15,25 @@ use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Agents known by name.
+    /// Agents by name.
     pub agents: BTreeMap<AgentName, Launch>,
-    /// The agent of a session whose client names none.
+    /// The agent of sessions whose clients name none.
     pub default_agent: Option<AgentName>,
-    /// Where session ids are drawn from.
+    /// The seed of session ids.
     pub seed: u64,
     pub limits: Limits,
-    /// What agents may do without a person being asked, and what they may not do at all.
+    /// The policy rules.
     pub policies: Arc<PolicySet>,
-    /// What happens to asks nobody answers, in sessions that do not say.
+    /// What happens to requests to the user that nobody answers, in sessions that do not choose.
     pub ask_rule: Option<AskRule>,
     pub sleep: Sleep,
     pub liveness: Liveness,
-    /// How processes of an agent are kept, by its name.
+    /// The process pools of agents by name.
     pub pools: BTreeMap<AgentName, AgentPool>,
-    /// The name of this host, where there are several: the log says who adopted a session.
+    /// The name of this host in a fleet.
     pub host: Option<HostId>,
-    /// Whether a session that sleeps and that nobody listens to is still known. Where sessions are
-    /// adopted when they are asked for it need not be.
+    /// Whether suspended sessions without subscribers stay in memory. In a fleet they are taken over again when they are
+    /// used.
     pub keep_asleep: bool,
     /// Records that were acknowledged by an earlier daemon and are not in the journal.
     pub lost_records: Option<u64>,
@@ -83,14 +83,14 @@ impl Config {
     }
 }
 
-/// How the processes of an agent are kept.
+/// The process pool of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPool {
-    /// So many wait, started and introduced, for the next session.
+    /// This many processes are started and initialized in advance.
     pub warm: usize,
-    /// So many seats each has.
+    /// This many sessions may share a process.
     pub sessions_per_process: usize,
-    /// The agent that is used when this one cannot be had.
+    /// The agent that is used if this one cannot be started.
     pub fallback: Option<AgentName>,
 }
 
@@ -100,11 +100,11 @@ impl Default for AgentPool {
     }
 }
 
-/// When agents that are not used are stopped.
+/// When idle agents are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sleep {
-    /// An agent that was not used for so long is stopped, if it can take its session up again.
+    /// An agent that was idle for this time is stopped, if it can restore its session.
     pub idle_after_ms: Option<u64>,
-    /// So many agents are alive at a time; who needs one more waits.
+    /// This many agents may run at a time; further starts wait.
     pub max_live: Option<usize>,
 }

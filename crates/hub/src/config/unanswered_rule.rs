@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What becomes of an ask that nobody has answered for so long.
+/// What happens to a request to the user that nobody has answered for this time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AskRule {
     pub after_ms: u64,
@@ -11,14 +11,14 @@ pub struct AskRule {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unanswered {
-    /// It is refused, and the turn goes on.
+    /// It is denied, and the turn continues.
     Deny,
-    /// It is withdrawn, and the turn is cancelled.
+    /// It is withdrawn, and the turn is canceled.
     Fail,
 }
 
 impl AskRule {
-    /// As a client says it with `session/new`: `{"after": SECONDS, "do": "deny" | "fail"}`.
+    /// As a client sends it with `session/new`: `{"after": SECONDS, "do": "deny" | "fail"}`.
     pub(crate) fn of(value: &Value) -> Option<AskRule> {
         let then = match value["do"].as_str()? {
             "deny" => Unanswered::Deny,

@@ -1,4 +1,4 @@
-//! From the log to the clients: who has heard how much, and what each kind of client hears.
+//! Subscribers of a session, and the messages that its events become for each kind of client.
 
 mod render;
 mod subscriber;

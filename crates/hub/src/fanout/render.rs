@@ -1,19 +1,17 @@
-//! What an event looks like to a client. Plain ACP clients hear plain ACP; clients that announced
-//! `_meta.jackfield` also hear the facts ACP has no words for, and of each its seq, its time and its
-//! turn.
+//! The messages that an event becomes for clients. Ordinary ACP clients get ACP messages; clients that announced
+//! `_meta.jackfield` also get notices for events that ACP has no message for, and sequence number, time and turn of each
+//! event.
 
 use crate::{Seq, SessionId};
 use bytes::Bytes;
 use jackfield_events::{
     AgentMessage, EventBody, MissingEvent, RequestKey, SessionEvent, TurnStarted,
 };
-use jackfield_protocol::Frame;
-use jackfield_protocol::acp::Method;
+use jackfield_protocol::{Frame, acp::Method};
 use serde_json::{Value, json, value::RawValue};
 use std::{cell::OnceCell, collections::BTreeMap};
 
-/// One event as its subscribers hear it. Each form is made when the first of them needs it, and
-/// shared with the others.
+/// One event as its subscribers get it. Each form is made when the first subscriber needs it, and is shared.
 pub struct Rendering<'a> {
     pub session: &'a SessionId,
     pub event: &'a SessionEvent,
@@ -37,7 +35,7 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    /// The agent's own words, as they were said.
+    /// A message of the agent as it was sent.
     pub fn said(&self, frame: &Bytes, aware: bool) -> Bytes {
         if !aware {
             return frame.clone();
@@ -49,18 +47,18 @@ impl<'a> Rendering<'a> {
         self.said.get_or_init(render).clone()
     }
 
-    /// Another client's prompt, as ACP shows a user's words: one chunk a content block.
+    /// The prompt of another client as ACP shows it: one chunk per content block.
     pub fn user_chunks(&self, prompt: &Bytes, aware: bool) -> &[Bytes] {
         let chunks = if aware { &self.aware_chunks } else { &self.plain_chunks };
         chunks.get_or_init(|| user_chunks(self.session, self.event, prompt, aware))
     }
 
-    /// The fact itself, for clients that know of the hub. `None` for what they hear as an update.
+    /// The notice for clients that know the hub. `None` for events that they get as an update.
     pub fn notice(&self) -> Option<Bytes> {
         self.notice.get_or_init(|| notice(self.session, self.event)).clone()
     }
 
-    /// Any event, as it stands in the log.
+    /// Any event as it is in the log.
     pub fn fact(&self) -> Bytes {
         self.fact
             .get_or_init(|| addressed(Method::ControlEvent.name(), self.session, self.event))
@@ -68,8 +66,8 @@ impl<'a> Rendering<'a> {
     }
 }
 
-/// The seq, the time and the turn, and whether the words came after its end: with these, what is
-/// heard is the fact of the log again. A prompt's key tells whoever said it that it is theirs.
+/// Sequence number, time and turn, and whether the message came after its end. With these a client can rebuild the event.
+/// The key of a prompt tells its client that the prompt is its own.
 fn with_seq(frame: &Frame, event: &SessionEvent, key: Option<&str>) -> Bytes {
     let (seq, at) = (event.seq.0, event.at.0);
     let (turn, late) = match event.body {
@@ -92,7 +90,7 @@ fn user_chunks(
     let Ok(frame) = Frame::parse(prompt.clone()) else { return Vec::new() };
     let params: BTreeMap<String, &RawValue> =
         serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
-    // Blocks are carried, not rebuilt: a client may know more of them than we do.
+    // Blocks are copied, not rebuilt: a client may know more kinds than the hub.
     let blocks: Option<Vec<&RawValue>> =
         params.get("prompt").and_then(|it| serde_json::from_str(it.get()).ok());
     let key = RequestKey::from_frame(&frame).ok().flatten().map(|it| it.key);
@@ -116,32 +114,32 @@ fn addressed(method: &str, session: &SessionId, event: &SessionEvent) -> Bytes {
     let mut line = Vec::new();
     event.encode(&mut line);
     let fact = std::str::from_utf8(&line).expect("an event encodes as JSON text");
-    // The event's own members stand beside its address: `{"sessionId":…,"seq":…,"at":…,"is":…,…}`.
-    // Written out, not made a frame: a peer's words stand deeper here than a frame may nest.
+    // The members of the event are beside its address: `{"sessionId":…,"seq":…,"at":…,"is":…,…}`.
+    // Written as text, not as a frame: messages of peers are nested more deeply here than a frame may be.
     let (session, seq) = (Value::from(&**session), event.seq.0);
     let head = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"sessionId":{session}"#);
     format!(r#"{head},"seq":{seq},{}}}"#, &fact[1..]).into()
 }
 
-/// Tells a client that the request it was sent needs no answer any more.
+/// Tells a client that a request needs no answer any more.
 pub fn cancel_notice(request: u64) -> Bytes {
     let params = format!(r#"{{"requestId":{request}}}"#);
     Frame::notification(Method::CancelRequest.name(), &params).bytes().clone()
 }
 
-/// Tells a relay connection that a session is not here any more.
+/// Tells a relay connection that a session is not at this host any more.
 pub(crate) fn moved_notice(session: &SessionId) -> Bytes {
     let params = json!({ "sessionId": &**session }).to_string();
     Frame::notification(Method::ControlMoved.name(), &params).bytes().clone()
 }
 
-/// Stands for an event that the journal cannot give back.
+/// Takes the place of an event that the journal cannot read.
 pub(crate) fn missing_notice(session: &SessionId, seq: Seq, why: &str) -> Bytes {
     let params = MissingEvent { seq, why: why.to_owned() }.to_params(session);
     Frame::notification(Method::ControlEvent.name(), &params).into_bytes()
 }
 
-/// The answer to an attach: how far the log reaches, and how many events behind it could not be written yet.
+/// The answer to an attach: the last event of the log, and the number of events that could not be stored yet.
 pub(crate) fn attach_notice(session: &SessionId, head: u64, unwritten: usize) -> String {
     let mut notice = json!({ "sessionId": &**session, "head": head });
     if 0 < unwritten {

@@ -1,4 +1,4 @@
-//! How far one client has read one session, and whether it reads live or catches up.
+//! How far one client has received the events of one session, and whether it is live or catches up.
 
 use crate::{Seq, budget::ByteCharge};
 use bytes::Bytes;
@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// A journal read is under way; live events are skipped, the journal has them.
+    /// A read of the journal is pending. Live events are skipped, because the journal has them.
     CatchingUp,
-    /// Everything durable has been sent; new events go straight through.
+    /// It has all durable events; new ones are sent at once.
     Live,
-    /// Its outbox is full. When there is room again it catches up.
+    /// Its outbox is full. It catches up when there is space again.
     Behind,
 }
 
@@ -19,16 +19,16 @@ pub(crate) enum Phase {
 pub(crate) struct EventSubscriber {
     pub(crate) heard: Seq,
     pub(crate) phase: Phase,
-    /// Looks on only: is not asked anything.
+    /// It gets no requests.
     pub(crate) observer: bool,
-    /// Hears every event as the log has it, and nothing else of the session.
+    /// It gets events as the log has them, and nothing else of the session.
     pub(crate) facts: bool,
-    /// Wants to hear on behind an event that the journal cannot give back.
+    /// It continues behind events that cannot be read.
     pub(crate) skips_damaged: bool,
-    /// Turns this client began, and the request ids under which it waits for each: it may have said
-    /// the same prompt more than once.
+    /// Turns that this client started, with the request ids that wait for them: it may have sent the same prompt more than
+    /// once.
     pub(crate) owed: BTreeMap<u64, Vec<Box<str>>>,
-    /// Answers that must not overtake the events before them.
+    /// Messages that must not overtake the events before them.
     deferred: VecDeque<(Seq, Bytes, ByteCharge)>,
 }
 
@@ -45,18 +45,18 @@ impl EventSubscriber {
         }
     }
 
-    /// Starts over at `from`, as after a second `session/load`. What it has not heard yet it still
-    /// hears, because what is owed to it comes with that; so this never goes forward.
+    /// Starts again at `from`, as after a second `session/load`. Events that it has not received yet are still delivered,
+    /// because answers wait for them; so this never skips events.
     pub(crate) fn rewind(&mut self, from: Seq) {
         self.heard = if is_planted("skip-own-turn-end") { from } else { self.heard.min(from) };
     }
 
-    /// Whether it waits for a read after `after`; if not, that is the answer to an older read.
+    /// Whether it waits for this read. Otherwise the result is outdated.
     pub(crate) fn awaits_read(&self, after: Seq) -> bool {
         self.phase == Phase::CatchingUp && (self.heard == after || is_planted("deliver-stale-read"))
     }
 
-    /// Keeps a message until the client has heard everything up to `seq`.
+    /// Keeps a message until the client has received all events up to `seq`.
     pub(crate) fn defer(&mut self, seq: Seq, text: Bytes, charge: ByteCharge) {
         self.deferred.push_back((seq, text, charge));
     }
@@ -65,7 +65,7 @@ impl EventSubscriber {
         !self.deferred.is_empty()
     }
 
-    /// What it will never hear in its place.
+    /// Messages that will not be delivered in order.
     pub(crate) fn into_deferred(self) -> impl Iterator<Item = Bytes> {
         self.deferred.into_iter().map(|(_, text, _)| text)
     }

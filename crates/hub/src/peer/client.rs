@@ -1,16 +1,15 @@
 //! Messages of clients, dispatched by the method table: to the hub, to an agent, or as the answer to a request.
 
 use super::{IssuedRequest, RequestRoute};
-use crate::agent::Agents;
-use crate::context::HubContext;
-use crate::peer::Clients;
 use crate::{
     AgentId, ConnId, Hub, Output, SessionId,
-    agent::PendingRequest,
+    agent::{Agents, PendingRequest},
     budget::ByteOwner,
+    context::HubContext,
     fanout::moved_notice,
     limits,
     log::Effect,
+    peer::Clients,
     session::{AttachMode, Sessions},
 };
 use jackfield_protocol::{Fault, Frame, Kind, Splice, acp::Method, is_planted};
@@ -26,13 +25,13 @@ impl Clients {
         self.send(cx, conn, frame.bytes().clone());
     }
 
-    /// Whether a session that is not here may be elsewhere, and a gateway will look. What is being
-    /// imported on this connection is nowhere else.
+    /// Whether a session that is unknown here may be at another host, where a gateway looks for it. A session that is being
+    /// imported on this connection is not.
     fn may_find_elsewhere(&self, conn: ConnId, frame: &Frame) -> bool {
         self.is_relay(conn) && !frame.is_method(Method::ControlImport)
     }
 
-    /// A client has said everything: it hears what it waits for, and can answer nothing any more.
+    /// A client sends nothing more: it gets its answers, and requests to it are refused.
     pub(crate) fn on_client_finished(&mut self, cx: &mut HubContext, id: ConnId) {
         let Some(conn) = self.connections.get_mut(&id) else { return };
         conn.finished = true;
@@ -45,19 +44,19 @@ impl Clients {
 }
 
 impl Agents {
-    /// The session whose log a request waited for, so that nothing about it overtakes it.
+    /// The session whose log a request waited for, so that messages about the request do not overtake it.
     pub(crate) fn session_of_request(&self, agent: AgentId, our_id: u64) -> Option<SessionId> {
         self.processes.get(&agent)?.waiting.get(&our_id)?.session().cloned()
     }
 }
 
 impl HubContext {
-    /// Agents that asked this one client get no answer from it.
+    /// Refuses the requests of agents that only this client has.
     fn refuse_relayed_requests(&mut self, asked: Vec<IssuedRequest>) {
         for issued in asked {
-            if let IssuedRequest::Passing { agent, theirs, .. } = issued {
+            if let IssuedRequest::Passing { agent, agent_request_id, .. } = issued {
                 let why = "the client that was asked is gone".to_owned();
-                let frame = Frame::error_for(&theirs, &Fault::Internal { why });
+                let frame = Frame::error_for(&agent_request_id, &Fault::Internal { why });
                 self.outputs.push_back(Output::ToAgent { agent, text: frame.bytes().clone() });
             }
         }
@@ -65,7 +64,7 @@ impl HubContext {
 }
 
 impl Sessions {
-    /// The session a frame names, or the answer that there is none.
+    /// The session that a frame names, or an error that there is none.
     pub(crate) fn find_session(&self, frame: &Frame) -> Result<SessionId, Fault> {
         let named = frame.session_id();
         let Some(named) = named else {
@@ -93,7 +92,7 @@ impl Hub {
     fn on_request(&mut self, conn: ConnId, frame: &Frame) {
         let id = frame.id().expect("a request has an id").to_owned();
         if let Err(fault) = self.parts.clients.begin_request(&self.parts.cx, conn, &id) {
-            // Not `answer`: that would end the open request of the same id.
+            // Not `answer_request`, which would finish the pending request with the same id.
             let refused = Frame::error_for(&id, &fault);
             return self.parts.clients.send(&mut self.parts.cx, conn, refused.bytes().clone());
         }
@@ -117,7 +116,7 @@ impl Hub {
         }
     }
 
-    /// Serves a request unless it comes too late.
+    /// Serves a request, unless its session is released.
     fn serve_in_time(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         match self.sessions.find_released_session(frame) {
             Some(session) if self.is_left_to_ask_again(&session, conn, id) => Ok(()),
@@ -127,7 +126,7 @@ impl Hub {
         }
     }
 
-    /// Starts serving a request. An error is the answer; otherwise the answer comes when it comes.
+    /// Starts to serve a request. An error is answered at once; otherwise the answer follows later.
     #[expect(clippy::too_many_lines, reason = "one arm per method")]
     fn serve(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let name = || frame.method().expect("a request has a method").into_owned();
@@ -185,7 +184,7 @@ impl Hub {
             | Method::ControlStorage
             | Method::ControlTenant
             | Method::ControlTurn => Err(Fault::MethodNotFound { method: name() }),
-            // Only the hub could serve these for every agent alike, and it does not.
+            // The hub would have to serve these for every agent, and it does not.
             Method::CancelRequest | Method::ProxyInitialize | Method::ProxySuccessor => {
                 Err(Fault::NotServed { method: name() })
             }
@@ -219,7 +218,7 @@ impl Hub {
         }
     }
 
-    /// Passes a request on to the agent of the session that it names, or to the client's agent.
+    /// Forwards a request to the agent of the session that it names, or to the agent of the client.
     fn forward_request(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
         if frame.session_id().is_some() {
             let session = self.sessions.find_session(frame)?;
@@ -228,8 +227,8 @@ impl Hub {
         self.forward_out(conn, frame)
     }
 
-    /// A request for the agent process rather than for a session: to the one kept for this client,
-    /// or to one that serves a session of it.
+    /// Forwards a request for the agent process: to the one that was started for this client, or to one that serves a
+    /// session of it.
     fn forward_out(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
         let Some(agent) = self.agent_for(conn) else {
             let method = frame.method().unwrap_or_default().into_owned();
@@ -248,7 +247,7 @@ impl Hub {
         conn.spare.into_iter().chain(of_sessions).find(is_ready)
     }
 
-    /// Sends a client's request to an agent under an id of ours.
+    /// Sends a request of a client to an agent with a request id of the hub.
     pub(crate) fn forward(
         &mut self,
         agent: AgentId,
@@ -286,12 +285,12 @@ impl Hub {
         if let Some(it) = self.parts.clients.connections.get_mut(&conn) {
             it.requests.insert(id, RequestRoute::Agent(agent, our_id));
         }
-        let theirs = session
+        let agent_session_id = session
             .and_then(|it| self.sessions.by_id.get(it))
             .map(|it| it.summary().agent_session.clone());
         let our_id = our_id.to_string();
         let id = if is_planted("keep-client-request-id") { frame.id() } else { Some(&*our_id) };
-        let splice = Splice { id, session_id: theirs.as_deref(), request_id: None };
+        let splice = Splice { id, session_id: agent_session_id.as_deref(), request_id: None };
         let text = frame.spliced(splice).bytes().clone();
         match session {
             Some(session) => self.after_log(session, Effect::ToAgent { agent, text }),
@@ -321,7 +320,9 @@ impl Hub {
             let Some(bound) = self.sessions.by_id.get(&session).filter(|it| it.is_bound()) else {
                 return;
             };
-            let (Some(agent), theirs) = (bound.agent, bound.summary().agent_session.clone()) else {
+            let (Some(agent), agent_session_id) =
+                (bound.agent, bound.summary().agent_session.clone())
+            else {
                 return;
             };
             if self.parts.cx.config.limits.held_bytes_max < bound.log.pending_bytes()
@@ -334,7 +335,7 @@ impl Hub {
                     &Fault::Overloaded { what },
                 );
             }
-            let text = frame.with_session_id(&theirs).bytes().clone();
+            let text = frame.with_session_id(&agent_session_id).bytes().clone();
             self.after_log(&session, Effect::ToAgent { agent, text });
         } else if frame.session_id().is_none()
             && let Some(agent) = self.agent_for(conn)
@@ -343,7 +344,7 @@ impl Hub {
         }
     }
 
-    /// A client withdraws a request of its own: hop by hop, so the id is translated.
+    /// A client cancels a request: the id is translated for the agent.
     fn on_cancel_request(&mut self, conn: ConnId, frame: &Frame) {
         let Some(request) = frame.request_id() else { return };
         let route = self
@@ -371,7 +372,7 @@ impl Hub {
         }
     }
 
-    /// A client answers what it was asked.
+    /// A client answers a request.
     fn on_answer(&mut self, conn: ConnId, frame: &Frame) {
         let our_id = frame.id().and_then(|it| it.parse::<u64>().ok());
         let Some(it) = self.parts.clients.connections.get_mut(&conn) else { return };
@@ -382,8 +383,8 @@ impl Hub {
                     self.settle_ask(&session, ask, conn, frame);
                 }
             }
-            IssuedRequest::Passing { agent, theirs, .. } => {
-                let text = frame.with_id(&theirs).bytes().clone();
+            IssuedRequest::Passing { agent, agent_request_id, .. } => {
+                let text = frame.with_id(&agent_request_id).bytes().clone();
                 self.parts.cx.outputs.push_back(Output::ToAgent { agent, text });
             }
         }

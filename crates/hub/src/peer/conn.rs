@@ -1,10 +1,9 @@
 //! Client connections: capabilities, pending requests, requests that were sent to the client, and unwritten bytes.
 
-use crate::PeerProcess;
-use crate::context::HubContext;
 use crate::{
-    AgentId, ConnId, Hub, Launch, Output, SessionId, Tenant,
+    AgentId, ConnId, Hub, Launch, Output, PeerProcess, SessionId, Tenant,
     budget::{ByteCharge, ByteOwner},
+    context::HubContext,
     session::FailedAgent,
 };
 use bytes::Bytes;
@@ -28,48 +27,48 @@ pub(crate) struct Clients {
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the client")]
 pub(crate) struct ClientConnection {
-    /// What the client sent with `initialize`; agents started for it are told the same.
+    /// The `initialize` parameters of the client. Agents that are started for it get the same.
     pub(crate) initialize_params: Option<Box<str>>,
-    /// Who it says it is.
+    /// The name that the client reported.
     pub(crate) name: Option<Arc<str>>,
-    /// Its process, where the driver knows it.
+    /// Its process, if it is known.
     pub(crate) peer: Option<PeerProcess>,
-    /// Its sessions may be opened although rules that deny something cannot be enforced in them.
+    /// It accepts sessions in which deny rules cannot be enforced.
     pub(crate) unenforced: bool,
-    /// Whose client it is; nobody's is the operator's.
+    /// Its tenant; clients of the operator have none.
     pub(crate) tenant: Option<Arc<Tenant>>,
-    /// Knows of the hub: hears the seqs of events.
+    /// It gets the sequence numbers of events.
     pub(crate) aware: bool,
-    /// A gateway speaks for it: it is told where a session is not any more, and asks again elsewhere.
+    /// It is the connection of a gateway, which repeats requests at another host when a session moves.
     pub(crate) relay: bool,
-    /// And the facts that ACP has no words for.
+    /// It gets notices for events that ACP has no message for.
     pub(crate) notices: bool,
     pub(crate) capabilities: PeerCapabilities,
-    /// The agent of its new sessions.
+    /// The agent for its new sessions.
     pub(crate) launch: Option<Launch>,
-    /// The agents that were to be, and could not be had.
+    /// Agents that could not be started, before the fallback.
     pub(crate) fallen: Vec<FailedAgent>,
-    /// A process started for it that serves no session yet.
+    /// A process that was started for it and serves no session yet.
     pub(crate) spare: Option<AgentId>,
     pub(crate) attached: BTreeSet<SessionId>,
-    /// It has said all it will say.
+    /// It sends nothing more.
     pub(crate) finished: bool,
-    /// Bytes handed out and not yet written.
+    /// Bytes that were sent and are not written yet.
     pub(crate) outbox: ByteCharge,
-    /// It hears no events of some session until it has read.
+    /// It gets no events of some session until it has read.
     pub(crate) behind: bool,
     /// It gets no more messages.
     is_closed: bool,
-    /// Bytes of messages that are kept for it or of it.
+    /// Bytes of its messages that are retained.
     pub(crate) kept: ByteOwner,
-    /// Its requests in flight, by its own id.
+    /// Its pending requests, by its request id.
     pub(crate) requests: BTreeMap<Box<str>, RequestRoute>,
-    /// What it was asked, by our id.
+    /// Requests that were sent to it, by the request id of the hub.
     pub(crate) asked: BTreeMap<u64, IssuedRequest>,
     next_ask: u64,
 }
 
-/// What a client can be asked beyond the baseline.
+/// The client capabilities that the hub uses.
 #[derive(Debug, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent flags of the protocol")]
 pub(crate) struct PeerCapabilities {
@@ -79,24 +78,29 @@ pub(crate) struct PeerCapabilities {
     pub(crate) elicitation: bool,
 }
 
-/// Where a client's request went.
+/// Where a request of a client was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestRoute {
-    /// The hub answers it itself, or an agent start must come first.
+    /// The hub answers it, or an agent must be started first.
     Hub,
-    /// An agent has it under this id.
+    /// To an agent, with this request id.
     Agent(AgentId, u64),
     /// A prompt: queued or running.
     Turn(SessionId),
 }
 
-/// A request sent to a client on an agent's behalf.
+/// A request of an agent that was sent to a client.
 #[derive(Debug)]
 pub(crate) enum IssuedRequest {
-    /// A journaled ask of a session; others may have been sent it too.
+    /// A request to the user, which other clients may have, too.
     Ask(SessionId, u64),
-    /// For this client alone: the agent, its own id, and the session if it is about one.
-    Passing { agent: AgentId, theirs: Box<str>, session: Option<SessionId>, _charge: ByteCharge },
+    /// A request for this client only.
+    Passing {
+        agent: AgentId,
+        agent_request_id: Box<str>,
+        session: Option<SessionId>,
+        _charge: ByteCharge,
+    },
 }
 
 impl ClientConnection {
@@ -126,14 +130,14 @@ impl ClientConnection {
         }
     }
 
-    /// A fresh id for a request to this client.
+    /// Registers a request to this client and returns its id.
     pub(crate) fn issue(&mut self, what: IssuedRequest) -> u64 {
         self.next_ask += 1;
         self.asked.insert(self.next_ask, what);
         self.next_ask
     }
 
-    /// How many asks of agents wait for this client alone.
+    /// The number of pending requests for this client only.
     pub(crate) fn passing(&self) -> usize {
         self.asked.values().filter(|it| matches!(it, IssuedRequest::Passing { .. })).count()
     }
@@ -146,13 +150,13 @@ impl ClientConnection {
     }
 }
 
-/// An error answer around an error object an agent gave.
+/// A response with the error object of an agent.
 pub(crate) fn error_frame(id: &str, error: &str) -> Frame {
     let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
     Frame::parse_str(&text).expect("an id and an error object make a response")
 }
 
-/// The answer to a prompt: how its turn ended.
+/// The response to a prompt: the outcome of its turn.
 pub(crate) fn outcome_frame(id: &str, outcome: &TurnOutcome) -> Frame {
     match outcome {
         TurnOutcome::Stopped(result) => Frame::result_for(id, result.as_str()),
@@ -215,7 +219,7 @@ impl Clients {
         cx.outputs.push_back(Output::ToClient { conn: id, text });
     }
 
-    /// Answers a request of a client, now.
+    /// Answers a request of a client at once.
     pub(crate) fn answer_request(
         &mut self,
         cx: &mut HubContext,
@@ -241,7 +245,7 @@ impl Clients {
         }
     }
 
-    /// Takes a request in, or refuses it with the reason.
+    /// Registers a request of a client, or refuses it.
     pub(crate) fn begin_request(
         &mut self,
         cx: &HubContext,
@@ -264,7 +268,7 @@ impl Clients {
 }
 
 impl Hub {
-    /// Hangs up on a client that has finished, once nothing is owed to it.
+    /// Closes clients that send nothing more and have all their answers.
     pub(crate) fn close_finished(&mut self) {
         let settled = |id: &ConnId, conn: &ClientConnection| {
             let in_session = |session: &SessionId| {

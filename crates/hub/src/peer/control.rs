@@ -1,11 +1,11 @@
 //! The control protocol, `_jackfield/*`, which commands and the web console use beyond ACP.
 
-use crate::context::HubContext;
-use crate::peer::Clients;
-use crate::session_name::known_to;
 use crate::{
     ConnId, Environment, Hub, Launch, Output, SessionId,
+    context::HubContext,
+    peer::Clients,
     session::{Session, rfc3339},
+    session_name::known_to,
 };
 use jackfield_protocol::{Fault, Frame, redact};
 use serde_json::{Value, json};
@@ -33,8 +33,8 @@ impl Clients {
         cx.outputs.push_back(Output::StopAsked);
     }
 
-    /// Before `initialize`: a gateway speaks for this client. It counts events, whether the client
-    /// does or not.
+    /// Before `initialize`: this is the connection of a gateway for one client. It gets sequence numbers, whether the client
+    /// wants them or not.
     pub(crate) fn mark_as_relay(&mut self, conn: ConnId) {
         if let Some(it) =
             self.connections.get_mut(&conn).filter(|it| it.initialize_params.is_none())
@@ -43,7 +43,7 @@ impl Clients {
         }
     }
 
-    /// Before `initialize`: which agent this connection's sessions are for, and its environment.
+    /// Before `initialize`: sets the agent of the sessions of this connection, and its environment.
     pub(crate) fn set_connect_options(
         &mut self,
         cx: &HubContext,
@@ -72,7 +72,7 @@ impl Clients {
             }
         };
         let cwd = params.get("cwd").and_then(Value::as_str).map(PathBuf::from);
-        // What an agent sees decides what it runs.
+        // The environment of an agent decides what it runs.
         let may_set = self.find_tenant(conn).is_none_or(|it| it.commands);
         let env = params.get("env").filter(|_| may_set).and_then(Value::as_object).map(|env| {
             let pair =

@@ -1,27 +1,27 @@
 //! `initialize`: what the hub reports to clients, and what it sends to agents.
 
 use super::conn::PeerCapabilities;
-use crate::peer::Clients;
 use crate::{
     ConnId, Hub, Seq,
     agent::{AgentStart, SlotOwner},
     limits,
+    peer::Clients,
     session::tell_fallen,
 };
 use jackfield_protocol::{Fault, Frame};
 use serde_json::{Map, Value, json};
 
-/// The protocol version the hub speaks on both sides.
+/// The protocol version of the hub on both sides.
 const VERSION: u64 = 1;
 
-/// Whether a client wants to hear what ACP has no words for, by the params of its `initialize`.
+/// Whether a client wants notices of the hub, by the parameters of its `initialize`.
 pub fn wants_notices(initialize: &Value) -> bool {
     let ours = initialize.pointer("/clientCapabilities/_meta/jackfield");
     ours.is_some_and(|it| it.get("notices") != Some(&Value::Bool(false)))
 }
 
 impl Clients {
-    /// What a client is told of the agent that answers its `initialize`.
+    /// What a client gets about the agent that answers its `initialize`.
     pub(crate) fn describe_capabilities(&self, conn: ConnId, agent: &str, told: &str) -> String {
         let told = hub_capabilities(Some(told), self.is_operator(conn));
         let fallen = self.connections.get(&conn).map_or(&[][..], |it| &it.fallen);
@@ -54,7 +54,7 @@ impl Hub {
             it.launch.as_ref()
         };
         if launch.is_some() {
-            // The agent's capabilities are the client's answer, so the agent starts first.
+            // The answer has the capabilities of the agent, so the agent starts first.
             self.introduce(conn, id);
         } else {
             let told = hub_capabilities(None, self.parts.clients.is_operator(conn));
@@ -112,7 +112,7 @@ impl Hub {
     }
 }
 
-/// What is kept as long as the client or the session is there must not be large.
+/// Parameters that are stored with the client or the session must not be large.
 pub(crate) fn check_setup(frame: &Frame) -> Result<(), Fault> {
     let (size, max) = (frame.params().map_or(0, str::len), limits::SETUP_BYTES_MAX);
     if size <= max {
@@ -136,8 +136,8 @@ fn abilities(params: &Value) -> PeerCapabilities {
     }
 }
 
-/// What a client is told: the agent's own answer, plus what every session of the hub can do. One that
-/// is not the operator is told so, and need not try.
+/// The answer to a client: that of the agent, and what the hub offers for every session. A client that is not the
+/// operator is told so.
 fn hub_capabilities(agent: Option<&str>, is_operator: bool) -> String {
     let mut result = agent
         .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())
@@ -180,14 +180,14 @@ fn object<'a>(parent: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<Str
     member.as_object_mut().expect("made an object above")
 }
 
-/// The answer to a client that counts events: how far the log reached when it came.
+/// The answer to a client that gets sequence numbers: the last one of the log.
 pub(crate) fn with_seq(result: &str, seq: Seq) -> String {
     let mut result: Map<String, Value> = serde_json::from_str(result).unwrap_or_default();
     object(&mut result, "_meta").insert("jackfield".into(), json!({ "seq": seq.0 }));
     Value::from(result).to_string()
 }
 
-/// What an agent is told: what the client it is started for announced, in version 1.
+/// The parameters for an agent: those of the client that it is started for, in version 1.
 pub(crate) fn agent_hello(client: Option<&str>) -> String {
     let mut params = client
         .and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok())

@@ -1,13 +1,11 @@
-//! What only the operator may do: an agent, and whatever runs below it, may not.
+//! What only the operator may do, and an agent and its child processes may not.
 //!
-//! Every request, every notification and every answer to an ask passes here. The driver says once,
-//! when a client connects, where its process is ([`PeerPlace`]). A client whose place is not known
-//! is refused like one below an agent: otherwise a process could connect, hand over its socket and
-//! end. A client without a [`PeerProcess`] came over TCP or HTTP and has shown the token.
+//! Every request, notification and answer of a client is checked here. The daemon reports where the process of a client is
+//! ([`PeerPlace`]) when it connects. A client whose place is unknown is refused like one that belongs to an agent:
+//! otherwise a process could connect, pass on its socket and end. A client without a [`PeerProcess`] connected over TCP
+//! or HTTP and has the token.
 
-use crate::peer::Clients;
-use crate::{ConnId, Hub, Note, SessionId, unique_json};
-use crate::{PeerPlace, PeerProcess};
+use crate::{ConnId, Hub, Note, PeerPlace, PeerProcess, SessionId, peer::Clients, unique_json};
 use jackfield_events::{EventBody, OperationRefused, RawJson};
 use jackfield_protocol::{Fault, Frame, acp::OperatorRule};
 use serde_json::Value;
@@ -16,7 +14,7 @@ use std::{collections::BTreeSet, sync::Arc};
 const OPERATION_CHARS_MAX: usize = 64;
 
 impl Clients {
-    /// The process of a client, as events name it, if it is known.
+    /// The process of a client as events name it, if it is known.
     pub(crate) fn describe_peer(&self, conn: ConnId) -> Option<RawJson> {
         self.connections.get(&conn)?.peer.as_ref().map(PeerProcess::to_json)
     }
@@ -25,7 +23,7 @@ impl Clients {
         self.find_untrusted_peer(conn).is_none()
     }
 
-    /// The process of a client that is not known to be the operator's.
+    /// The process of a client that may not be the operator.
     fn find_untrusted_peer(&self, conn: ConnId) -> Option<&PeerProcess> {
         let peer = self.connections.get(&conn)?.peer.as_ref()?;
         (peer.place != PeerPlace::Outside).then_some(peer)
@@ -33,7 +31,7 @@ impl Clients {
 }
 
 impl Hub {
-    /// Refuses a request or a notification that only the operator may send.
+    /// Refuses a request or notification that only the operator may send.
     pub(crate) fn require_operator(&mut self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
         if self.parts.clients.find_untrusted_peer(conn).is_none() {
             return Ok(());
@@ -51,7 +49,7 @@ impl Hub {
         self.refuse_operation(conn, &method, session.as_ref())
     }
 
-    /// The same for an answer to a request that the hub sent.
+    /// Refuses an answer that only the operator may give.
     pub(crate) fn may_settle(&mut self, conn: ConnId, id: &SessionId, number: u64) -> bool {
         if self.parts.clients.find_untrusted_peer(conn).is_none() {
             return true;
@@ -61,8 +59,8 @@ impl Hub {
         self.refuse_operation(conn, &method, Some(id)).is_ok()
     }
 
-    /// `_jackfield/operator`: a command that changes or reads files of the operator by itself asks
-    /// first whether it runs below an agent.
+    /// `_jackfield/operator`: a command that reads or changes files of the operator asks first whether it was started by an
+    /// agent.
     pub(super) fn on_operator(
         &mut self,
         conn: ConnId,
@@ -81,7 +79,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Refuses, writes that down in the sessions it concerns, and tells the driver.
+    /// Refuses the operation, logs that in the sessions that it concerns, and reports it.
     fn refuse_operation(
         &mut self,
         conn: ConnId,
@@ -116,7 +114,7 @@ impl Hub {
         Err(Fault::NotAllowed { why: why.to_string() })
     }
 
-    /// The sessions of the agent that the client is below, and the session that it named.
+    /// The sessions of the agent that the client belongs to, and the session that it named.
     fn concerned(&self, peer: &PeerProcess, target: Option<&SessionId>) -> BTreeSet<SessionId> {
         let own = match peer.place {
             PeerPlace::BelowAgent(agent) => self.served_by(agent),
@@ -142,8 +140,8 @@ fn reason(peer: &PeerProcess, operation: &str) -> String {
     }
 }
 
-/// Whether a request brings an MCP server that is a program. A form that ACP does not define counts as
-/// one: an agent may understand it.
+/// Whether a request has an MCP server that is a program. A notation that ACP does not define counts as one, because an
+/// agent may understand it.
 fn has_server_command(frame: &Frame) -> bool {
     let Ok(params) = unique_json::parse(frame.params().unwrap_or("{}")) else { return true };
     match &params["mcpServers"] {

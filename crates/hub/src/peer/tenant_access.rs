@@ -1,10 +1,10 @@
-//! What a bound client may name and ask for. Every frame of a client passes here before anything is done
-//! about it, so a method that is new cannot forget to ask.
+//! What a client of a tenant may name and request. Every frame of a client is checked here first, so a new method cannot
+//! omit the check.
 
 use super::Clients;
-use crate::session_name::is_known_to;
 use crate::{
     ConnId, Hub, Output, SessionId,
+    session_name::is_known_to,
     tenant::{Tenant, check_request, inside},
 };
 use jackfield_protocol::{Fault, Frame, acp::TenantRule};
@@ -12,23 +12,23 @@ use serde_json::Value;
 use std::sync::Arc;
 
 impl Clients {
-    /// The tenant that a connection is bound to.
+    /// The tenant of a connection.
     pub(crate) fn find_tenant(&self, conn: ConnId) -> Option<&Arc<Tenant>> {
         self.connections.get(&conn)?.tenant.as_ref()
     }
 
-    /// The same by its name, which is what sessions are called after.
+    /// The name of the tenant, with which its sessions start.
     pub(crate) fn tenant_name(&self, conn: ConnId) -> Option<&str> {
         self.find_tenant(conn).map(|it| &*it.name)
     }
 
-    /// Whether a client may know that there is this session.
+    /// Whether a client may know that this session exists.
     pub(crate) fn may_see_session(&self, conn: ConnId, session: &str) -> bool {
         is_known_to(self.tenant_name(conn), session)
     }
 
-    /// Why a client is not served: it names a session that is not for it to know, and hears what it would
-    /// hear if there were none; or it wants what its tenant may not have.
+    /// Refuses a frame that names a session of another tenant, as if it did not exist, or that requests what the tenant may
+    /// not have.
     pub(crate) fn check_tenant_rules(&self, conn: ConnId, frame: &Frame) -> Result<(), Fault> {
         let Some(tenant) = self.find_tenant(conn) else { return Ok(()) };
         if let Some(named) = frame.session_id().filter(|it| !self.may_see_session(conn, it)) {
@@ -48,8 +48,8 @@ impl Clients {
 }
 
 impl Hub {
-    /// Binds a connection on which nothing was said. One that cannot be bound is closed: it must not go
-    /// on as the operator's.
+    /// Binds a new connection to a tenant. A connection that cannot be bound is closed, so that it is not taken for one of
+    /// the operator.
     pub(crate) fn on_bind(&mut self, conn: ConnId, frame: &Frame) {
         let Some(it) = self.parts.clients.connections.get_mut(&conn) else { return };
         if it.tenant.is_some() || it.initialize_params.is_some() {
@@ -64,7 +64,7 @@ impl Hub {
         self.meet(tenant);
     }
 
-    /// Whether a session that was brought from elsewhere may be this client's.
+    /// Whether an imported session may belong to this client.
     pub(crate) fn may_keep(&self, conn: ConnId, id: &SessionId) -> Result<(), Fault> {
         let (Some(tenant), Some(session)) =
             (self.parts.clients.find_tenant(conn), self.sessions.by_id.get(id))
@@ -81,8 +81,7 @@ impl Hub {
     }
 }
 
-/// The rule of the method table. An unknown method that names no session is for the agent process, which
-/// all tenants share.
+/// The rule of the method table. An unknown method that names no session is for the agent process, which tenants share.
 fn rule_for(frame: &Frame) -> TenantRule {
     match frame.known_method() {
         Some(method) => method.row().tenant,

@@ -1,7 +1,9 @@
 //! What a client below an agent may do, and what is written down when it tries more.
 
-use crate::{AgentId, Config, ConnId, Hub, Input, Launch, Note, Output, SessionId, Time};
-use crate::{PeerPlace, PeerProcess};
+use crate::{
+    AgentId, Config, ConnId, Hub, Input, Launch, Note, Output, PeerPlace, PeerProcess, SessionId,
+    Time,
+};
 use jackfield_events::{AgentName, EventBody, OperationRefused, UserAnswered};
 use jackfield_protocol::Frame;
 use serde_json::{Value, json};

@@ -1,10 +1,7 @@
-//! Adopting a session: this host becomes its owner, and nobody else is any more. From then on it is
-//! as if it had been here from the start; what was running where it was is over.
+//! Takes over a session: this host owns it from now on. Turns and requests that were open at its last host are ended.
 
 use super::Session;
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::{Note, Output, SessionId};
+use crate::{Note, Output, SessionId, context::HubContext, session::Sessions};
 use jackfield_events::{EventBody, HostId, SessionMoved, SessionSummary};
 use jackfield_protocol::is_planted;
 
@@ -21,7 +18,7 @@ impl Sessions {
             return;
         }
         if state.importing {
-            // An import that the end of its host cut short: nobody was told of it.
+            // An incomplete import of a host that ended: no client knows it.
             return cx.outputs.push_back(Output::Delete { session: id.clone() });
         }
         let torn = state.open_turn.is_some() || !state.open_asks.is_empty();

@@ -1,10 +1,8 @@
-//! Asks and answers without attaching: what waits in every session, and an answer to one of them.
-//! What is answered here is checked: it comes from a command line, not from a dialog that offered it.
+//! Lists and answers requests to the user without attaching. Answers are checked, because they come from a command line
+//! and not from a dialog that offered the options.
 
 use super::{Session, ask::UserRequest, list::rfc3339};
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::{ConnId, Hub, SessionId};
+use crate::{ConnId, Hub, SessionId, context::HubContext, session::Sessions};
 use jackfield_events::RawJson;
 use jackfield_protocol::{Fault, Frame, is_planted, redact};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -14,7 +12,7 @@ const SELECTED: &str = r#"`result` must be `{"outcome":{"outcome":"selected","op
 const ACTION: &str = "`result` must say its `action`: `accept`, `decline` or `cancel`";
 
 impl Sessions {
-    /// Keeps how an ask ended, for as many as may be open at once.
+    /// Remembers how a request was closed, for as many as may be open.
     pub(super) fn remember_closed_request(
         &mut self,
         cx: &HubContext,
@@ -32,7 +30,7 @@ impl Sessions {
 }
 
 impl Hub {
-    /// Every open ask that a client may know of, the oldest first.
+    /// All open requests that a client may see, the oldest first.
     pub(crate) fn open_asks(&self, conn: ConnId) -> Vec<Value> {
         let of = |(id, session): (&SessionId, &Session)| {
             let written = session.asks.iter().filter(|(_, it)| is_written(session, it));
@@ -71,7 +69,7 @@ impl Hub {
     }
 }
 
-/// What the journal does not have yet, nobody has heard of.
+/// Requests that are not durable are not shown.
 fn is_written(session: &Session, ask: &UserRequest) -> bool {
     ask.seq <= session.log.durable()
 }
@@ -85,7 +83,7 @@ fn not_open(id: &SessionId, session: &Session, number: u64) -> Fault {
     Fault::AskSettled { session: id, ask, how: how.to_owned() }
 }
 
-/// One ask: `what` is the agent's words, `call` is what the policy reads.
+/// One request: `what` is the title of the agent, `call` has the facts that the policy reads.
 fn row(id: &SessionId, session: &Session, number: u64, ask: &UserRequest) -> Value {
     let mut params = params_of(ask);
     let mut row = json!({
@@ -110,7 +108,7 @@ fn row(id: &SessionId, session: &Session, number: u64, ask: &UserRequest) -> Val
             row[*name] = value;
         }
     }
-    // A list is kept and shown; the ask itself, whole, goes to whoever may answer it.
+    // The list is short; the whole request goes to clients that can answer it.
     redact::json(&mut row["what"]);
     let options = row.get_mut("options").and_then(Value::as_array_mut).into_iter().flatten();
     options.filter_map(|it| it.get_mut("name")).for_each(redact::json);
@@ -121,7 +119,7 @@ fn params_of(ask: &UserRequest) -> Map<String, Value> {
     serde_json::from_str(ask.frame.params().unwrap_or("{}")).unwrap_or_default()
 }
 
-/// The answer as the agent may hear it, or what is wrong with it.
+/// The answer for the agent, or why it is not valid.
 fn checked(number: u64, ask: &UserRequest, result: &str) -> Result<String, String> {
     let value: Value = serde_json::from_str(result).unwrap_or_default();
     if !ask.is_permission() {
@@ -145,6 +143,6 @@ fn checked(number: u64, ask: &UserRequest, result: &str) -> Result<String, Strin
         }
         _ => return Err(SELECTED.to_owned()),
     }
-    // Written anew: of a member that stands there twice, the agent sees the one that was checked.
+    // Written again: if a member is there twice, the agent gets the one that was checked.
     Ok(value.to_string())
 }

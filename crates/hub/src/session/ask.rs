@@ -1,51 +1,50 @@
-//! Asks: what an agent wants of a client. Durable ones go to everyone who can answer and the first
-//! answer wins; the others go to one client; what nobody can serve is refused at once.
+//! Requests of agents to the user and to clients. A permission request or elicitation is logged, sent to every client
+//! that can answer, and decided by the first answer. Other requests go to one client, to the daemon, or are refused.
 
 use super::{
     Session,
     approval::title_with_facts,
     rules::{answer_of, params_of},
 };
-use crate::context::HubContext;
-use crate::hub::HubParts;
-use crate::peer::Clients;
-use crate::session::Sessions;
 use crate::{
     AgentId, ConnId, Hub, Note, Seq, SessionId, TERMINAL_PREFIX, Time,
     budget::ByteCharge,
+    context::HubContext,
     fanout::cancel_notice,
+    hub::HubParts,
     log::Effect,
-    peer::{ClientConnection, IssuedRequest},
+    peer::{ClientConnection, Clients, IssuedRequest},
+    session::Sessions,
 };
 use bytes::Bytes;
 use jackfield_events::{EventBody, RawJson, UserAnswered, UserAsked};
 use jackfield_protocol::{Fault, Frame, acp::Method, is_planted};
 
-/// An ask that waits for an answer.
+/// An open request to the user.
 #[derive(Debug)]
 pub(crate) struct UserRequest {
     pub(super) seq: Seq,
     pub(super) at: Time,
     pub(super) agent: AgentId,
-    /// The agent's own id for it.
-    pub(super) theirs: Box<str>,
-    /// As the clients hear it, save for the id.
+    /// The request id of the agent.
+    pub(super) agent_request_id: Box<str>,
+    /// As clients get it, except for the id.
     pub(crate) frame: Frame,
     pub(super) origin: RequestOrigin,
-    /// What a rule says to it, if one does: that a person must be asked.
+    /// The decision of a rule that a person must answer.
     decision: Option<RawJson>,
-    /// What it is about, as the policy reads it; nothing for a form.
+    /// The facts of the tool call as the policy reads them; nothing for an elicitation.
     pub(super) facts: Option<RawJson>,
-    /// The bytes of the ask and of what is kept with it.
+    /// The bytes of the request and its facts.
     _charge: ByteCharge,
 }
 
-/// What waits for the answer to an ask.
+/// What the answer is used for.
 #[derive(Debug)]
 pub(super) enum RequestOrigin {
-    /// A request of the agent: it gets the answer.
+    /// It is sent to the agent.
     Agent,
-    /// A request for a file or a terminal: it is carried out if the answer allows it.
+    /// The daemon serves this request for a file or a terminal if the answer permits it.
     Served(Frame),
 }
 
@@ -54,7 +53,7 @@ impl UserRequest {
         self.frame.is_method(Method::SessionRequestPermission)
     }
 
-    /// What is asked, in the agent's words.
+    /// The title that the agent gave.
     fn what(&self) -> String {
         let params = serde_json::from_str(self.frame.params().unwrap_or("{}"));
         let params: serde_json::Value = params.unwrap_or_default();
@@ -64,7 +63,7 @@ impl UserRequest {
 }
 
 impl Clients {
-    /// The event that an ask is settled goes by: who was asked and did not answer need not.
+    /// A request was closed: a client that has it need not answer.
     pub(crate) fn withdraw_user_request(
         &mut self,
         cx: &mut HubContext,
@@ -81,7 +80,7 @@ impl Clients {
         }
     }
 
-    /// The session is gone, and with it the asks its clients were sent.
+    /// The session is removed, and with it the requests that clients have.
     pub(crate) fn withdraw_user_requests(&mut self, cx: &mut HubContext, id: &SessionId) {
         let of_session =
             |it: &IssuedRequest| matches!(it, IssuedRequest::Ask(session, _) if session == id);
@@ -90,7 +89,7 @@ impl Clients {
         }
     }
 
-    /// Forgets what clients were asked; returns what to tell them.
+    /// Forgets requests that were sent to clients. Returns the cancel notices.
     pub(super) fn take_issued_requests(
         &mut self,
         which: impl Fn(&IssuedRequest) -> bool,
@@ -105,7 +104,7 @@ impl Clients {
 }
 
 impl Sessions {
-    /// A tool call that is asked about is not done behind anyone's back.
+    /// Remembers that a tool call was asked about.
     fn mark_tool_call_asked(&mut self, id: &SessionId, ask: &Frame) {
         let params = params_of(ask);
         let Some(call) = params["toolCall"]["toolCallId"].as_str() else { return };
@@ -145,6 +144,17 @@ impl Session {
         Some(frame.with_meta(&meta).bytes().clone())
     }
 
+    /// The client that serves a request for one client: the one whose prompt runs, else any that can.
+    fn find_server(&self, clients: &Clients, frame: &Frame) -> Option<ConnId> {
+        let method = frame.known_method();
+        let can = |conn: &ConnId| {
+            let is_observer = self.subscribers.get(conn).is_none_or(|it| it.observer);
+            let connection = clients.connections.get(conn);
+            !is_observer && connection.is_some_and(|it| !it.finished && can_serve(it, method))
+        };
+        self.driver().filter(can).or_else(|| self.subscribers.keys().copied().find(can))
+    }
+
     /// Sends open requests to a client that attaches behind their events. They follow the answer to its attach.
     pub(crate) fn issue_open_requests(&mut self, parts: &mut HubParts, conn: ConnId) {
         let Some(subscriber) = self.subscribers.get(&conn).filter(|it| !it.observer) else {
@@ -170,12 +180,14 @@ impl Session {
 
 impl Hub {
     pub(crate) fn on_ask(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
-        let ours = self.sessions.with_hub_session_id(id, frame.clone());
+        let client_frame = self.sessions.with_hub_session_id(id, frame.clone());
         if crate::agent::is_journaled(frame) {
-            return self.open_ask(agent, id, ours, RequestOrigin::Agent);
+            return self.open_ask(agent, id, client_frame, RequestOrigin::Agent);
         }
-        match self.server_for(id, frame).filter(|_| !is_of_our_terminal(frame)) {
-            Some(conn) => self.issue_passing(agent, Some(id), conn, &ours),
+        let session = self.sessions.by_id.get(id);
+        let server = session.and_then(|it| it.find_server(&self.parts.clients, frame));
+        match server.filter(|_| !is_of_daemon_terminal(frame)) {
+            Some(conn) => self.issue_passing(agent, Some(id), conn, &client_frame),
             None if is_served(frame) => self.judge_served(agent, id, frame),
             None => self.parts.cx.refuse_agent_request(agent, frame),
         }
@@ -185,13 +197,13 @@ impl Hub {
         &mut self,
         agent: AgentId,
         id: &SessionId,
-        ours: Frame,
+        client_frame: Frame,
         origin: RequestOrigin,
     ) {
         let Some(session) = self.sessions.by_id.get(id) else { return };
-        let elicits = ours.is_method(Method::ElicitationCreate);
+        let elicits = client_frame.is_method(Method::ElicitationCreate);
         let frame = match &origin {
-            RequestOrigin::Agent => &ours,
+            RequestOrigin::Agent => &client_frame,
             RequestOrigin::Served(request) => request,
         };
         let nobody = elicits
@@ -210,30 +222,30 @@ impl Hub {
             return self.parts.cx.defer_agent_request(agent, frame, what);
         }
         let served = if matches!(origin, RequestOrigin::Agent) { 0 } else { frame.bytes().len() };
-        let bytes = ours.bytes().len() + served;
+        let bytes = client_frame.bytes().len() + served;
         let mut charge = match self.parts.cx.retained_bytes.charge(&session.kept, bytes) {
             Ok(charge) => charge,
             Err(over) => return self.parts.cx.defer_agent_request(agent, frame, over.to_string()),
         };
         let number = session.summary().asks + 1;
-        let theirs: Box<str> = frame.id().expect("a request has an id").into();
+        let agent_request_id: Box<str> = frame.id().expect("a request has an id").into();
         let decision = (!elicits)
-            .then(|| self.sessions.judge_tool_call(&self.parts.cx, id, &params_of(&ours)));
+            .then(|| self.sessions.judge_tool_call(&self.parts.cx, id, &params_of(&client_frame)));
         let said = decision.as_ref().and_then(|it| self.parts.cx.config.describe_decision(it));
-        let ruled = decision.as_ref().and_then(|it| answer_of(it, &ours));
+        let ruled = decision.as_ref().and_then(|it| answer_of(it, &client_frame));
         let facts = decision
             .filter(|_| ruled.is_none())
-            .map(|it| self.sessions.describe_tool_call(&self.parts.cx, id, &ours, &it));
-        let asked = RawJson::trusted(ours.bytes().clone());
+            .map(|it| self.sessions.describe_tool_call(&self.parts.cx, id, &client_frame, &it));
+        let asked = RawJson::trusted(client_frame.bytes().clone());
         let (decision, call) = (said.clone(), facts.clone());
         let seq = self.sessions.append_event(
             &mut self.parts.cx,
             id,
             EventBody::Asked(UserAsked { ask: number, decision, call, frame: asked }),
         );
-        self.sessions.mark_tool_call_asked(id, &ours);
+        self.sessions.mark_tool_call_asked(id, &client_frame);
         if let Some(result) = ruled {
-            self.answer_by_rule(agent, id, number, &theirs, &result);
+            self.answer_by_rule(agent, id, number, &agent_request_id, &result);
             if !is_planted("ask-users-after-rule-answered") {
                 return;
             }
@@ -243,8 +255,8 @@ impl Hub {
             seq,
             at: self.parts.cx.now,
             agent,
-            theirs,
-            frame: ours,
+            agent_request_id,
+            frame: client_frame,
             origin,
             decision: said,
             facts,
@@ -256,13 +268,13 @@ impl Hub {
         self.parts.cx.note(Note::AskOpened { session: id.clone(), ask: number, what, call });
     }
 
-    /// A rule answers; no client hears of a question.
+    /// A rule answers the request; no client is asked.
     fn answer_by_rule(
         &mut self,
         agent: AgentId,
         id: &SessionId,
         number: u64,
-        theirs: &str,
+        agent_request_id: &str,
         result: &str,
     ) {
         let by: std::sync::Arc<str> = "policy".into();
@@ -278,29 +290,12 @@ impl Hub {
             id,
             EventBody::Answered(UserAnswered { ask: number, by, answer, peer: None }),
         );
-        let text = Frame::result_for(theirs, result).bytes().clone();
+        let text = Frame::result_for(agent_request_id, result).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
     }
 
-    /// The client that serves an ask meant for one: the driver if it can, else anyone who can.
-    fn server_for(&self, id: &SessionId, frame: &Frame) -> Option<ConnId> {
-        let session = self.sessions.by_id.get(id)?;
-        let method = frame.method()?;
-        let can = |conn: &ConnId| {
-            let observes = session.subscribers.get(conn).is_none_or(|it| it.observer);
-            !observes
-                && self
-                    .parts
-                    .clients
-                    .connections
-                    .get(conn)
-                    .is_some_and(|it| !it.finished && serves(it, &method))
-        };
-        session.driver().filter(can).or_else(|| session.subscribers.keys().copied().find(can))
-    }
-
-    /// The first answer wins: it is written down, then the agent hears it. An error is no answer to
-    /// a permission: that client could not ask its user, and somebody else still can.
+    /// The first answer wins: it is logged, then sent to the agent. An error of a client does not answer a permission
+    /// request: that client could not ask its user, and another one still can.
     pub(crate) fn settle_ask(&mut self, id: &SessionId, number: u64, conn: ConnId, frame: &Frame) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let permission = session.asks.get(&number).is_some_and(UserRequest::is_permission);
@@ -319,7 +314,7 @@ impl Hub {
             self.sessions.accept_always_answer(&mut self.parts.cx, id, number, &ask, it)
         });
         let frame = match &once {
-            Some(once) => &Frame::result_for(&ask.theirs, once),
+            Some(once) => &Frame::result_for(&ask.agent_request_id, once),
             None => frame,
         };
         let answer = match (frame.result(), frame.error()) {
@@ -345,18 +340,18 @@ impl Hub {
         self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
     }
 
-    /// Gives the answer to the request that waits for it.
+    /// Passes the answer on to whatever waits for it.
     pub(super) fn answer_agent(&mut self, id: &SessionId, ask: &UserRequest, answer: &Frame) {
         match &ask.origin {
             RequestOrigin::Agent => {
-                let text = answer.with_id(&ask.theirs).bytes().clone();
+                let text = answer.with_id(&ask.agent_request_id).bytes().clone();
                 self.after_log(id, Effect::ToAgent { agent: ask.agent, text });
             }
             RequestOrigin::Served(request) => self.settle_served(ask.agent, id, request, answer),
         }
     }
 
-    /// Settles every open ask without an answer; an agent that is still there hears `cancelled`.
+    /// Closes all open requests without an answer. An agent that still runs gets `cancelled`.
     pub(crate) fn void_asks(&mut self, id: &SessionId, why: &str) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         for (number, ask) in std::mem::take(&mut session.asks) {
@@ -368,16 +363,16 @@ impl Hub {
                 } else {
                     r#"{"action":"cancel"}"#
                 };
-                self.answer_agent(id, &ask, &Frame::result_for(&ask.theirs, result));
+                self.answer_agent(id, &ask, &Frame::result_for(&ask.agent_request_id, result));
                 self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
             }
         }
     }
 
-    /// The agent itself no longer wants an answer.
+    /// The agent withdrew its request.
     pub(crate) fn on_ask_withdrawn(&mut self, agent: AgentId, frame: &Frame) {
         let Some(request) = frame.request_id() else { return };
-        let is_it = |it: &UserRequest| it.agent == agent && &*it.theirs == request;
+        let is_it = |it: &UserRequest| it.agent == agent && &*it.agent_request_id == request;
         let open = self.served_by(agent).into_iter().find_map(|id| {
             let mut asks = self.sessions.by_id[&id].asks.iter();
             asks.find(|(_, it)| is_it(it)).map(|(&number, _)| (id.clone(), number))
@@ -396,7 +391,7 @@ impl Hub {
             &id,
             voided(number, "the agent withdrew it"),
         );
-        self.answer_agent(&id, &ask, &Frame::error_for(&ask.theirs, &Fault::Cancelled));
+        self.answer_agent(&id, &ask, &Frame::error_for(&ask.agent_request_id, &Fault::Cancelled));
     }
 }
 
@@ -415,7 +410,7 @@ fn with_honest_title(frame: &Frame, id: &str, facts: &RawJson) -> Frame {
     Frame::request(id, &method, &params.to_string())
 }
 
-/// The fact that nobody's answer counts any more.
+/// The event that a request was closed without an answer.
 pub(crate) fn voided(ask: u64, why: &str) -> EventBody {
     let answer = serde_json::json!({ "void": why }).to_string();
     let (by, answer) = ("jackfield".into(), RawJson::trusted(answer));
@@ -430,26 +425,26 @@ fn can_elicit(conns: &std::collections::BTreeMap<ConnId, ClientConnection>, conn
     conns.get(&conn).is_some_and(|it| !it.finished && it.capabilities.elicitation)
 }
 
-/// Files and terminals: what the hub's own machine has too.
+/// Whether this is about files or terminals, which the daemon serves if no client does.
 fn is_served(frame: &Frame) -> bool {
-    frame.method().is_some_and(|it| it.starts_with("fs/") || it.starts_with("terminal/"))
+    frame.known_method().is_some_and(|it| it.is_file() || it.is_terminal())
 }
 
-/// Whether it is about a terminal that the hub's own machine runs; then no client knows it.
-fn is_of_our_terminal(frame: &Frame) -> bool {
-    let names_one = frame.method().is_some_and(|it| it.starts_with("terminal/"));
-    let params = frame.params().filter(|_| names_one);
+/// Whether this is about a terminal of the daemon, which no client knows.
+fn is_of_daemon_terminal(frame: &Frame) -> bool {
+    let is_terminal = frame.known_method().is_some_and(Method::is_terminal);
+    let params = frame.params().filter(|_| is_terminal);
     let params = params.and_then(|it| serde_json::from_str::<serde_json::Value>(it).ok());
     let terminal = params.as_ref().and_then(|it| it["terminalId"].as_str());
     terminal.is_some_and(|it| it.starts_with(TERMINAL_PREFIX))
 }
 
-/// Whether a client announced that it serves this method; methods nobody announces are tried.
-fn serves(conn: &ClientConnection, method: &str) -> bool {
+/// Whether a client announced that it serves this method. Methods without a capability are tried.
+fn can_serve(conn: &ClientConnection, method: Option<Method>) -> bool {
     match method {
-        _ if method == Method::FsReadTextFile.name() => conn.capabilities.read_files,
-        _ if method == Method::FsWriteTextFile.name() => conn.capabilities.write_files,
-        _ if method.starts_with("terminal/") => conn.capabilities.terminal,
+        Some(Method::FsReadTextFile) => conn.capabilities.read_files,
+        Some(Method::FsWriteTextFile) => conn.capabilities.write_files,
+        Some(method) if method.is_terminal() => conn.capabilities.terminal,
         _ => true,
     }
 }

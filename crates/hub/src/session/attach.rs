@@ -1,14 +1,13 @@
 //! Attaches clients to an existing session (load, resume, attach), and closes and deletes sessions.
 
 use super::{Session, SessionFork};
-use crate::context::HubContext;
-use crate::hub::HubParts;
-use crate::peer::Clients;
-use crate::session::Sessions;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
+    context::HubContext,
     fanout::{EventSubscriber, Phase, attach_notice},
-    peer::with_seq,
+    hub::HubParts,
+    peer::{Clients, with_seq},
+    session::Sessions,
 };
 use bytes::Bytes;
 use jackfield_events::EventBody;
@@ -16,44 +15,44 @@ use jackfield_protocol::{Fault, Frame, Kind, is_planted};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// How a client comes to a session.
+/// How a client attaches to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttachMode {
-    /// ACP's `session/load`: everything from the start, then the answer, then live.
+    /// `session/load`: all events, then the answer, then live events.
     Load,
-    /// ACP's `session/resume`: live from now on.
+    /// `session/resume`: live events only.
     Resume,
-    /// ACP's `session/new` under a key that has opened this session: live from now on.
+    /// `session/new` with a key that has opened this session: live events only.
     Known,
-    /// Ours: everything after a seq, then the answer, then live. An observer is asked nothing. With `facts` it
-    /// hears events and no ACP; with `skips_damaged` also those behind an event that cannot be read.
+    /// `_jackfield/attach`: all events after a sequence number, then the answer, then live events. An observer gets no
+    /// requests. With `facts` it gets events instead of ACP messages; `skips_damaged` skips events that cannot be read.
     After { seq: Seq, observer: bool, facts: bool, skips_damaged: bool },
 }
 
-/// Why nobody hears more of a session.
+/// Why a session is removed.
 struct End<'a> {
-    /// Who made it, and with which request.
+    /// The client that opened it, and its request.
     opener: Option<(ConnId, Box<str>)>,
     fault: &'a Fault,
-    /// The relay connections that are told to look elsewhere, where that may help.
+    /// Relay connections that are notified that the session moved, if it may be elsewhere.
     relays: Option<BTreeSet<ConnId>>,
 }
 
 impl End<'_> {
-    /// Whether this is the answer that tells a client of the session for the first time.
+    /// Whether this is the answer that tells a client the id of the session.
     fn is_its_name(&self, conn: ConnId, answer: &Frame) -> bool {
         let opener = self.opener.as_ref().filter(|(it, _)| *it == conn);
         opener.is_some_and(|(_, request)| answer.id() == Some(&**request))
     }
 }
 
-/// A command that is done closes the session only if nobody else uses it: `_meta.jackfield.ifUnused`.
+/// Closes the session only if no other client uses it: `_meta.jackfield.ifUnused`.
 fn is_only_if_unused(close: &Frame) -> bool {
     let meta: Value = close.meta().and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
     meta["jackfield"]["ifUnused"] == true
 }
 
-/// What `session/new` is answered with.
+/// The result of `session/new`.
 fn with_session_id(setup: &str, session: &SessionId) -> String {
     let mut result: Map<String, Value> = serde_json::from_str(setup).unwrap_or_default();
     result.insert("sessionId".to_owned(), Value::from(&**session));
@@ -89,7 +88,7 @@ impl Clients {
         }
     }
 
-    /// Says what waited for events that will never come: a good answer would not be true any more.
+    /// Sends a message that waited for events that will never be durable. A successful answer would not be true any more.
     fn send_final_message(
         &mut self,
         cx: &mut HubContext,
@@ -101,7 +100,7 @@ impl Clients {
         let answer = frame.as_ref().filter(|it| it.kind() == Kind::Response);
         let untrue = answer.filter(|it| it.result().is_some() || self.is_redirected(conn, end));
         match untrue.and_then(|it| Some((it, it.id()?))) {
-            // Who does not know its name cannot look for it.
+            // A client that does not know the id cannot look for the session.
             Some((it, id)) if end.is_its_name(conn, it) => {
                 self.answer_request(cx, conn, id, Err(end.fault));
             }
@@ -110,7 +109,7 @@ impl Clients {
         }
     }
 
-    /// A relay connection that may find the session elsewhere is told so and not answered; others are answered.
+    /// Leaves the request of a relay connection unanswered if the session may be elsewhere; answers all others.
     fn refuse_request(
         &mut self,
         cx: &mut HubContext,
@@ -132,7 +131,7 @@ impl Clients {
 }
 
 impl Sessions {
-    /// Whether another client is attached, or something of another runs or waits in the session.
+    /// Whether another client is attached, or has a turn or a queued prompt in the session.
     fn is_used_by_others(&self, id: &SessionId, conn: ConnId) -> bool {
         let session = &self.by_id[id];
         let own = session.queue.iter().filter(|it| it.conn == conn && it.number.is_some()).count();
@@ -178,7 +177,7 @@ impl Hub {
         let session =
             self.sessions.by_id.get_mut(session_id).expect("the caller found this session");
         let durable = session.log.durable();
-        // What waits until somebody helps the storage is not waited for here.
+        // Events that cannot be stored without the operator are not awaited.
         let head = if is_stuck { durable } else { session.log.head() };
         let unwritten = if is_stuck { session.log.pending_events().count() } else { 0 };
         let setup = session.summary().setup.as_str();
@@ -240,7 +239,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Ends whatever the session does and frees its agent; the log stays.
+    /// Interrupts the session and gives up its agent. The log stays.
     fn close(&mut self, id: &SessionId) {
         self.abandon(id, &Fault::Interrupted { why: "the session was closed".into() });
         if !self.sessions.by_id[id].summary().closed {
@@ -254,7 +253,7 @@ impl Hub {
         self.parts.cx.outputs.push_back(Output::Delete { session: session.clone() });
         let leaves = self.sessions.by_id[&session].release.is_some();
         if leaves {
-            // A relay connection that is sent away asks again whatever is not answered.
+            // A relay connection repeats requests that are not answered.
             self.parts.clients.answer_request(&mut self.parts.cx, conn, id, Ok("{}"));
         }
         self.remove(&session, &Fault::SessionNotFound { session: session.to_string() });
@@ -265,13 +264,13 @@ impl Hub {
         Ok(())
     }
 
-    /// Forgets a session that is no longer ours; whoever still waits in it is told. Where it may be
-    /// found elsewhere, relay connections are told that instead, last of all.
+    /// Removes a session. Waiting requests are answered; relay connections are notified last that the session may be
+    /// elsewhere.
     pub(crate) fn remove(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.by_id.get(id) else { return };
-        let theirs = session.told_as();
+        let agent_session_id = session.known_agent_session_id();
         if let Some(agent) = session.agent {
-            self.leave(agent, id, &theirs);
+            self.leave(agent, id, &agent_session_id);
         }
         self.forsake(id);
         let Some(mut session) = self.sessions.by_id.remove(id) else { return };
@@ -282,7 +281,7 @@ impl Hub {
         for (conn, subscriber) in session.subscribers {
             self.parts.clients.end_subscription(&mut self.parts.cx, id, conn, subscriber, &mut end);
         }
-        // What has not left the gate is younger than what has.
+        // Messages that wait for events are newer than those that were delivered.
         for (conn, text) in session
             .log
             .into_client_messages()
@@ -313,7 +312,7 @@ impl Hub {
         }
     }
 
-    /// A relay connection asks for its copies again, where the session is then, if it is anywhere.
+    /// Gateways repeat requests for forks at the next host.
     fn give_up_forks_of(&mut self, id: &SessionId, end: &mut End<'_>) {
         let asked = self.sessions.forks.iter().filter(|(_, it)| it.from == *id);
         let asked = asked.filter(|(_, it)| self.parts.clients.is_relay(it.conn));

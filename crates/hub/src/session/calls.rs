@@ -1,5 +1,5 @@
-//! The tool calls of a session as its agent tells them: what each is known to be, since when it
-//! runs, when it last changed. What is said about one call in several updates is put together here.
+//! The tool calls of a session as its agent reports them: what is known of each, since when it runs, and when it last
+//! changed. Several updates about one call are merged.
 
 use crate::{Time, limits};
 use jackfield_protocol::Frame;
@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// The calls that run, and the last one that ended: whoever judges it may look once more.
+/// Running calls, and the last one that ended, which may be checked once more.
 #[derive(Debug, Default)]
 pub(crate) struct ToolCalls {
     known: BTreeMap<Box<str>, Call>,
     bytes: usize,
-    /// One that ended; it is forgotten when the next update about a call comes.
+    /// A call that ended. It is forgotten with the next update about a call.
     ended: Option<Box<str>>,
 }
 
@@ -20,19 +20,19 @@ pub(crate) struct ToolCalls {
 #[derive(Debug)]
 pub(crate) struct Call {
     /// The members of a `toolCall` that say what it is: `toolCallId`, `title`, `kind`, `status`,
-    /// `rawInput`, `locations`, `_meta`, each as it was told last.
+    /// `rawInput`, `locations`, `_meta`, each as it was reported last.
     pub(crate) known: Map<String, Value>,
-    /// A member was too large to be kept: what is not known of it may have been told.
+    /// A member was too large to be stored, so what is known may be incomplete.
     pub(crate) cut: bool,
     pub(crate) began: Time,
     pub(crate) changed: Time,
     bytes: usize,
 }
 
-/// The part of an update that is kept; its content and output stream by unread.
+/// The part of an update that is stored; content and output are not.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct ReportedCall<'a> {
     #[serde(borrow)]
     tool_call_id: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -52,18 +52,18 @@ struct Told<'a> {
 #[derive(Deserialize)]
 struct Params<'a> {
     #[serde(borrow)]
-    update: Told<'a>,
+    update: ReportedCall<'a>,
 }
 
 impl ToolCalls {
-    /// Takes in what an update says about a call, if it is about one; returns that call.
+    /// Handles an update. Returns the call that it concerns.
     pub(crate) fn on_update(&mut self, frame: &Frame, now: Time) -> Option<&Call> {
         if !matches!(frame.update().as_deref(), Some("tool_call" | "tool_call_update")) {
             return None;
         }
         let params: Params<'_> = serde_json::from_str(frame.params()?).ok()?;
-        let told = params.update;
-        let id: Box<str> = told.tool_call_id.as_ref().into();
+        let update = params.update;
+        let id: Box<str> = update.tool_call_id.as_ref().into();
         if let Some(ended) = self.ended.take_if(|it| *it != id) {
             self.forget(&ended);
         }
@@ -78,7 +78,7 @@ impl ToolCalls {
         let room = limits::CALLS_BYTES_MAX.saturating_sub(self.bytes);
         let call = self.known.get_mut(&id).expect("inserted above");
         let before = call.bytes;
-        call.take(&told, room + before);
+        call.take(&update, room + before);
         call.changed = now;
         self.bytes = self.bytes - before + call.bytes;
         if call.has_ended() {
@@ -91,12 +91,12 @@ impl ToolCalls {
         self.known.get(id)
     }
 
-    /// Those that have not ended, as far as the agent has said.
+    /// Calls that have not ended, as far as the agent has reported.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Call> {
         self.known.values().filter(|it| !it.has_ended())
     }
 
-    /// The turn is over, or the agent is: whatever ran has ended.
+    /// The turn or the agent has ended, so all calls have.
     pub(crate) fn clear(&mut self) {
         *self = ToolCalls::default();
     }
@@ -107,7 +107,7 @@ impl ToolCalls {
         }
     }
 
-    /// An agent that never ends its calls: the one that changed longest ago is forgotten.
+    /// If an agent never ends its calls, the one that changed longest ago is forgotten.
     fn make_room(&mut self) {
         if self.known.len() < limits::CALLS_MAX {
             return;
@@ -125,15 +125,15 @@ impl Call {
         Call { known, cut: false, began: now, changed: now, bytes: id.len() }
     }
 
-    /// Each member told replaces the one before, as long as the whole stays within `room` bytes.
-    fn take(&mut self, told: &Told<'_>, room: usize) {
+    /// Each member replaces the one before, as long as the sum stays within `room` bytes.
+    fn take(&mut self, update: &ReportedCall<'_>, room: usize) {
         let members = [
-            ("title", told.title),
-            ("kind", told.kind),
-            ("status", told.status),
-            ("rawInput", told.raw_input),
-            ("locations", told.locations),
-            ("_meta", told.meta),
+            ("title", update.title),
+            ("kind", update.kind),
+            ("status", update.status),
+            ("rawInput", update.raw_input),
+            ("locations", update.locations),
+            ("_meta", update.meta),
         ];
         for (name, raw) in members {
             let Some(raw) = raw.filter(|it| it.get() != "null") else { continue };
@@ -161,7 +161,7 @@ impl Call {
     }
 }
 
-/// What a member weighs: its text.
+/// The size of a member.
 fn size_of(value: &Value) -> usize {
     value.to_string().len()
 }
@@ -196,8 +196,8 @@ mod tests {
         let mut calls = ToolCalls::default();
         calls.on_update(&update("tool_call", r#""toolCallId":"1","title":"a""#), Time(1));
         let done = update("tool_call_update", r#""toolCallId":"1","status":"completed""#);
-        let told = calls.on_update(&done, Time(2)).unwrap();
-        assert_eq!(told.text("title"), Some("a"));
+        let call = calls.on_update(&done, Time(2)).unwrap();
+        assert_eq!(call.text("title"), Some("a"));
         assert_eq!(calls.running().count(), 0);
         calls.on_update(&update("tool_call", r#""toolCallId":"2","title":"b""#), Time(3));
         assert!(calls.get("1").is_none());

@@ -1,5 +1,4 @@
-//! What a session was about, in few words: for an agent that has lost it. Plain text of a bounded
-//! size, made from events alone.
+//! A digest of a conversation for an agent that has lost it: plain text of limited size, made from events alone.
 
 use crate::limits;
 use jackfield_events::{
@@ -9,18 +8,18 @@ use jackfield_protocol::Frame;
 use serde_json::Value;
 use std::{collections::VecDeque, fmt::Write as _};
 
-/// The first request, and as many of the latest turns as fit.
+/// The first prompt, and as many of the latest turns as fit.
 #[derive(Debug, Default)]
 pub(crate) struct ConversationDigest {
     first: Option<String>,
-    turns: VecDeque<Told>,
-    /// Turns that were there and are not told.
+    turns: VecDeque<DigestTurn>,
+    /// Turns that were left out.
     left_out: bool,
 }
 
 /// One turn.
 #[derive(Debug, Default)]
-struct Told {
+struct DigestTurn {
     user: Option<String>,
     lines: Vec<Line>,
     end: Option<String>,
@@ -33,7 +32,7 @@ enum Line {
 }
 
 impl ConversationDigest {
-    /// Takes in the next event; those of the turn `running` and after it are not the past.
+    /// Adds the next event. Events of the turn `running` and later are left out.
     pub(crate) fn take(&mut self, event: &SessionEvent, running: u64) {
         match &event.body {
             EventBody::Prompted(TurnStarted { turn, frame, .. }) if *turn < running => {
@@ -41,7 +40,7 @@ impl ConversationDigest {
                 if self.first.is_none() && *turn == 1 {
                     self.first = Some(words.clone());
                 }
-                self.turns.push_back(Told { user: Some(words), ..Told::default() });
+                self.turns.push_back(DigestTurn { user: Some(words), ..DigestTurn::default() });
                 self.shrink();
             }
             EventBody::Said(AgentMessage { turn, frame, .. }) if *turn < running => {
@@ -55,15 +54,15 @@ impl ConversationDigest {
         }
     }
 
-    /// What follows is much later: of what was so far only the first request is kept.
+    /// Much time has passed: of everything before, only the first prompt is kept.
     pub(crate) fn skip(&mut self) {
         self.left_out |= !self.turns.is_empty();
         self.turns.clear();
     }
 
-    fn latest(&mut self) -> &mut Told {
+    fn latest(&mut self) -> &mut DigestTurn {
         if self.turns.is_empty() {
-            self.turns.push_back(Told::default());
+            self.turns.push_back(DigestTurn::default());
         }
         self.turns.back_mut().expect("put there above")
     }
@@ -85,7 +84,7 @@ impl ConversationDigest {
         self.shrink();
     }
 
-    /// Drops the oldest turns until the rest fits; one turn that is too long loses its beginning.
+    /// Drops the oldest turns until the rest fits. A turn that is too long loses its beginning.
     fn shrink(&mut self) {
         while limits::DIGEST_BYTES_MAX < self.weight() {
             if 1 < self.turns.len() {
@@ -102,16 +101,16 @@ impl ConversationDigest {
     }
 
     fn weight(&self) -> usize {
-        self.turns.iter().map(Told::weight).sum()
+        self.turns.iter().map(DigestTurn::weight).sum()
     }
 
-    /// The text, or nothing if there is nothing to tell.
+    /// The text, or nothing if there were no turns.
     pub(crate) fn into_text(self) -> Option<String> {
         if self.first.is_none() && self.turns.is_empty() {
             return None;
         }
         let mut text = String::from(HEAD);
-        // A first request that is among the latest is told there.
+        // A first prompt that is among the latest turns is not repeated.
         let told = self.turns.front().is_some_and(|it| it.user == self.first);
         if let Some(first) = self.first.filter(|_| !told) {
             put(
@@ -135,7 +134,7 @@ session of yours that can no longer be opened. It is a digest of the record that
 take it as what was said and done so far.]\n\n";
 const TAIL: &str = "\n[End of the digest. The user's own message follows.]";
 
-impl Told {
+impl DigestTurn {
     fn say(&mut self, text: &str) {
         if let Some(Line::Said(said)) = self.lines.last_mut() {
             said.push_str(text);
@@ -145,7 +144,7 @@ impl Told {
         }
     }
 
-    /// A call is one line, and the updates of it change that line.
+    /// A tool call is one line, which its updates change.
     fn use_tool(&mut self, update: &Value) {
         let member = |name: &str| update[name].as_str().map(one_line);
         let id = member("toolCallId").unwrap_or_default();
@@ -207,7 +206,7 @@ fn put(text: &mut String, words: std::fmt::Arguments<'_>) {
     text.write_fmt(words).expect("a text grows");
 }
 
-/// The text blocks of a prompt; of others, that there was one.
+/// The text blocks of a prompt; other blocks are only named.
 fn user_words(frame: &[u8]) -> String {
     let frame: Value = serde_json::from_slice(frame).unwrap_or_default();
     let blocks = frame["params"]["prompt"].as_array().cloned().unwrap_or_default();
@@ -242,7 +241,7 @@ fn one_line(text: &str) -> String {
     line.chars().take(200).collect()
 }
 
-/// The beginning of a text that may be long.
+/// The beginning of a long text.
 fn cut(text: &str) -> &str {
     let mut end = text.len().min(limits::DIGEST_PIECE_MAX);
     while !text.is_char_boundary(end) {
@@ -251,7 +250,7 @@ fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-/// The end of a text that grows: how an agent concludes matters most.
+/// The end of a growing text, because the conclusion of an agent matters most.
 fn keep_end(text: &mut String) {
     if text.len() <= 2 * limits::DIGEST_PIECE_MAX {
         return;

@@ -1,22 +1,20 @@
-//! Another agent in place of one that cannot be had, where the settings name one. It is never
-//! silent: the answer, the log and the list of sessions say which agent it is, and why.
+//! Uses the configured fallback of an agent that cannot be started. The answer, the log and the list of sessions say
+//! which agent is used and why.
 
 use super::{SessionStage, open::SessionOpening};
-use crate::context::HubContext;
-use crate::{ConnId, Hub, Launch, Note, SessionId};
-use jackfield_events::AgentName;
-use jackfield_events::RawJson;
+use crate::{ConnId, Hub, Launch, Note, SessionId, context::HubContext};
+use jackfield_events::{AgentName, RawJson};
 use jackfield_protocol::{Fault, Frame, is_planted, redact};
 use serde_json::{Map, Value, json};
 
-/// An agent that was to be used and could not be.
+/// An agent that could not be started.
 #[derive(Debug, Clone)]
 pub(crate) struct FailedAgent {
     agent: AgentName,
     why: String,
 }
 
-/// As the log has it, and `_meta.jackfield.fallback`.
+/// As it is in the log and in `_meta.jackfield.fallback`.
 pub(crate) fn to_json(fallen: &[FailedAgent]) -> Option<RawJson> {
     (!fallen.is_empty()).then(|| RawJson::trusted(rows(fallen).to_string()))
 }
@@ -26,12 +24,12 @@ fn rows(fallen: &[FailedAgent]) -> Value {
     fallen.iter().map(row).collect()
 }
 
-/// A result that says which agent it is of, if that is not the one that was asked for.
+/// Adds to a result which agent it is of, if that is not the requested one.
 pub(crate) fn tell(result: &str, agent: &str, fallen: &[FailedAgent]) -> Option<String> {
     with_facts(result, facts(agent, fallen, None))
 }
 
-/// What is said of a session beside the agent's own answer, in `_meta.jackfield`.
+/// What is reported about a session beside the answer of the agent, in `_meta.jackfield`.
 fn facts(agent: &str, fallen: &[FailedAgent], unheard: Option<&str>) -> Map<String, Value> {
     let mut facts = Map::new();
     if !fallen.is_empty() {
@@ -50,16 +48,16 @@ fn with_facts(result: &str, facts: Map<String, Value>) -> Option<String> {
     if !meta.is_object() {
         *meta = json!({});
     }
-    let ours = &mut meta["jackfield"];
-    if !ours.is_object() {
-        *ours = json!({});
+    let hub_meta = &mut meta["jackfield"];
+    if !hub_meta.is_object() {
+        *hub_meta = json!({});
     }
-    ours.as_object_mut()?.extend(facts);
+    hub_meta.as_object_mut()?.extend(facts);
     Some(Value::from(result).to_string())
 }
 
 impl HubContext {
-    /// The agent that is used in place of this one, and those that were to be. Each is tried once.
+    /// The fallback of this agent. Each agent is tried once.
     fn choose_fallback(
         &mut self,
         launch: &Launch,
@@ -83,8 +81,7 @@ impl HubContext {
 }
 
 impl Hub {
-    /// The agent of a session that is being opened cannot be had: another is tried, or its client is
-    /// told.
+    /// The agent of a session that is being opened cannot be started: its fallback is tried, or the client is answered.
     pub(crate) fn open_elsewhere(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         session.agent = None;
@@ -103,7 +100,7 @@ impl Hub {
         self.parts.clients.answer_request(&mut self.parts.cx, conn, &request, Err(fault));
     }
 
-    /// The same for a client that waits to be introduced. Its sessions are the other agent's, too.
+    /// The agent of a client that waits for `initialize` cannot be started. The fallback also serves its sessions.
     pub(crate) fn introduce_elsewhere(&mut self, conn: ConnId, request: &str, fault: &Fault) {
         let Some(it) = self.parts.clients.connections.get(&conn) else { return };
         let (launch, fallen) = (it.launch.clone(), it.fallen.clone());
@@ -130,7 +127,7 @@ pub(super) fn opened_answer(
 ) -> Frame {
     let hides = is_planted("fall-back-without-event");
     let facts = facts(agent, if hides { &[] } else { &opening.fallen }, unheard);
-    let told = frame.result().and_then(|it| with_facts(it, facts));
+    let result = frame.result().and_then(|it| with_facts(it, facts));
     let request = &opening.request;
-    told.map_or_else(|| frame.with_id(request), |it| Frame::result_for(request, &it))
+    result.map_or_else(|| frame.with_id(request), |it| Frame::result_for(request, &it))
 }

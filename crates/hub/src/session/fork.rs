@@ -1,18 +1,18 @@
-//! `session/fork`: a session branches off another at any event. The log up to there is copied, so
-//! it works for every agent; what the agent makes of it shows when the copy is woken.
+//! `session/fork`: copies the log of a session up to an event into a new session. This works with every agent; the agent
+//! restores the copy when it is first used.
 
 use super::{Session, SessionStage};
-use crate::session_name::tenant_of;
 use crate::{
     ConnId, Hub, Note, Output, Seq, SessionId,
     fanout::{EventSubscriber, Phase},
     peer::check_setup,
+    session_name::tenant_of,
 };
 use jackfield_events::{EventBody, RawJson, SessionEvent, SessionForked, SessionSummary};
 use jackfield_protocol::{Fault, Frame, is_planted};
 use serde_json::{Map, Value, json};
 
-/// A copy under way, and who asked for it. Nobody knows the new session yet.
+/// A pending copy. No client knows the new session yet.
 #[derive(Debug)]
 pub(crate) struct SessionFork {
     pub(super) conn: ConnId,
@@ -43,7 +43,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The copy is in the journal, up to the event that says what it is.
+    /// The copy is stored, up to the event that describes it.
     pub(crate) fn on_copied(&mut self, id: &SessionId, state: SessionSummary) {
         let fork = self
             .sessions
@@ -51,7 +51,7 @@ impl Hub {
             .remove(id)
             .filter(|it| self.parts.clients.connections.contains_key(&it.conn));
         let Some(SessionFork { conn, request, from }) = fork else {
-            // Whoever asked for it has left, and nobody else knows of it.
+            // The client has disconnected, and no other one knows the copy.
             self.parts.cx.outputs.push_back(Output::Delete { session: id.clone() });
             return;
         };
@@ -91,8 +91,7 @@ impl Hub {
     }
 }
 
-/// The event after which the copy goes its own way: the last that anyone can have heard, or one
-/// before it.
+/// The event after which the copy diverges: the last durable one, or an earlier one.
 fn branches_at(params: &Map<String, Value>, durable: Seq) -> Result<Seq, Fault> {
     let named = params.get("_meta").and_then(|it| it.pointer("/jackfield/seq"));
     let seq = named.map_or(Some(durable.0), Value::as_u64);
@@ -101,7 +100,7 @@ fn branches_at(params: &Map<String, Value>, durable: Seq) -> Result<Seq, Fault> 
     seq.filter(there).map(Seq).ok_or_else(|| Fault::InvalidParams { why: why() })
 }
 
-/// What the copy is opened with: what the session was, save for what the client says anew.
+/// The parameters of the copy: those of the session, except for what the client sent.
 fn opened_with(state: &SessionSummary, said: &Map<String, Value>) -> (String, RawJson) {
     let mut params: Map<String, Value> =
         serde_json::from_str(state.params.as_str()).unwrap_or_default();

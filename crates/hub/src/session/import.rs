@@ -1,26 +1,28 @@
-//! `_jackfield/import`: a session that was exported, here or elsewhere, becomes one of ours. Its
-//! events come in slices, are checked as what they are, someone else's file, and pass the gate like
-//! any others. Until the last one is there nobody knows the session, and a cut leaves nothing.
+//! `_jackfield/import`: imports an exported session. Its events come in slices, are checked like any foreign input, and are
+//! stored like other events. No client sees the session before the last slice is stored, and an incomplete import is
+//! removed.
 
 use super::{Session, SessionStage};
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::session_name::{named_for, tenant_of};
-use crate::{ConnId, Hub, Note, Output, Seq, SessionId, tenant::is_tenant_name};
+use crate::{
+    ConnId, Hub, Note, Output, Seq, SessionId,
+    context::HubContext,
+    session::Sessions,
+    session_name::{named_for, tenant_of},
+    tenant::is_tenant_name,
+};
 use bytes::Bytes;
 use jackfield_events::{
     AgentMessage, EventBody, PromptQueued, RawJson, SessionEvent, SessionImported, SessionSummary,
     SettingChanged, TurnStarted, UserAsked,
 };
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame, Kind};
+use jackfield_protocol::{Fault, Frame, Kind, acp::Method};
 use serde_json::{Value, json};
 
-/// An import under way.
+/// A pending import.
 #[derive(Debug)]
 pub(crate) struct SessionImport {
     conn: ConnId,
-    /// Its name where it came from.
+    /// Its id where it was exported.
     from: SessionId,
 }
 
@@ -63,7 +65,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whoever served the session is not here: what it left open is over.
+    /// Ends what was open in the log, because its agent is not here.
     fn finish_import(&mut self, cx: &mut HubContext, id: &SessionId, title: Option<&str>) {
         let session = self.by_id.get_mut(id).expect("named by import_of");
         let SessionStage::Importing(importing) =
@@ -85,7 +87,7 @@ impl Sessions {
                 EventBody::Said(AgentMessage { turn, late: 0 < turn, frame }),
             );
         }
-        // The summary that comes with this event says that the session is whole.
+        // The summary of this event says that the session is complete.
         self.by_id.get_mut(id).expect("named by import_of").log.complete_import();
         let seq = self.append_event(
             cx,
@@ -98,8 +100,8 @@ impl Sessions {
 }
 
 impl Hub {
-    /// `{from}` begins and is answered with the name it gets; `{sessionId, lines}` goes on;
-    /// `{sessionId, end}` makes it a session. Each answer says that what came is durable.
+    /// `{from}` starts an import and is answered with the new id; `{sessionId, lines}` continues it; `{sessionId, end}`
+    /// completes it. Each answer says that the events are durable.
     pub(crate) fn on_import(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let params: Value =
             serde_json::from_str(frame.params().unwrap_or("{}")).unwrap_or_default();
@@ -138,7 +140,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The old name if it is one of ours and free, else a new one; of a bound client's tenant in any case.
+    /// The old id if it is valid and free, else a new one; always with the tenant of the client.
     fn begin_import(&mut self, conn: ConnId, from: &str) -> SessionId {
         let tenant = self.parts.clients.tenant_name(conn).map(str::to_owned);
         let plain = from.rsplit_once('.').map_or(from, |(_, plain)| plain);
@@ -146,8 +148,8 @@ impl Hub {
             Some(tenant) => named_for(Some(tenant), plain),
             None => from.into(),
         };
-        let theirs = tenant_of(&named).is_none_or(is_tenant_name);
-        let free = theirs && is_name(plain) && !self.sessions.by_id.contains_key(&named);
+        let is_valid_tenant = tenant_of(&named).is_none_or(is_tenant_name);
+        let free = is_valid_tenant && is_name(plain) && !self.sessions.by_id.contains_key(&named);
         let session = if free {
             named
         } else {
@@ -162,7 +164,7 @@ impl Hub {
         session
     }
 
-    /// A client left in the middle of its imports: nobody will ever know them.
+    /// A client disconnected during its imports: they are removed.
     pub(crate) fn abandon_imports(&mut self, conn: ConnId) {
         let of_conn =
             |it: &Session| matches!(&it.stage, SessionStage::Importing(it) if it.conn == conn);
@@ -186,7 +188,7 @@ fn is_name(name: &str) -> bool {
     name.len() <= NAME_CHARS_MAX && name.strip_prefix("s-").is_some_and(is_part)
 }
 
-/// A line of a file that anyone may have written, as the event that may stand at `seq`.
+/// Parses a line of a file that anyone may have written as the event with the sequence number `seq`.
 fn event_of(seq: Seq, line: &Value) -> Result<SessionEvent, String> {
     let Some(line) = line.as_str().filter(|it| !it.contains('\n')) else {
         return Err("it is no line of text".into());
@@ -197,7 +199,7 @@ fn event_of(seq: Seq, line: &Value) -> Result<SessionEvent, String> {
     Ok(event)
 }
 
-/// Frames are said again to clients, as they are: none may be what it does not say it is.
+/// Frames are sent to clients unchanged, so each must be what its event says.
 fn check(event: &SessionEvent) -> Result<(), String> {
     let (frame, kind) = match &event.body {
         EventBody::Opened(_) if event.seq != Seq(1) => {

@@ -1,10 +1,9 @@
 //! Summaries for the journal, and retries of appends that failed.
 
 use super::{Session, Sessions};
-use crate::context::HubContext;
 use crate::{
-    AppendFailure, Hub, Note, Output, Seq, SessionId, Time, limits, log::AppendedEvent,
-    timer::HubTimer,
+    AppendFailure, Hub, Note, Output, Seq, SessionId, Time, context::HubContext, limits,
+    log::AppendedEvent, timer::HubTimer,
 };
 use jackfield_events::EventBody;
 use jackfield_protocol::Fault;

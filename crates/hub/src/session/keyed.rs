@@ -4,30 +4,30 @@
 //! Keys of prompts without a fingerprint belong to one session. All others belong to a tenant.
 
 use super::{AttachMode, Session, SessionStage, queue::Prompt};
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::session_name::tenant_of;
 use crate::{
     ConnId, Hub, SessionId, Time,
+    context::HubContext,
     fanout::{EventSubscriber, Phase},
     peer::{RequestRoute, outcome_frame},
+    session::Sessions,
+    session_name::tenant_of,
 };
 use jackfield_events::{KeyedPrompt, RequestKey, is_key_expired};
 use jackfield_protocol::{Fault, Frame, is_planted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a session knows of a key.
+/// What a session has stored about a key.
 #[derive(Debug)]
 struct KnownKey {
     request: RequestKey,
     opened_session: bool,
-    /// The first event of the prompt that had it.
+    /// The first event of the prompt with this key.
     prompt: Option<u64>,
 }
 
 impl Session {
-    /// What is known of a key that belongs to the whole tenant.
+    /// What is stored about a key of the whole tenant.
     fn known_key(&self, key: &str, now: Time) -> Option<KnownKey> {
         let state = &self.summary();
         let opening = state.opening_key.as_ref().filter(|it| &*it.key == key);
@@ -39,7 +39,7 @@ impl Session {
         Some(KnownKey { request, opened_session: opening.is_some(), prompt })
     }
 
-    /// Keys that belong to the whole tenant, and since when.
+    /// Keys of the whole tenant, with the time of their first use.
     fn tenant_keys(&self) -> impl Iterator<Item = (Time, &Arc<str>)> {
         let state = &self.summary();
         let opening = state.opening_key.iter().map(|it| (Time(state.opened_at), &it.key));
@@ -63,27 +63,27 @@ impl Session {
 }
 
 impl Sessions {
-    /// Finds every key that sessions of an earlier daemon have.
+    /// Indexes the keys of all sessions that an earlier daemon left.
     pub(crate) fn index_all_keys(&self, cx: &mut HubContext) {
         let mut keys: Vec<(Time, Arc<str>, SessionId)> = Vec::new();
         for (id, session) in &self.by_id {
             keys.extend(session.tenant_keys().map(|(at, key)| (at, key.clone(), id.clone())));
         }
-        // The latest are kept if there are too many, and count if a key was used again after its time.
+        // If there are too many keys, the latest are kept. A key that was used again after it expired counts as new.
         keys.sort();
         for (at, key, id) in keys {
             cx.key_index.insert(tenant_of(&id), &key, &id, at);
         }
     }
 
-    /// The same for a session that came from another host.
+    /// Indexes the keys of a session that another host owned.
     pub(super) fn index_keys(&self, cx: &mut HubContext, id: &SessionId) {
         for (at, key) in self.by_id[id].tenant_keys() {
             cx.key_index.insert(tenant_of(id), key, id, at);
         }
     }
 
-    /// The session of a tenant that knows a key, and what it knows.
+    /// The session of a tenant that has a key, and what it has stored about it.
     fn find_key(
         &self,
         cx: &HubContext,
@@ -95,7 +95,7 @@ impl Sessions {
         Some((id.clone(), known))
     }
 
-    /// Whether a session is being opened under this key.
+    /// Whether a session is being opened with this key.
     fn is_opening_with_key(&self, tenant: Option<&str>, key: &str) -> bool {
         let is_it = |(id, session): (&SessionId, &Session)| {
             tenant_of(id) == tenant
@@ -104,7 +104,7 @@ impl Sessions {
         self.by_id.iter().any(is_it)
     }
 
-    /// Refuses a prompt whose key stands for another request.
+    /// Refuses a prompt whose key was used by another request.
     pub(super) fn check_key(
         &self,
         cx: &HubContext,
@@ -122,7 +122,7 @@ impl Sessions {
         }
     }
 
-    /// The prompt of a session that had this key, unless the key is free again.
+    /// The prompt of a session with this key, unless the key has expired.
     pub(super) fn find_keyed_prompt(
         &self,
         cx: &HubContext,
@@ -205,7 +205,7 @@ impl Hub {
         }
     }
 
-    /// The turn runs: one more waits for its end.
+    /// The turn runs: another client waits for its end.
     fn join_turn(&mut self, id: &SessionId, conn: ConnId, number: u64, request: &str) {
         let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         if let Some(turn) = &mut session.turn
@@ -216,7 +216,7 @@ impl Hub {
         self.owe(id, conn, number, request.into());
     }
 
-    /// It waits, or is held: then it runs after all, since somebody asks for it.
+    /// The prompt is queued or held. A held prompt is run, because a client asks for it.
     fn join_queue(&mut self, id: &SessionId, conn: ConnId, number: u64, request: &str) {
         let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         if !session.is_queued(number) {
@@ -235,8 +235,7 @@ impl Hub {
         self.pump(id);
     }
 
-    /// A client hears the session from now on, and is answered under this request when the turn has
-    /// ended.
+    /// Subscribes a client to the session, and answers this request when the turn has ended.
     pub(super) fn owe(&mut self, id: &SessionId, conn: ConnId, turn: u64, request: Box<str>) {
         let session = self.sessions.by_id.get(id).expect("the caller found this session");
         if !session.subscribers.contains_key(&conn) {

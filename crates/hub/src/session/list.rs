@@ -69,7 +69,7 @@ struct ListCursor {
     after: ListPlace,
 }
 
-/// A session's place in the list.
+/// The position of a session in the list.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ListPlace {
     /// The latest first, then by name.
@@ -144,7 +144,7 @@ mod tests {
         hub
     }
 
-    /// One page: the sessions, and the cursor of the next.
+    /// One page: the sessions and the cursor of the next page.
     fn page(hub: &mut Hub, cursor: Option<&Value>) -> (Vec<String>, Option<Value>) {
         let params = cursor.map_or_else(|| json!({}), |it| json!({ "cursor": it }));
         let frame = Frame::request("1", "session/list", &params.to_string());
@@ -187,7 +187,7 @@ mod tests {
         let (second, next) = page(&mut hub, next.as_ref());
         assert_eq!(second, ["s-1", "s-2"]);
         prompt(&mut hub, "s-1", 7);
-        // `s-4` was listed before it was used: it comes once more, with what is new.
+        // `s-4` was listed before it was used: it is listed once more.
         let rest = vec!["s-3".to_owned(), "s-4".to_owned()];
         assert_eq!(page(&mut hub, next.as_ref()), (rest, None));
     }

@@ -1,21 +1,20 @@
-//! Liveness: what a session waits for, since when, and whether that is longer than usual. Only what
-//! the agent says counts as progress; a human who is asked may take all the time there is.
+//! Liveness: what a session waits for, since when, and whether that is longer than usual. Only messages of the agent count
+//! as progress. A person who is asked may take any time.
 
 use super::{Session, list::rfc3339, sentence};
-use crate::agent::Agents;
-use crate::config::WaitPhase;
-use crate::context::HubContext;
-use crate::session::Sessions;
 use crate::{
     Hub, SessionId, Time,
-    agent::{Agent, AgentStart, Phase as Stand},
+    agent::{Agent, AgentStart, Agents, Phase as Stand},
+    config::WaitPhase,
+    context::HubContext,
+    session::Sessions,
 };
 use jackfield_events::{AgentQuiet, EventBody};
 use jackfield_protocol::is_planted;
 use serde_json::{Value, json};
 
 impl Agents {
-    /// How many are ahead of a session that waits for an agent to become free.
+    /// The number of starts before this session in the start queue.
     fn start_queue_position(&self, id: &SessionId) -> Option<usize> {
         self.starts.iter().position(|it| matches!(it, AgentStart::Session(it) if it == id))
     }
@@ -31,7 +30,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// The silence is a fact, said once.
+    /// Logs once that the agent is silent.
     fn append_quiet_event(
         &mut self,
         cx: &mut HubContext,
@@ -52,7 +51,7 @@ impl Sessions {
 }
 
 impl Hub {
-    /// What a session with a process waits for; nothing if it is at rest.
+    /// What a session with a process waits for; nothing if it is idle.
     fn phase(id: &SessionId, session: &Session, agent: &Agent) -> Option<WaitPhase> {
         if !session.asks.is_empty() && !is_planted("ignore-open-request-in-liveness") {
             return Some(WaitPhase::Human);
@@ -69,7 +68,7 @@ impl Hub {
         Some(if runs { WaitPhase::Tool } else { WaitPhase::Thinking })
     }
 
-    /// Time has passed since a session was last looked at.
+    /// Checks whether the agent is silent for too long.
     pub(crate) fn on_silence(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         session.activity.looked();
@@ -80,7 +79,7 @@ impl Hub {
         let Some(phase) = Hub::phase(id, session, agent) else { return };
         let Some((soft, hard)) = self.parts.cx.config.liveness.of(phase) else { return };
         if paused || 0 < session.log.failed_appends() {
-            // It may have said a lot that is not read, or not written, until the journal takes events again.
+            // The agent may have sent much that is not read or stored until the journal accepts events again.
             let at = self.parts.cx.now.plus(soft);
             return self.with_session(id, |it, parts| it.schedule_silence_check(&mut parts.cx, at));
         }
@@ -101,14 +100,14 @@ impl Hub {
         }
     }
 
-    /// The silence was longer than the configuration allows: the turn is cancelled, and says why.
+    /// Cancels a turn that was silent for longer than the configuration permits.
     fn end_overdue(&mut self, id: &SessionId, phase: WaitPhase) {
         let why = self.sessions.by_id[id].describe_wait(phase, self.parts.cx.now);
         let why = format!("the limit of `[liveness]` was reached: {why}");
         self.stop_overdue(id, why);
     }
 
-    /// One word for where a session stands.
+    /// The state of a session for lists.
     pub(crate) fn shown(&self, id: &SessionId, session: &Session) -> &'static str {
         if self.parts.storage.describe_wait(session).is_some() {
             return "stalled";
@@ -123,7 +122,7 @@ impl Hub {
         }
     }
 
-    /// What a session does, for its row: `phase`, `doing`, `quietSince`.
+    /// What a session does, for lists: `phase`, `doing`, `quietSince`.
     pub(crate) fn tell_doing(&self, id: &SessionId, session: &Session, row: &mut Value) {
         if let Some(doing) = self.parts.storage.describe_wait(session) {
             row["phase"] = json!("storage");

@@ -1,4 +1,4 @@
-//! A session: its log, its subscribers, its agent if it has one, its turn if one runs.
+//! A session: its log, its subscribers, its agent, its turn, its queued prompts and its open requests to the user.
 
 mod adopt;
 mod answer;
@@ -54,8 +54,7 @@ use crate::{
 use ask::UserRequest;
 use calls::ToolCalls;
 use import::SessionImport;
-use jackfield_events::AgentSessionId;
-use jackfield_events::SessionSummary;
+use jackfield_events::{AgentSessionId, SessionSummary};
 use jackfield_protocol::{Frame, redact};
 use queue::Prompt;
 use served::ServedRequest;
@@ -80,44 +79,44 @@ pub(crate) struct Session {
     pub(crate) subscribers: BTreeMap<ConnId, EventSubscriber>,
     pub(crate) stage: SessionStage,
     pub(crate) agent: Option<AgentId>,
-    /// A process that it left and that serves others since.
+    /// A process that served it before and serves other sessions now.
     pub(crate) last: Option<AgentId>,
     pub(crate) activity: SessionActivity,
     pub(crate) turn: Option<Turn>,
-    /// Prompts that run as soon as they can. What waits only in the log is held.
+    /// Prompts that run in this order. Prompts that are only in the log are held until a client runs them.
     pub(crate) queue: VecDeque<Prompt>,
-    /// Requests of clients that wait for the agent to wake.
+    /// Requests of clients that wait until the session is restored.
     pub(crate) parked: VecDeque<(ConnId, Frame, ByteCharge)>,
-    /// Bytes of messages that it keeps.
+    /// Bytes of messages that it retains.
     pub(crate) kept: ByteOwner,
-    /// Of these, the prompts that wait.
+    /// Of these, the bytes of queued prompts.
     queued_bytes: Option<ByteCharge>,
-    /// Asks that wait for an answer.
+    /// Open requests to the user, by number.
     pub(crate) asks: BTreeMap<u64, UserRequest>,
-    /// Requests for files and terminals that are being carried out.
+    /// Requests for files and terminals that the daemon is serving.
     pub(crate) served: Vec<ServedRequest>,
-    /// How the latest others ended, for whoever answers too late.
+    /// How the latest closed requests ended, for clients that answer too late.
     pub(crate) settled: BTreeMap<u64, Arc<str>>,
     pub(crate) restarts: RestartCounter,
-    /// What its agent does, as far as it tells.
+    /// The tool calls that the agent has reported.
     pub(crate) calls: ToolCalls,
     pub(crate) restore_history: RestoreHistory,
-    /// Who made it, and with which request: that is answered with its name.
+    /// The client that opened it, and the request that is answered with its id.
     pub(crate) opener: Option<(ConnId, Box<str>)>,
-    /// It is being let go, or was taken away.
+    /// It is being released, or another host has taken it over.
     pub(crate) release: Option<SessionRelease>,
 }
 
-/// Where a session stands with its agent.
+/// The relation of a session to an agent process.
 #[derive(Debug)]
 pub(crate) enum SessionStage {
-    /// `session/new` is under way; nobody knows the session yet.
+    /// `session/new` is pending; no client knows the session yet.
     Opening(SessionOpening),
-    /// Its events are being brought from elsewhere; nobody knows the session yet.
+    /// Its events are being imported; no client knows the session yet.
     Importing(SessionImport),
-    /// No agent.
+    /// It has no agent.
     Asleep,
-    /// An agent is being started for it, and asked to take it up again.
+    /// An agent is being started for it, or restores it.
     Restoring(SessionRestore),
     /// The agent serves it.
     Bound,
@@ -173,30 +172,30 @@ impl Session {
         matches!(self.stage, SessionStage::Bound)
     }
 
-    /// The agent's name for it.
-    pub(crate) fn theirs(&self) -> &AgentSessionId {
+    /// The session id of the agent.
+    pub(crate) fn agent_session_id(&self) -> &AgentSessionId {
         let new = match &self.stage {
-            SessionStage::Restoring(restoring) => restoring.theirs(),
+            SessionStage::Restoring(restoring) => restoring.agent_session_id(),
             _ => None,
         };
         new.unwrap_or(&self.summary().agent_session)
     }
 
-    /// The name by which its present process has heard of it; empty if it has not.
-    pub(crate) fn told_as(&self) -> AgentSessionId {
+    /// The session id that the current process knows; empty if it knows none.
+    pub(crate) fn known_agent_session_id(&self) -> AgentSessionId {
         match &self.stage {
             SessionStage::Restoring(restoring) if !restoring.has_named() => "".into(),
-            _ => self.theirs().clone(),
+            _ => self.agent_session_id().clone(),
         }
     }
 
-    /// Whether its agent means it by this name: the one it has, had, or is about to have.
+    /// Whether this is the current, a former or the next session id of the agent.
     pub(crate) fn is_called(&self, name: &str) -> bool {
-        let names = [self.theirs(), &self.summary().agent_session];
+        let names = [self.agent_session_id(), &self.summary().agent_session];
         names.into_iter().chain(&self.restore_history.former).any(|it| &**it == name)
     }
 
-    /// One word for people, and whether it needs one.
+    /// The state that lists show.
     pub(crate) fn shown(&self) -> &'static str {
         match &self.stage {
             SessionStage::Opening(_) | SessionStage::Importing(_) => "opening",
@@ -209,25 +208,25 @@ impl Session {
         }
     }
 
-    /// A name for lists: the agent's, or the first line of the first prompt. Without secrets.
+    /// The title for lists: that of the agent, or the first line of the first prompt. Secrets are redacted.
     pub(crate) fn title(&self) -> Option<String> {
         let title = self.summary().title.as_ref().or(self.summary().hint.as_ref())?;
         Some(redact::text(title).into_owned())
     }
 
-    /// Whether this client has heard every answer it waits for here.
+    /// Whether this client has received all answers that it waits for in this session.
     pub(crate) fn owes_nothing(&self, conn: ConnId) -> bool {
         let settled = |it: &EventSubscriber| it.owed.is_empty() && !it.has_deferred();
         self.log.is_all_durable() && self.subscribers.get(&conn).is_none_or(settled)
     }
 
-    /// Whose request it would be woken for.
+    /// The client whose request the session is restored for.
     pub(crate) fn asker(&self) -> Option<ConnId> {
         let prompt = self.queue.front().map(|it| it.conn);
         prompt.or_else(|| self.parked.front().map(|it| it.0))
     }
 
-    /// Who drives: the client whose prompt runs.
+    /// The client whose prompt runs.
     pub(crate) fn driver(&self) -> Option<ConnId> {
         self.turn.as_ref().map(|it| it.driver)
     }

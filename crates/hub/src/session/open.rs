@@ -1,37 +1,35 @@
-//! `session/new`: an agent is found or started, asked for a session, and the answer begins the log.
+//! `session/new`: finds or starts an agent and requests a session from it. The answer starts the log.
 
 use super::{FailedAgent, Session, SessionStage, fallback};
-use crate::context::HubContext;
-use crate::peer::Clients;
-use crate::session::Sessions;
-use crate::session_name::{named_for, tenant_of};
 use crate::{
     AgentId, ConnId, Hub, Launch, Note, SessionId,
     agent::{AgentStart, PendingRequest, SlotOwner},
     budget::ByteCharge,
+    context::HubContext,
     fanout::{EventSubscriber, Phase},
     limits,
-    peer::{check_setup, error_frame},
+    peer::{Clients, check_setup, error_frame},
+    session::Sessions,
+    session_name::{named_for, tenant_of},
 };
 use jackfield_events::{EventBody, RawJson, RequestKey, SessionOpened, SessionSummary};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame};
+use jackfield_protocol::{Fault, Frame, acp::Method};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A `session/new` under way.
+/// A pending `session/new`.
 #[derive(Debug)]
 pub(crate) struct SessionOpening {
     pub(crate) conn: ConnId,
     pub(crate) request: Box<str>,
     frame: Frame,
     key: Option<RequestKey>,
-    /// The bytes of its frame.
+    /// The bytes of the request.
     _charge: ByteCharge,
     cwd: String,
-    /// Which agent is to serve it.
+    /// The agent that will serve it.
     pub(crate) launch: Launch,
-    /// Those that were to, and could not be had.
+    /// Agents that could not be started.
     pub(crate) fallen: Vec<FailedAgent>,
 }
 
@@ -42,7 +40,7 @@ impl SessionOpening {
 }
 
 impl Clients {
-    /// Which agent: the one the request names, else the connection's, else the configured one.
+    /// The agent that the request names, else that of the connection, else the default one.
     fn choose_launch(
         &self,
         cx: &HubContext,
@@ -66,7 +64,7 @@ impl Clients {
         Ok(launch)
     }
 
-    /// Whether a rule denies something there, and the client has not said that it may go unenforced.
+    /// Whether a rule denies something there, and the client has not accepted that it is not enforced.
     fn must_enforce_policy(&self, cx: &HubContext, opening: &SessionOpening) -> bool {
         let accepts = self.connections.get(&opening.conn).is_some_and(|it| it.unenforced);
         !accepts && cx.config.policies.has_deny_rules(&opening.cwd)
@@ -74,7 +72,7 @@ impl Clients {
 }
 
 impl Sessions {
-    /// A name that is free, for a session of this tenant.
+    /// A new session id of this tenant.
     pub(super) fn new_session_id(
         &mut self,
         cx: &mut HubContext,
@@ -106,7 +104,7 @@ impl Hub {
         self.parts.storage.require_working()?;
         self.may_be_awake(self.parts.clients.tenant_name(conn))?;
         let launch = self.parts.clients.choose_launch(&self.parts.cx, conn, &params, cwd)?;
-        // Who names an agent gets that one; else it is the connection's, which may be another's.
+        // A request that names an agent gets that one; otherwise it gets the agent of the connection.
         let names = params.pointer("/_meta/jackfield/agent").is_some();
         let of_conn = self
             .parts
@@ -144,8 +142,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Gives a session that is being opened a process that waits for it, or a new one; if there is
-    /// no place for one, the session waits in line.
+    /// Gives a session that is being opened a process, or queues its start if no process may be started.
     pub(crate) fn find_agent(&mut self, id: &SessionId) {
         let Some(SessionStage::Opening(opening)) = self.sessions.by_id.get(id).map(|it| &it.stage)
         else {
@@ -161,9 +158,8 @@ impl Hub {
         }
     }
 
-    /// A seat for a session, the nearest first: the one kept for the client, one in a process that
-    /// runs, one in a warm process, one in a new process if there is a place for it and the agent
-    /// does not keep failing.
+    /// Finds a process for a session: the one that was started for the client, one that runs, a warm one, or a new one if
+    /// another process may be started and the circuit breaker of the agent is closed.
     pub(super) fn seat(
         &mut self,
         id: &SessionId,
@@ -199,7 +195,7 @@ impl Hub {
         }))
     }
 
-    /// The session has a process; if that is ready, it is asked for the session.
+    /// The session has a process. If that is ready, the session is requested.
     pub(super) fn assign_session(&mut self, agent: AgentId, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         (session.agent, session.last) = (Some(agent), None);
@@ -209,7 +205,7 @@ impl Hub {
         }
     }
 
-    /// The process kept for this client, if it is of this agent.
+    /// The process that was started for this client, if it is of this agent.
     fn take_spare(
         &mut self,
         conn: ConnId,
@@ -229,7 +225,7 @@ impl Hub {
         Some(spare)
     }
 
-    /// The agent of a session that is being opened or woken can be spoken to.
+    /// The agent of a session that is being opened or restored is ready.
     pub(crate) fn on_agent_ready(&mut self, agent: AgentId, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get(id) else { return };
         match &session.stage {
@@ -308,7 +304,7 @@ impl Hub {
         self.parts.agents.keep_warm(&mut self.parts.cx, agent);
     }
 
-    /// Refused, for instance because a login comes first: the process stays for the next try.
+    /// The agent refused the session, for example because a login is required. The process stays for the next try.
     fn on_not_opened(
         &mut self,
         agent: AgentId,
@@ -329,7 +325,7 @@ impl Hub {
         }
     }
 
-    /// A client left while its sessions were being opened: nobody will ever know them.
+    /// A client disconnected while its sessions were being opened: they are removed.
     pub(crate) fn abandon_openings(&mut self, conn: ConnId) {
         let of_conn =
             |it: &Session| matches!(&it.stage, SessionStage::Opening(it) if it.conn == conn);
@@ -359,14 +355,14 @@ fn unenforced(why: &str) -> Fault {
     Fault::NotAllowed { why }
 }
 
-/// The mode that the answer to `session/new` tells.
+/// The mode in the answer to `session/new`.
 fn current_mode(result: &str) -> Option<String> {
     let result: Value = serde_json::from_str(result).ok()?;
     Some(result.pointer("/modes/currentModeId")?.as_str()?.to_owned())
 }
 
-/// What the agent offered with the session: modes, config options, extensions. What is too large to be kept is told to
-/// the client that opens the session, and to no other.
+/// What the agent offered with the session: modes, config options, extensions. If it is too large to be stored, only
+/// the client that opens the session gets it.
 pub(crate) fn without_session_id(result: &str) -> String {
     if limits::SETUP_BYTES_MAX < result.len() {
         return "null".to_owned();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use jackfield_protocol::Frame;
 
 impl Hub {
-    /// Sends an ask to one client and the answer straight back.
+    /// Sends a request to one client.
     pub(crate) fn issue_passing(
         &mut self,
         agent: AgentId,
@@ -16,7 +16,7 @@ impl Hub {
         conn: ConnId,
         frame: &Frame,
     ) {
-        let theirs = frame.id().expect("a request has an id").into();
+        let agent_request_id = frame.id().expect("a request has an id").into();
         let max = self.parts.cx.config.limits.asks_max;
         let Some(it) = self.parts.clients.connections.get_mut(&conn) else {
             return self.parts.cx.refuse_agent_request(agent, frame);
@@ -32,7 +32,7 @@ impl Hub {
         };
         let our_id = it.issue(IssuedRequest::Passing {
             agent,
-            theirs,
+            agent_request_id,
             session: id.cloned(),
             _charge: charge,
         });
@@ -44,7 +44,7 @@ impl Hub {
         }
     }
 
-    /// Clients who were asked something by an agent that is gone need not answer.
+    /// Clients need not answer the requests of an agent that has ended.
     pub(crate) fn withdraw_passing(&mut self, agent: AgentId) {
         let of_agent = |it: &IssuedRequest| matches!(it, IssuedRequest::Passing { agent: of, .. } if *of == agent);
         for (conn, issued, text) in self.parts.clients.take_issued_requests(of_agent) {
@@ -53,7 +53,7 @@ impl Hub {
         }
     }
 
-    /// The ask itself may still wait for the log of its session.
+    /// The request itself may still wait for the log of its session.
     fn tell_withdrawn(&mut self, conn: ConnId, session: Option<&SessionId>, text: Bytes) {
         match session.filter(|it| self.sessions.by_id.contains_key(*it)) {
             Some(id) => self.after_log(id, Effect::ToClient { conn, text }),
@@ -61,11 +61,11 @@ impl Hub {
         }
     }
 
-    /// The agent no longer wants the answer of the one client it asked.
+    /// The agent withdrew a request to one client.
     pub(super) fn on_passing_withdrawn(&mut self, agent: AgentId, request: &str) {
         let about = |it: &IssuedRequest| match it {
-            IssuedRequest::Passing { agent: of, theirs, session, .. }
-                if *of == agent && &**theirs == request =>
+            IssuedRequest::Passing { agent: of, agent_request_id, session, .. }
+                if *of == agent && &**agent_request_id == request =>
             {
                 Some(session.clone())
             }
@@ -75,7 +75,7 @@ impl Hub {
             it.asked.iter().find_map(|(&our_id, it)| Some((conn, our_id, about(it)?)))
         });
         if let Some((conn, our_id, session)) = asked_of {
-            // The client still owes one answer, and the agent still gets it.
+            // The client still sends one answer, and the agent gets it.
             self.tell_withdrawn(conn, session.as_ref(), cancel_notice(our_id));
         }
     }

@@ -1,12 +1,10 @@
-//! The queue: prompts that cannot run yet, in the order asked. Each is in the log before anyone
-//! hears of it, and leaves the queue there too: it begins a turn, or it is withdrawn, once.
+//! The prompt queue: prompts that cannot run yet, in order. Each is logged before clients see it, and leaves the queue
+//! with an event: it starts a turn or is withdrawn, exactly once.
 //!
-//! Those that an earlier daemon left are *held*: they are listed, and run when somebody asks.
+//! Prompts that an earlier daemon left are *held*: they are listed, and run when a client runs them.
 
 use super::{Session, SessionStage, list::rfc3339};
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::{ConnId, Hub, SessionId, peer::RequestRoute};
+use crate::{ConnId, Hub, SessionId, context::HubContext, peer::RequestRoute, session::Sessions};
 use jackfield_events::{
     EventBody, PromptQueued, PromptWithdrawn, QueuedPrompt, RawJson, RequestKey, SESSION_CANCELLED,
     first_prompt_line,
@@ -15,23 +13,23 @@ use jackfield_protocol::{Fault, Frame, is_planted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A prompt on its way to the agent.
+/// A prompt that waits for its turn.
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    /// Whose it is.
+    /// The client that sent it.
     pub(crate) conn: ConnId,
-    /// Who waits for the answer, each under a request of its own; nobody does for one that was held.
+    /// The clients that wait for the answer, with their request ids; none for a held prompt.
     pub(crate) waiters: Vec<(ConnId, Box<str>)>,
     pub(crate) by: Arc<str>,
     pub(crate) frame: Frame,
-    /// Its number in the log, if it has to wait.
+    /// Its number in the log, if it was queued.
     pub(crate) number: Option<u64>,
-    /// It goes before those that do not steer.
+    /// It runs before prompts that do not steer.
     pub(super) steers: bool,
 }
 
 impl Prompt {
-    /// One that an earlier daemon left, for whoever has it run after all.
+    /// A prompt that an earlier daemon left and that a client runs.
     pub(super) fn held(conn: ConnId, number: u64, queued: QueuedPrompt) -> Prompt {
         let QueuedPrompt { by, frame, .. } = queued;
         let frame = Frame::parse(frame.bytes().clone()).expect("it was a frame when it came");
@@ -41,12 +39,12 @@ impl Prompt {
 }
 
 impl Session {
-    /// Whether a prompt would begin a turn this moment.
+    /// Whether a prompt would start a turn now.
     fn is_free(&self) -> bool {
         self.is_bound() && self.turn.is_none() && self.queue.is_empty()
     }
 
-    /// Whether a prompt of this number is on its way, as opposed to held.
+    /// Whether the prompt with this number will run, as opposed to being held.
     pub(super) fn is_queued(&self, number: u64) -> bool {
         self.queue.iter().any(|it| it.number == Some(number))
     }
@@ -57,7 +55,7 @@ impl Session {
         all.filter(|(number, _)| !self.is_queued(*number))
     }
 
-    /// A waiting prompt that people may know of: the journal has it.
+    /// A queued prompt that clients may see, because it is durable.
     fn waiting(&self, number: u64) -> Option<&QueuedPrompt> {
         self.summary().queue.get(&number).filter(|it| it.seq <= self.log.durable().0)
     }
@@ -80,12 +78,12 @@ impl Sessions {
         number
     }
 
-    /// The prompt that runs next, if the session has one.
+    /// Takes the prompt that runs next.
     pub(super) fn take_next_prompt(&mut self, id: &SessionId) -> Option<Prompt> {
         self.by_id.get_mut(id)?.queue.pop_front()
     }
 
-    /// The session ends, and with it what an earlier daemon left in it.
+    /// Withdraws all held prompts when the session ends.
     pub(super) fn withdraw_held_prompts(&mut self, cx: &mut HubContext, id: &SessionId, why: &str) {
         let held: Vec<u64> = self.by_id[id].held().map(|(number, _)| number).collect();
         for prompt in held {
@@ -148,7 +146,7 @@ impl Hub {
         Ok(())
     }
 
-    /// A prompt will not run: the log says why, then whoever waits for it is answered.
+    /// Withdraws a prompt: the log says why, then its clients are answered.
     fn withdraw(
         &mut self,
         id: &SessionId,
@@ -168,7 +166,7 @@ impl Hub {
         }
     }
 
-    /// Someone wants the session to stop: what waits is withdrawn, and the turn is asked to end.
+    /// Cancels the session: queued prompts are withdrawn, and the turn is canceled.
     pub(crate) fn cancel_turn(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let cancelled = r#"{"stopReason":"cancelled"}"#;
@@ -178,7 +176,7 @@ impl Hub {
         self.stop_turn(id);
     }
 
-    /// A client withdraws a prompt of its own: out of the queue, or off the agent.
+    /// Cancels a prompt of a client: removes it from the queue, or cancels it at the agent.
     pub(crate) fn withdraw_own(&mut self, id: &SessionId, conn: ConnId, request: &str) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let waits = |it: &(ConnId, Box<str>)| it.0 == conn && &*it.1 == request;
@@ -193,8 +191,8 @@ impl Hub {
         }
     }
 
-    /// Everyone who waits for an agent that cannot be had is told why. What waits when the daemon
-    /// stops stays in the log: the next one holds it.
+    /// Refuses all requests that wait for an agent that cannot be started. Prompts that are queued when the daemon stops stay
+    /// in the log; the next daemon holds them.
     pub(crate) fn refuse_waiting(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let queue = std::mem::take(&mut session.queue);
@@ -215,7 +213,7 @@ impl Hub {
         }
     }
 
-    /// `_jackfield/queue`: what waits in a session, as it would run, then what is held.
+    /// `_jackfield/queue`: the queued prompts in order, then the held ones.
     pub(crate) fn on_queue(&mut self, conn: ConnId, id: &str, frame: &Frame) -> Result<(), Fault> {
         let session_id = self.sessions.find_session(frame)?;
         let session = &self.sessions.by_id[&session_id];
@@ -237,7 +235,7 @@ impl Hub {
         Ok(())
     }
 
-    /// `_jackfield/withdraw`: anyone may take a prompt out of the queue.
+    /// `_jackfield/withdraw`: removes a prompt of any client from the queue.
     pub(crate) fn on_withdraw(
         &mut self,
         conn: ConnId,
@@ -274,8 +272,8 @@ impl Hub {
         Ok(())
     }
 
-    /// `_jackfield/release`: held prompts run after all, all of them or one. Whoever asks is their
-    /// driver, and waits for no answer to them.
+    /// `_jackfield/release`: runs one or all held prompts. The client that requests it is their driver, and gets no answer
+    /// to them.
     pub(crate) fn on_release(
         &mut self,
         conn: ConnId,
@@ -302,7 +300,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Does what can be done next for a session: wake its agent, serve what is parked, start a turn.
+    /// Does what is possible next for a session: restore it, serve waiting requests, start a turn.
     pub(crate) fn pump(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         if session.release.is_some() && !is_planted("start-turn-in-released-session") {
@@ -338,7 +336,7 @@ fn number_in(frame: &Frame) -> Option<u64> {
     params.get("prompt")?.as_u64()
 }
 
-/// Whether a prompt wants to be heard instead of what runs.
+/// Whether a prompt cancels the running turn.
 fn steers(frame: &Frame) -> bool {
     let params = frame.params().filter(|it| it.contains("\"steer\""));
     let params: Option<Value> = params.and_then(|it| serde_json::from_str(it).ok());

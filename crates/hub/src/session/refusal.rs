@@ -1,9 +1,9 @@
-//! Why an agent said no, as far as it decides what is tried next.
+//! Why an agent refused a session, as far as it decides which step is tried next.
 
 use jackfield_protocol::Frame;
 use serde_json::Value;
 
-/// Why an agent said no.
+/// Why an agent refused a session.
 pub(super) struct AgentRefusal {
     code: i64,
     message: String,
@@ -32,12 +32,12 @@ impl AgentRefusal {
         self.says_one_of(&["locked", "in use", "already open", "already active", "another process"])
     }
 
-    /// `-32000` is the protocol's word for it.
+    /// The error code of ACP for a required login.
     pub(super) fn wants_login(&self) -> bool {
         self.code == -32000
     }
 
-    /// The agent has no such session; -32002 is the protocol's word for what is not there.
+    /// The agent has no such session. The error code of ACP for a missing resource is -32002.
     pub(super) fn is_unknown(&self) -> bool {
         let unknown =
             ["not found", "unknown session", "no such session", "no session", "does not exist"];

@@ -5,24 +5,23 @@
 //! Other clients get an error that says that the session is served elsewhere.
 
 use super::SessionStage;
-use crate::context::HubContext;
-use crate::peer::Clients;
-use crate::session::Sessions;
-use crate::{ConnId, Hub, Note, Output, SessionId, fanout::moved_notice, limits, timer::HubTimer};
+use crate::{
+    ConnId, Hub, Note, Output, SessionId, context::HubContext, fanout::moved_notice, limits,
+    peer::Clients, session::Sessions, timer::HubTimer,
+};
 use jackfield_events::{AgentSuspended, EventBody};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame, is_planted};
+use jackfield_protocol::{Fault, Frame, acp::Method, is_planted};
 use std::collections::BTreeSet;
 
 const WHY: &str = "its host lets it go";
 
-/// A session that is no longer ours, or soon will not be.
+/// The state of a release.
 #[derive(Debug, Default)]
 pub(crate) struct SessionRelease {
-    /// Whoever runs the hub is told when it is over.
+    /// The driver is notified when it is complete.
     pub(super) asked: bool,
     last_summary: LastSummary,
-    /// Legs that asked something in it and are not answered.
+    /// Relay connections with requests that are not answered.
     pub(super) relays: BTreeSet<ConnId>,
 }
 
@@ -30,13 +29,13 @@ pub(crate) struct SessionRelease {
 enum LastSummary {
     #[default]
     Due,
-    /// On its way to the journal.
+    /// It was sent to the journal.
     Sent,
     Written,
 }
 
 impl Clients {
-    /// The last word about a session to those who can find it elsewhere.
+    /// Notifies relay connections that the session moved.
     pub(super) fn send_moved_notices(
         &mut self,
         cx: &mut HubContext,
@@ -50,7 +49,7 @@ impl Clients {
 }
 
 impl HubContext {
-    /// A session may have lost the last who needs it here.
+    /// Checks later whether any client still uses the session here.
     pub(crate) fn schedule_unattended_check(&mut self, id: &SessionId) {
         if !self.config.keep_asleep {
             let at = self.now.plus(limits::UNATTENDED_MS);
@@ -60,8 +59,8 @@ impl HubContext {
 }
 
 impl Sessions {
-    /// The session that a request comes too late for. While its last turn runs it is served, save for
-    /// what would begin another.
+    /// The released session that a request concerns. While its last turn runs it is served, except for requests that
+    /// would start another turn.
     pub(crate) fn find_released_session(&self, frame: &Frame) -> Option<SessionId> {
         let (id, session) = self.by_id.get_key_value(&*frame.session_id()?)?;
         let begins =
@@ -80,7 +79,7 @@ impl Hub {
         self.continue_release(id);
     }
 
-    /// Goes on with letting a session go, as far as it can be done now.
+    /// Continues the release as far as it is possible now.
     pub(crate) fn continue_release(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get(id).filter(|it| it.release.is_some()) else {
             return;
@@ -126,7 +125,7 @@ impl Hub {
         }
     }
 
-    /// The journal has all that it was given.
+    /// All events and summaries that were sent to the journal are stored.
     pub(crate) fn on_all_written(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get_mut(id).filter(|it| it.log.is_all_durable())
         else {
@@ -140,7 +139,7 @@ impl Hub {
         }
     }
 
-    /// The journal could not take what it was given: the summary is written again, too.
+    /// The journal failed: the summary is stored again, too.
     pub(crate) fn sum_up_again(&mut self, id: &SessionId) {
         let release = self.sessions.by_id.get_mut(id).and_then(|it| it.release.as_mut());
         if let Some(release) = release {
@@ -149,8 +148,7 @@ impl Hub {
         }
     }
 
-    /// Leaves a request of a relay connection in a session that goes elsewhere without an answer. False if it is
-    /// none, and is to be answered.
+    /// Leaves a request of a relay connection in a released session unanswered. Returns false if it must be answered.
     pub(crate) fn is_left_to_ask_again(
         &mut self,
         id: &SessionId,
@@ -165,7 +163,7 @@ impl Hub {
         true
     }
 
-    /// Nobody may have needed a session here for a while: then it goes.
+    /// Releases a session that no client has used here for some time.
     pub(crate) fn on_unattended(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get(id).filter(|it| it.release.is_none()) else {
             return;

@@ -1,32 +1,29 @@
-//! A session that its agent has lost: the journal is read back, and the next prompt carries a digest
-//! of it. The log keeps the user's own words alone.
+//! A session that its agent has lost: its events are read from the journal, and the next prompt carries a digest of
+//! them. The log has only the prompt of the user.
 
 use super::{digest::ConversationDigest, restore::Step};
-use crate::context::HubContext;
-use crate::session::Sessions;
 use crate::{
-    AgentId, Hub, Output, Seq, SessionId, Time, agent::PendingRequest, limits, log::Effect,
-    timer::HubTimer,
+    AgentId, Hub, Output, Seq, SessionId, Time, agent::PendingRequest, context::HubContext, limits,
+    log::Effect, session::Sessions, timer::HubTimer,
 };
 use jackfield_events::{RawJson, Rung, SessionEvent, TurnOutcome};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, Splice};
+use jackfield_protocol::{Frame, Splice, acp::Method};
 use serde_json::{json, value::RawValue};
 use std::collections::BTreeMap;
 
-/// The journal is being read.
+/// The state of reading the journal.
 #[derive(Debug)]
 pub(super) struct LogRecall {
     digest: ConversationDigest,
     after: Seq,
     upto: Seq,
-    /// From where on everything is read.
+    /// Events are read from here on.
     start: Seq,
-    /// Events that the journal has not confirmed yet.
+    /// Events that are not durable yet.
     held: Vec<SessionEvent>,
-    /// The turn that runs is not the past.
+    /// The running turn is not part of the digest.
     running: u64,
-    /// When to ask again, if the journal was behind.
+    /// When to read again, if the journal was behind.
     again_at: Option<Time>,
 }
 
@@ -45,7 +42,7 @@ impl Sessions {
         cx.outputs.push_back(Output::Recall { session: id.clone(), after });
     }
 
-    /// The prompt as the agent hears it: after the digest, if it needs one.
+    /// The prompt as the agent gets it: after the digest, if there is one.
     pub(super) fn with_digest(&mut self, id: &SessionId, turn: u64, prompt: &Frame) -> Frame {
         let Some(session) = self.by_id.get_mut(id) else { return prompt.clone() };
         let standing = &mut session.restore_history;
@@ -60,7 +57,7 @@ impl Sessions {
 }
 
 impl Hub {
-    /// Begins to read what was, or goes on if nothing was.
+    /// Starts to read the journal, or continues if there is nothing to read.
     pub(super) fn recall(&mut self, agent: AgentId, id: &SessionId) {
         let session = self.sessions.by_id.get(id).expect("the caller found this session");
         let running = session.turn.as_ref().map_or(u64::MAX, |it| it.number);
@@ -114,7 +111,7 @@ impl Hub {
         self.set_again(agent, id);
     }
 
-    /// What was cannot be told, so the agent would answer as if nothing had been.
+    /// The events cannot be read, so the agent would answer without the conversation.
     pub(crate) fn on_recall_failed(&mut self, id: &SessionId, why: &str) {
         let Some(restoring) = self.sessions.restoring(id) else { return };
         if !matches!(restoring.step, Step::Recalling(_)) {
@@ -125,7 +122,7 @@ impl Hub {
         self.give_up(id);
     }
 
-    /// The prompt that was refused because there was no session for it.
+    /// Sends a prompt again that was refused because the agent had no session for it.
     pub(super) fn prompt_again(
         &mut self,
         agent: AgentId,
@@ -143,16 +140,17 @@ impl Hub {
         let our_id =
             self.parts.agents.processes.get_mut(&agent).expect("bound to it").expect(waiting);
         turn.our_id = our_id;
-        let theirs = session.summary().agent_session.clone();
+        let agent_session_id = session.summary().agent_session.clone();
         let (our_id, frame) = (our_id.to_string(), self.sessions.with_digest(id, number, prompt));
-        let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
+        let splice =
+            Splice { id: Some(&our_id), session_id: Some(&agent_session_id), request_id: None };
         let text = frame.spliced(splice).bytes().clone();
         self.with_session(id, |it, parts| it.mark_agent_used(parts, true));
         self.after_log(id, Effect::ToAgent { agent, text });
     }
 }
 
-/// One text block more, before the user's own; those are carried, not rebuilt.
+/// Inserts a text block before the blocks of the user, which are not changed.
 fn with_digest(prompt: &Frame, digest: &str) -> Frame {
     let params: Result<BTreeMap<String, &RawValue>, _> =
         serde_json::from_str(prompt.params().unwrap_or("{}"));

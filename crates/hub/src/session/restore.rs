@@ -11,22 +11,22 @@ use super::{
     restore_trial::RestoreTrial,
     settings::PendingSettings,
 };
-use crate::session::Sessions;
 use crate::{
     AgentId, Hub, Note, SessionId, Time,
     agent::{Agent, PendingRequest, is_journaled},
     limits,
+    session::Sessions,
     timer::HubTimer,
 };
 use jackfield_events::{AgentBound, AgentSessionId, EventBody, RawJson, Rung, TurnOutcome};
 use jackfield_protocol::{Fault, Frame, is_planted};
 use serde_json::{Value, json};
 
-/// Updates that say what a session is now, and never what was said in it. A title or a mode is not
-/// among them: in a replay it is an old one, and the journal has the last.
+/// Updates about the current state of a session. Titles and modes are not among them: in a replay they are old, and
+/// the journal has the latest.
 const PRESENT: [&str; 3] = ["available_commands_update", "config_option_update", "usage_update"];
 
-/// Updates that tell the conversation itself: who knows none of it says none of them.
+/// Updates that are part of the conversation. An agent that has no conversation sends none of them.
 const TOLD: [&str; 6] = [
     "user_message_chunk",
     "agent_message_chunk",
@@ -36,74 +36,74 @@ const TOLD: [&str; 6] = [
     "plan",
 ];
 
-/// A session on its way back to an agent.
+/// The progress of restoring a session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionRestore {
     pub(super) tried: Vec<Value>,
     way: Option<RestoreMethod>,
     pub(super) step: Step,
-    /// It said the user's words, and nobody has prompted it: it tells the past, asked or not.
+    /// It sent user messages without a prompt, so it replays the conversation.
     retells: bool,
-    /// It said something of the conversation.
+    /// It sent a part of the conversation.
     tells: bool,
     pub(super) found: Option<RestoredSession>,
-    /// It was refused once because somebody else has the session open.
+    /// It was refused once because another process has the session open.
     was_locked: bool,
-    /// The prompt that showed an earlier rung to be rotten: it is sent again, to a session that is.
+    /// The prompt that showed that an earlier step had not worked. It is sent again.
     again: Option<(u64, Frame)>,
 }
 
-/// What is waited for.
+/// What the session waits for.
 #[derive(Debug, Default)]
 pub(super) enum Step {
-    /// The agent's answer, or the agent.
+    /// The response of the agent, or its start.
     #[default]
     Asked,
-    /// The end of what it tells after its answer.
+    /// The end of the replay after the response.
     Listening { setup: String, quiet_at: Time, latest: Time },
-    /// Another try.
+    /// The time of a retry.
     Pausing { until: Time },
-    /// The journal.
+    /// Events from the journal.
     Recalling(LogRecall),
-    /// The agent's answers to what is set again.
+    /// The responses to settings.
     Settling(PendingSettings),
 }
 
-/// The rung that holds.
+/// The step that worked.
 #[derive(Debug)]
 pub(super) struct RestoredSession {
     rung: Rung,
     setup: String,
-    /// The agent's name for the session, where it is a new one.
-    theirs: Option<AgentSessionId>,
+    /// The session id of the agent, if it is new.
+    agent_session_id: Option<AgentSessionId>,
     pub(super) digest: Option<String>,
 }
 
 impl SessionRestore {
-    /// The agent's name for the session, as far as it has told one.
-    pub(crate) fn theirs(&self) -> Option<&AgentSessionId> {
-        self.found.as_ref()?.theirs.as_ref()
+    /// The session id of the agent, if it has reported a new one.
+    pub(crate) fn agent_session_id(&self) -> Option<&AgentSessionId> {
+        self.found.as_ref()?.agent_session_id.as_ref()
     }
 
-    /// Whether it was asked for a new session and has not told its name.
+    /// Whether a new session was requested and its id is not reported yet.
     pub(crate) fn is_nameless(&self) -> bool {
         self.found.is_none() && matches!(self.way, Some(RestoreMethod::New | RestoreMethod::Fork))
     }
 
-    /// Whether the agent knows by now which session is meant.
+    /// Whether the agent knows which session is meant.
     pub(crate) fn has_named(&self) -> bool {
         self.found.is_some()
             || matches!(self.way, Some(RestoreMethod::Resume | RestoreMethod::Load))
     }
 
-    /// What the agent says now: the frame, if it is for everyone to hear now.
+    /// Handles an update during the restore. Returns it if it is not part of a replay.
     pub(crate) fn hear(&mut self, frame: Frame, journaled: bool, now: Time) -> Option<Frame> {
         let past = journaled && self.found.is_none() && self.is_past(&frame, now);
         (!past || is_planted("log-replay-of-load")).then_some(frame)
     }
 
-    /// Whether an update tells the past. Some agents do so on `session/resume`, which should not,
-    /// and some go on after they have answered `session/load`.
+    /// Whether an update is part of a replay. Some agents replay on `session/resume`, which they should not, and some
+    /// continue after they have answered `session/load`.
     fn is_past(&mut self, update: &Frame, now: Time) -> bool {
         let kind = update.update().unwrap_or_default();
         if PRESENT.contains(&&*kind) {
@@ -150,7 +150,7 @@ impl Sessions {
 }
 
 impl Hub {
-    /// Asks the agent for the session, in the best way that is left.
+    /// Tries the next restore step.
     pub(crate) fn try_next_step(&mut self, agent: AgentId, id: &SessionId) {
         for way in RestoreMethod::ALL {
             let verdict = self.check_method(agent, id, way);
@@ -180,7 +180,7 @@ impl Hub {
         );
     }
 
-    /// The agent answered what it was asked for.
+    /// The agent answered the current step.
     pub(crate) fn on_reopened(
         &mut self,
         agent: AgentId,
@@ -214,7 +214,7 @@ impl Hub {
         let Some(restoring) = self.sessions.restoring(id) else { return };
         let refusal = AgentRefusal::of(frame);
         if refusal.is_lock() && !restoring.was_locked {
-            // Whoever has it open may be about to end; once is enough to find out.
+            // The other process may be about to end: one retry shows it.
             (restoring.was_locked, restoring.step) = (true, Step::Pausing { until });
             return self.parts.cx.timers.set(until, HubTimer::Restore(id.clone()));
         }
@@ -225,7 +225,7 @@ impl Hub {
         self.try_next_step(agent, id);
     }
 
-    /// `session/load` was answered: the agent may not have told all, or may not have anything.
+    /// `session/load` was answered. The agent may still be replaying, or may have no conversation.
     fn listen(&mut self, agent: AgentId, id: &SessionId, result: &str) {
         let now = self.parts.cx.now;
         let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
@@ -241,12 +241,12 @@ impl Hub {
         self.parts.cx.timers.set(quiet_at, HubTimer::Restore(id.clone()));
     }
 
-    /// Time has passed for a session that climbs.
+    /// The deadline of the current step has passed.
     pub(crate) fn on_restore_time(&mut self, id: &SessionId) {
         let now = self.parts.cx.now;
         let agent = self.sessions.by_id.get(id).and_then(|it| it.agent);
         let ready = |it: &AgentId| self.parts.agents.processes.get(it).is_some_and(Agent::is_ready);
-        // One that was let go meanwhile is not bound: whoever waits hears of its end.
+        // A process that was given up meanwhile is not bound; its end answers the waiting requests.
         let Some(agent) = agent.filter(ready) else { return };
         let Some(restoring) = self.sessions.restoring(id) else { return };
         match &restoring.step {
@@ -268,8 +268,8 @@ impl Hub {
         }
     }
 
-    /// The agent has told what it had to tell of a session it loaded. One that told nothing may
-    /// know nothing: it keeps its session and is told what was.
+    /// The agent has finished its replay. An agent that replayed nothing may know nothing: it keeps its session and gets a
+    /// summary of the conversation.
     fn heard_out(&mut self, agent: AgentId, id: &SessionId) {
         let reseed = self.sessions.may_reseed(&self.parts.cx, id);
         let Some(restoring) = self.sessions.restoring(id) else { return };
@@ -277,27 +277,31 @@ impl Hub {
         if restoring.tells {
             return self.found(agent, id, Rung::Reloaded, &setup, None);
         }
-        restoring.give_reason(Rung::Reloaded, "it was answered, and nothing of the past was told");
-        let told = if reseed { Rung::Reseeded } else { Rung::Reloaded };
-        self.found(agent, id, told, &setup, None);
+        restoring.give_reason(Rung::Reloaded, "it was answered, and nothing of the past was step");
+        let step = if reseed { Rung::Reseeded } else { Rung::Reloaded };
+        self.found(agent, id, step, &setup, None);
     }
 
-    /// A rung holds: what was, if the agent must be told; settings; then whatever waited.
+    /// A step worked: the agent gets a digest if it needs one, then the settings, then waiting prompts.
     fn found(
         &mut self,
         agent: AgentId,
         id: &SessionId,
         rung: Rung,
         setup: &str,
-        theirs: Option<AgentSessionId>,
+        agent_session_id: Option<AgentSessionId>,
     ) {
         let now = self.parts.cx.now;
         let Some(restoring) = self.sessions.restoring(id) else { return };
         let setup = without_session_id(setup);
-        restoring.found =
-            Some(RestoredSession { rung, setup, theirs: theirs.clone(), digest: None });
-        let updates =
-            theirs.map(|it| self.parts.agents.take_updates_before_session_id(agent, it.as_str()));
+        restoring.found = Some(RestoredSession {
+            rung,
+            setup,
+            agent_session_id: agent_session_id.clone(),
+            digest: None,
+        });
+        let updates = agent_session_id
+            .map(|it| self.parts.agents.take_updates_before_session_id(agent, it.as_str()));
         for update in updates.into_iter().flatten() {
             let retells = rung == Rung::Forked && is_journaled(&update);
             if !retells || !self.sessions.restoring(id).is_some_and(|it| it.is_past(&update, now)) {
@@ -311,7 +315,7 @@ impl Hub {
         }
     }
 
-    /// The agent has the session back.
+    /// The session is restored.
     pub(super) fn bind(&mut self, agent: AgentId, id: &SessionId) {
         let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         let SessionStage::Restoring(restoring) =
@@ -323,10 +327,10 @@ impl Hub {
         let (rung, loaded) = (found.rung, restoring.way == Some(RestoreMethod::Load));
         session.restore_history.digest =
             found.digest.filter(|_| !is_planted("reseed-without-digest"));
-        if found.theirs.is_some() {
+        if found.agent_session_id.is_some() {
             session.restore_history.former = Some(session.summary().agent_session.clone());
         }
-        // What only says that it holds is tried by the first prompt.
+        // A step that only claims to have worked is verified by the first prompt.
         session.restore_history.trial =
             (restoring.way != Some(RestoreMethod::New)).then(|| RestoreTrial {
                 rung: if loaded { Rung::Reloaded } else { rung },
@@ -338,7 +342,12 @@ impl Hub {
         self.sessions.append_event(
             &mut self.parts.cx,
             id,
-            EventBody::Bound(AgentBound { rung, setup, agent_session: found.theirs, tried }),
+            EventBody::Bound(AgentBound {
+                rung,
+                setup,
+                agent_session: found.agent_session_id,
+                tried,
+            }),
         );
         self.parts.cx.note(Note::SessionWoke { session: id.clone(), agent, rung: rung.as_str() });
         if let Some((turn, prompt)) = restoring.again {
@@ -348,7 +357,7 @@ impl Hub {
         self.pump(id);
     }
 
-    /// No rung holds: whoever waits is told, the session sleeps, the log is still there.
+    /// No step worked: waiting requests are refused, and the session is suspended. Its log is kept.
     pub(super) fn give_up(&mut self, id: &SessionId) {
         let now = self.parts.cx.now;
         let Some(restoring) = self.sessions.restoring(id) else { return };

@@ -1,14 +1,11 @@
 //! The methods by which an agent can restore a session: which of them it offers, and their parameters.
 
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::{AgentId, Hub, SessionId};
+use crate::{AgentId, Hub, SessionId, context::HubContext, session::Sessions};
 use jackfield_events::{ForkOrigin, Rung, SessionSummary};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::is_planted;
+use jackfield_protocol::{acp::Method, is_planted};
 use serde_json::{Value, json};
 
-/// What the agent is asked for, the best first.
+/// What the agent is asked for, the best method first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RestoreMethod {
     Resume,
@@ -40,21 +37,21 @@ impl RestoreMethod {
     }
 }
 
-/// Whether a rung is worth a try.
+/// Whether a method can be tried.
 pub(super) enum MethodCheck {
     Try,
     Not(&'static str),
-    /// Nobody would expect it.
+    /// It does not apply to this session.
     NoMatter,
 }
 
 impl Sessions {
-    /// Whether an agent that has lost the session may go on in a new one with a digest of it.
+    /// Whether an agent that has lost the session may continue in a new one with a digest.
     pub(super) fn may_reseed(&self, cx: &HubContext, id: &SessionId) -> bool {
         cx.config.policies.can_reseed(&self.by_id[id].summary().cwd)
     }
 
-    /// An agent branches off what its session is now, so nothing may have been said there since.
+    /// An agent forks the current state of its session, so nothing may have happened there since.
     fn is_at_fork_point(&self, origin: &ForkOrigin, state: &SessionSummary) -> bool {
         self.by_id.get(&*origin.session).is_some_and(|it| {
             let there = &it.summary();
@@ -65,7 +62,7 @@ impl Sessions {
         })
     }
 
-    /// What `session/new` was asked with, for the session the agent knows by its own id.
+    /// The parameters of `session/new`, with the session id of the agent.
     pub(super) fn restore_params(&self, id: &SessionId, way: RestoreMethod) -> String {
         let state = &self.by_id[id].summary();
         let mut params: Value = serde_json::from_str(state.params.as_str()).unwrap_or_default();
@@ -143,8 +140,7 @@ mod tests {
         }
     }
 
-    /// The hub with a session and a branch of it, in which a client prompts; the agent offers
-    /// everything.
+    /// A hub with a session and a fork of it, in which a client prompts. The agent offers all methods.
     fn branch_is_prompted(source_turns: u64) -> (Hub, AgentId, String) {
         let origin =
             ForkOrigin { session: "s-old".into(), seq: 5, whole: true, agent_session: "a1".into() };

@@ -2,23 +2,21 @@
 //! with the same prompt.
 
 use super::{SessionRestore, SessionStage, refusal::AgentRefusal};
-use crate::session::Sessions;
-use crate::{AgentId, Hub, SessionId, Time};
-use jackfield_events::AgentSessionId;
-use jackfield_events::Rung;
+use crate::{AgentId, Hub, SessionId, Time, session::Sessions};
+use jackfield_events::{AgentSessionId, Rung};
 use jackfield_protocol::{Frame, is_planted};
 use serde_json::Value;
 
-/// How a session stands with the agent it was woken in.
+/// What is known about the last restore of a session.
 #[derive(Debug, Default)]
 pub(crate) struct RestoreHistory {
-    /// When its last process is not waited for any longer.
+    /// Until when the end of its last process is awaited.
     pub(super) parted_at: Option<Time>,
-    /// Told to the agent before the next prompt, until a turn has ended well.
+    /// The digest that is sent before the next prompt, until a turn has completed.
     pub(super) digest: Option<String>,
-    /// What the agent called the session before it was given another: it may still answer about it.
+    /// The former session id of the agent, which it may still use.
     pub(super) former: Option<AgentSessionId>,
-    /// The agent said that it has the session, and no turn has shown it yet.
+    /// The agent claims to have the session, and no turn has verified it yet.
     pub(super) trial: Option<RestoreTrial>,
 }
 
@@ -26,12 +24,12 @@ pub(crate) struct RestoreHistory {
 pub(super) struct RestoreTrial {
     pub(super) rung: Rung,
     pub(super) tried: Vec<Value>,
-    /// The first prompt since.
+    /// The first prompt after the restore.
     pub(super) prompt: Option<(u64, Frame)>,
 }
 
 impl Sessions {
-    /// The agent said something in a turn, so it has the session.
+    /// The agent sent something in a turn, so it has the session.
     pub(crate) fn confirm_restored(&mut self, id: &SessionId) {
         if let Some(session) = self.by_id.get_mut(id).filter(|it| it.turn.is_some()) {
             session.restore_history.trial = None;
@@ -65,7 +63,7 @@ impl Hub {
         let Some(RestoreTrial { rung, tried, prompt: Some(prompt) }) = trial else { return false };
         let runs = |it: &super::turn::Turn| it.number == turn && !it.is_cancelled();
         if !session.turn.as_ref().is_some_and(runs) {
-            // Nobody wants this prompt any more; the next one shows the same.
+            // The prompt was canceled; the next one shows the same.
             session.restore_history.trial = Some(RestoreTrial { rung, tried, prompt: None });
             return false;
         }

@@ -1,28 +1,31 @@
-//! Where asks meet the policy: what a rule answers by itself, what an Always teaches, what happens
-//! to an ask that nobody answers, and what an agent did without asking.
+//! Requests to the user and the policy: requests that a rule answers, rules that an Always answer adds, requests that
+//! nobody answers in time, and tool calls that the agent did not ask about.
 
 use super::{
     Session,
     approval::approval_facts,
     ask::{UserRequest, voided},
-    calls::Call as Told,
+    calls::Call,
     turn::Turn,
 };
-use crate::agent::Agents;
-use crate::config::{AskRule, Config, Unanswered};
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::{AgentId, Hub, SessionId, timer::HubTimer};
+use crate::{
+    AgentId, Hub, SessionId,
+    agent::Agents,
+    config::{AskRule, Config, Unanswered},
+    context::HubContext,
+    session::Sessions,
+    timer::HubTimer,
+};
 use jackfield_events::{EventBody, RawJson, RuleLearned, UnaskedCall, UserAnswered};
 use jackfield_policy::{self as policy, PolicyDecision, Rule, RuleEffect, ToolCallFacts};
 use jackfield_protocol::{Frame, redact};
 use serde_json::{Value, json};
 
-/// Kinds of tools that change something: doing these without asking is worth a look.
+/// Kinds of tools that change something.
 const CHANGES: [&str; 4] = ["edit", "delete", "move", "execute"];
 
 impl Agents {
-    /// Why no rule can be enforced by this agent, or in this mode of it.
+    /// Why no rule can be enforced with this agent, or in this mode of it.
     pub(super) fn why_policy_is_unenforced(
         &self,
         cx: &HubContext,
@@ -36,7 +39,7 @@ impl Agents {
         cx.config.policies.describe_unenforced_mode(name, mode?)
     }
 
-    /// Why rules are not heard in this session, as far as is known.
+    /// Why rules are not enforced in this session, as far as it is known.
     pub(crate) fn find_unenforced_policy(
         &self,
         cx: &HubContext,
@@ -59,14 +62,14 @@ impl Session {
     /// The facts of a permission request, with what the agent reported about its tool call before.
     pub(super) fn read_tool_call(&self, config: &Config, params: &Value) -> ToolCallFacts {
         let (agent, cwd) = (&self.summary().agent, &self.summary().cwd);
-        let known = told_before(self, params).map(Told::as_json);
+        let known = find_reported_call(self, params).map(Call::as_json);
         let home = config.policies.home.as_deref();
         ToolCallFacts::from_request(agent, cwd, home, params, known.as_ref())
     }
 }
 
 impl Sessions {
-    /// What the rules say to a permission request.
+    /// The decision of the rules about a permission request.
     pub(super) fn judge_tool_call(
         &self,
         cx: &HubContext,
@@ -76,17 +79,17 @@ impl Sessions {
         let session = &self.by_id[id];
         let call = session.read_tool_call(&cx.config, params);
         let mut decision = cx.config.policies.evaluate_call(learned(session), &call);
-        if told_before(session, params).is_some_and(|it| it.cut)
+        if find_reported_call(session, params).is_some_and(|it| it.cut)
             && decision.effect == Some(RuleEffect::Allow)
         {
-            // What is not known of it cannot be allowed.
+            // A call with unknown parts cannot be allowed.
             decision.effect = Some(RuleEffect::Ask);
             decision.why.push_str("; but it was told at such length that a person is asked");
         }
         decision
     }
 
-    /// What a permission request is about, for people.
+    /// The facts of a permission request for people.
     pub(super) fn describe_tool_call(
         &self,
         cx: &HubContext,
@@ -100,8 +103,8 @@ impl Sessions {
         RawJson::trusted(facts.to_string())
     }
 
-    /// Whether the answer is for ever. If so the agent hears the one for this once, and the rest is
-    /// a rule of ours: its own permanent grants nobody could look up or take back.
+    /// Whether the answer is permanent. Then the agent gets the answer for one time, and the hub keeps the rule: a permanent
+    /// grant of an agent could not be listed or revoked.
     pub(super) fn accept_always_answer(
         &mut self,
         cx: &mut HubContext,
@@ -135,7 +138,7 @@ impl Sessions {
         Some(result.to_string())
     }
 
-    /// An ask waits for a person: for how long is the session's to say.
+    /// Sets the deadline of a request, which the session may choose.
     pub(super) fn schedule_unanswered_rule(
         &mut self,
         cx: &mut HubContext,
@@ -155,8 +158,7 @@ impl Sessions {
         own.or(cx.config.ask_rule)
     }
 
-    /// A tool call has been carried out: if a rule wanted it asked or denied and nobody was asked,
-    /// that is written down, once a turn.
+    /// A tool call has ended. If a rule requires asking or denies it and nobody was asked, that is logged once per turn.
     pub(crate) fn note_tool_call(&mut self, cx: &mut HubContext, id: &SessionId, frame: &Frame) {
         let now = cx.now;
         let Some(session) = self.by_id.get_mut(id) else { return };
@@ -217,20 +219,20 @@ impl Hub {
                 self.sessions.append_event(&mut self.parts.cx, id, voided(number, &why));
             }
         }
-        self.answer_agent(id, &ask, &Frame::result_for(&ask.theirs, &refusal));
+        self.answer_agent(id, &ask, &Frame::result_for(&ask.agent_request_id, &refusal));
         if rule.then == Unanswered::Fail {
             self.cancel_turn(id);
         }
     }
 }
 
-/// The rules that were learned in this session.
+/// The rules that were added in this session.
 fn learned(session: &Session) -> Vec<Rule> {
     let rule = |it: &RawJson| serde_json::from_str(it.as_str()).ok();
     session.summary().rules.iter().filter_map(rule).collect()
 }
 
-/// The answer a rule gives by itself, if it gives one: always among what the agent offers.
+/// The answer of a rule, which is always one of the options of the agent.
 pub(super) fn answer_of(decision: &PolicyDecision, ask: &Frame) -> Option<String> {
     let effect = decision.effect?;
     let params = params_of(ask);
@@ -247,7 +249,7 @@ fn selected(option: &str) -> String {
     json!({ "outcome": { "outcome": "selected", "optionId": option } }).to_string()
 }
 
-/// A no in the words of the ask.
+/// The answer that denies the request.
 fn refusal(ask: &UserRequest) -> String {
     if !ask.is_permission() {
         return r#"{"action":"decline"}"#.to_owned();
@@ -257,8 +259,8 @@ fn refusal(ask: &UserRequest) -> String {
     option.map_or_else(|| CANCELLED.to_owned(), selected)
 }
 
-/// What the agent has said about the tool call of a request before.
-fn told_before<'a>(session: &'a Session, params: &Value) -> Option<&'a Told> {
+/// What the agent has reported about the tool call of a request before.
+fn find_reported_call<'a>(session: &'a Session, params: &Value) -> Option<&'a Call> {
     session.calls.get(params["toolCall"]["toolCallId"].as_str()?)
 }
 

@@ -1,10 +1,10 @@
-//! What a session waits for, as one sentence for people.
+//! What a session waits for, as one sentence.
 
 use super::calls::{Call, ToolCalls};
 use crate::{Time, config::WaitPhase};
 use serde_json::Value;
 
-/// So much of a command or a title is shown.
+/// Longer commands and titles are cut.
 const SHOWN_CHARS_MAX: usize = 60;
 
 pub(super) fn of(
@@ -63,7 +63,7 @@ fn shown(call: &Call, now: Time) -> String {
     }
 }
 
-/// What an agent says it runs: a line, or a program and its arguments.
+/// What an agent reports to run: a line, or a program and its arguments.
 fn command(call: &Call) -> Option<String> {
     match call.known.get("rawInput")?.get("command")? {
         Value::String(line) => Some(line.clone()),
@@ -75,7 +75,7 @@ fn command(call: &Call) -> Option<String> {
     }
 }
 
-/// No line break, no backtick, no end of the world.
+/// The text on one line, without backticks, and cut.
 fn on_one_line(text: &str) -> String {
     let plain = |it: char| if it.is_control() || it == '`' { ' ' } else { it };
     let text: String = text.chars().map(plain).collect();

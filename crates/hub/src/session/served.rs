@@ -4,27 +4,26 @@
 //! for a person, everything else is done. The log has what was requested, what the rules said, and the outcome.
 
 use super::{ask::RequestOrigin, rules::params_of};
-use crate::context::HubContext;
-use crate::session::Sessions;
-use crate::{AgentId, Hub, SessionId, log::Effect as After};
+use crate::{
+    AgentId, Hub, SessionId, context::HubContext, log::Effect as After, session::Sessions,
+};
 use jackfield_events::{EventBody, RawJson, RequestServed, ServedOutcome};
 use jackfield_policy::{PolicyDecision, RuleEffect, ToolCallFacts};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame};
+use jackfield_protocol::{Fault, Frame, acp::Method};
 use serde_json::{Value, json};
 
-/// A request that is being carried out.
+/// A request that is being served.
 #[derive(Debug)]
 pub(crate) struct ServedRequest {
     agent: AgentId,
-    /// The agent's own id for it.
+    /// The request id of the agent.
     request: Box<str>,
     call: RawJson,
     decision: Option<RawJson>,
 }
 
 impl Sessions {
-    /// The agent is gone before its requests were answered: it is not known whether they were carried out.
+    /// The agent has ended before its requests were answered: their outcome is unknown.
     pub(crate) fn finish_served_request(&mut self, cx: &mut HubContext, id: &SessionId) {
         let Some(session) = self.by_id.get_mut(id) else { return };
         for served in std::mem::take(&mut session.served) {
@@ -41,7 +40,7 @@ impl Sessions {
         }
     }
 
-    /// Remembers what a person allowed, so that the agent may do it with our files and terminals in this turn.
+    /// Remembers what a person allowed, so that the agent may do it in this turn.
     pub(super) fn remember_approved_call(
         &mut self,
         cx: &HubContext,
@@ -76,7 +75,7 @@ impl Sessions {
 }
 
 impl Hub {
-    /// An agent asks for a file or a terminal and no client has them.
+    /// An agent requests a file or a terminal, and no client serves them.
     pub(super) fn judge_served(&mut self, agent: AgentId, id: &SessionId, frame: &Frame) {
         let Some(params) = permission_params(id, frame) else {
             return self.carry_out(agent, id, frame);
@@ -98,7 +97,7 @@ impl Hub {
         }
     }
 
-    /// A person has answered the ask that this request waited for.
+    /// A person has answered the permission request of this request.
     pub(super) fn settle_served(
         &mut self,
         agent: AgentId,
@@ -110,7 +109,7 @@ impl Hub {
         let decision = self.sessions.judge_tool_call(&self.parts.cx, id, &params);
         let result: Value =
             serde_json::from_str(answer.result().unwrap_or("null")).unwrap_or_default();
-        // A rule may have been added while the ask was open.
+        // A rule may have been added while the request was open.
         let denied = decision.effect == Some(RuleEffect::Deny);
         match result["outcome"]["optionId"].as_str() {
             Some("allow-once") if !denied => self.start_served(agent, id, frame, &decision),
@@ -160,13 +159,13 @@ impl Hub {
         let decision = self.parts.cx.config.describe_decision(decision);
         let served = EventBody::Served(RequestServed { call, decision, outcome });
         self.sessions.append_event(&mut self.parts.cx, id, served);
-        let theirs = frame.id().expect("a request has an id");
+        let agent_request_id = frame.id().expect("a request has an id");
         let fault = Fault::NotAllowed { why: why.to_owned() };
-        let text = Frame::error_for(theirs, &fault).bytes().clone();
+        let text = Frame::error_for(agent_request_id, &fault).bytes().clone();
         self.after_log(id, After::ToAgent { agent, text });
     }
 
-    /// The driver of the loop has carried out what no client did.
+    /// The daemon has served the request.
     pub(crate) fn on_served(&mut self, agent: AgentId, frame: &Frame) {
         if !self.parts.agents.processes.contains_key(&agent) {
             return;
@@ -243,10 +242,10 @@ fn permission_params(id: &SessionId, frame: &Frame) -> Option<Value> {
     Some(json!({ "sessionId": &**id, "toolCall": call, "options": options() }))
 }
 
-/// The shell that runs a command which came as one line.
+/// The shell that runs a command that is one line.
 pub const SHELL: &str = "/bin/sh";
 
-/// The program and its arguments, as the daemon starts them. A line without arguments is run by a shell.
+/// The program and its arguments as the daemon starts them. A line without arguments is run by a shell.
 fn words_of(params: &Value) -> Option<Vec<String>> {
     let command = params["command"].as_str()?;
     let texts = |value: &Value| -> Vec<String> {
@@ -285,7 +284,7 @@ fn options() -> Value {
     ])
 }
 
-/// What the log keeps of a request: everything but the text of files and the values of variables.
+/// What the log stores of a request: everything except the content of files and the values of variables.
 fn summary(frame: &Frame) -> Value {
     let params = params_of(frame);
     let mut call = json!({ "method": frame.method() });

@@ -1,11 +1,12 @@
-//! What a client set stays set: a session's new process is told mode, model and options again, and
-//! is not prompted before it has answered.
+//! Restores mode, model and options of a session in its new process. The process gets no prompt before it has answered
+//! them.
 
 use super::restore::Step;
-use crate::session::Sessions;
-use crate::{AgentId, Hub, SessionId, Time, agent::PendingRequest, limits, timer::HubTimer};
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Frame, is_planted};
+use crate::{
+    AgentId, Hub, SessionId, Time, agent::PendingRequest, limits, session::Sessions,
+    timer::HubTimer,
+};
+use jackfield_protocol::{Frame, acp::Method, is_planted};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -23,22 +24,22 @@ impl PendingSettings {
 }
 
 impl Sessions {
-    /// Each with its name, and how the agent is told.
+    /// All settings, each with its name, method and parameters.
     fn collect_settings(&self, id: &SessionId) -> Vec<(String, Method, Value)> {
         let session = &self.by_id[id];
-        let (state, theirs) = (&session.summary(), &**session.theirs());
+        let (state, agent_session_id) = (&session.summary(), &**session.agent_session_id());
         let mut settings = Vec::new();
         if let Some(mode) = state.mode.as_ref().filter(|_| !is_planted("restore-without-mode")) {
-            let params = json!({ "sessionId": theirs, "modeId": mode });
+            let params = json!({ "sessionId": agent_session_id, "modeId": mode });
             settings.push(("mode".to_owned(), Method::SessionSetMode, params));
         }
         if let Some(model) = &state.model {
-            let params = json!({ "sessionId": theirs, "modelId": model });
+            let params = json!({ "sessionId": agent_session_id, "modelId": model });
             settings.push(("model".to_owned(), Method::SessionSetModel, params));
         }
         for (name, option) in &state.config {
             let mut params: Value = serde_json::from_str(option.as_str()).unwrap_or_default();
-            params["sessionId"] = json!(theirs);
+            params["sessionId"] = json!(agent_session_id);
             settings.push((format!("option {name}"), Method::SessionSetConfigOption, params));
         }
         settings
@@ -46,7 +47,7 @@ impl Sessions {
 }
 
 impl Hub {
-    /// Sets again what was set.
+    /// Sends all settings to the agent.
     pub(super) fn set_again(&mut self, agent: AgentId, id: &SessionId) {
         let settings = self.sessions.collect_settings(id);
         if settings.is_empty() {
@@ -84,7 +85,7 @@ impl Hub {
         }
     }
 
-    /// Time is up: what has not answered is said to be so, and the prompt goes.
+    /// The time is over: unanswered settings are recorded, and the session is bound.
     pub(super) fn settled(&mut self, agent: AgentId, id: &SessionId) {
         let Some(restoring) = self.sessions.restoring(id) else { return };
         if let Step::Settling(settling) = &mut restoring.step {

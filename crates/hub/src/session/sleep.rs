@@ -1,22 +1,21 @@
 //! Suspends sessions: an agent that was idle for some time is stopped. The next prompt restores the session.
 
-use crate::session::Sessions;
 use crate::{
     AgentId, Hub, SessionId,
     agent::{Agent, PendingRequest},
+    session::Sessions,
 };
 use jackfield_events::{AgentSuspended, EventBody};
 use jackfield_protocol::is_planted;
 
 impl Sessions {
-    /// Whether nothing would be lost if this process were stopped, save for the time to start
-    /// another.
+    /// Whether this process can be stopped without losing anything but the time to start another.
     pub(crate) fn can_suspend_agent(&self, agent: &Agent) -> bool {
         let sessions = &agent.slots.sessions;
         !sessions.is_empty() && sessions.iter().all(|it| self.can_suspend_session(it, agent))
     }
 
-    /// The same for one session that it serves.
+    /// Whether this session of the process can be suspended.
     fn can_suspend_session(&self, id: &SessionId, agent: &Agent) -> bool {
         let Some(session) = self.by_id.get(id) else { return false };
         let works = session.turn.is_some() || !session.queue.is_empty();
@@ -34,7 +33,7 @@ impl Sessions {
 }
 
 impl Hub {
-    /// An agent was not used in a session for a while, or was at some time since.
+    /// The idle timer of a session has fired.
     pub(crate) fn on_idle(&mut self, id: &SessionId) {
         let Some(idle_after_ms) = self.parts.cx.config.sleep.idle_after_ms else { return };
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
@@ -48,7 +47,7 @@ impl Hub {
         } else if self.sessions.can_suspend_session(id, agent) {
             self.put_to_sleep(id, "nobody used it for a while");
         } else if behind {
-            // Whatever else keeps it ends with a word of or to the agent; the journal does not.
+            // Everything else that keeps it busy ends with a message; a slow journal does not.
             let at = self.parts.cx.now.plus(idle_after_ms);
             self.with_session(id, |it, parts| it.schedule_idle_check(&mut parts.cx, at));
         }
@@ -63,8 +62,8 @@ impl Hub {
         self.rest(id);
     }
 
-    /// The same for all that a process serves. It ends first: who wakes waits for that. A client
-    /// that waits there to open a session is given another process then.
+    /// Suspends all sessions of a process. The process ends first, because restoring waits for that. A client that waits
+    /// there to open a session gets another process.
     pub(crate) fn put_all_to_sleep(&mut self, agent: AgentId, why: &str) {
         let sessions = self.served_by(agent);
         for id in &sessions {
@@ -87,7 +86,7 @@ impl Hub {
         }
     }
 
-    /// The machine is short of memory: the session that was not used for the longest time sleeps.
+    /// The machine is short of memory: suspends the session that was idle for the longest time.
     pub(crate) fn on_pressure(&mut self) {
         self.free_one("the machine is short of memory");
     }

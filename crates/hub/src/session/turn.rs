@@ -1,46 +1,45 @@
 //! Turns: one at a time, in the order of the prompts, each with exactly one outcome in the log.
 
 use super::{Session, SessionStage};
-use crate::context::HubContext;
-use crate::session::Sessions;
 use crate::{
     AgentId, ConnId, Hub, Note, Output, SessionId, Time,
     agent::PendingRequest,
+    context::HubContext,
     fanout::{EventSubscriber, Phase},
     limits,
     log::Effect,
+    session::Sessions,
     timer::HubTimer,
 };
 use jackfield_events::{
     AgentSessionId, EventBody, RawJson, TurnCancelled, TurnEnded, TurnOutcome, TurnStarted,
 };
-use jackfield_protocol::acp::Method;
-use jackfield_protocol::{Fault, Frame, Splice, is_planted};
+use jackfield_protocol::{Fault, Frame, Splice, acp::Method, is_planted};
 use std::collections::BTreeSet;
 
-/// The turn that runs.
+/// The running turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) number: u64,
-    /// The client whose prompt it is; it may have left.
+    /// The client whose prompt it is. It may have disconnected.
     pub(crate) driver: ConnId,
-    /// The agent has the prompt under this id.
+    /// The request id of the prompt at the agent.
     pub(super) our_id: u64,
-    /// How hard it was asked to stop; 0 is not at all.
+    /// The stage of canceling; 0 if it is not canceled.
     cancelled: u64,
     began: Time,
-    /// Tool calls that somebody was asked about.
+    /// Tool calls that a permission was requested for.
     pub(super) asked: BTreeSet<Box<str>>,
     /// Command lines and paths that a person has allowed.
     pub(super) approved: BTreeSet<String>,
-    /// The agent did something in it without asking that a rule wants asked.
+    /// The agent did something without asking that a rule requires asking for.
     pub(super) unasked: bool,
-    /// Why the hub itself wants it to stop.
+    /// Why the hub itself cancels it.
     overdue: Option<String>,
 }
 
 impl Session {
-    /// Whether the running turn is this client's, begun with that request.
+    /// Whether the running turn was started by this request of this client.
     pub(super) fn runs_for(&self, conn: ConnId, request: &str) -> bool {
         let owed = self
             .turn
@@ -55,29 +54,29 @@ impl Turn {
         self.cancelled != 0
     }
 
-    /// Whether it is interrupted, whatever the agent answers.
+    /// Whether it counts as interrupted, whatever the agent answers.
     pub(super) fn is_overdue(&self) -> bool {
         self.overdue.is_some()
     }
 }
 
 impl Sessions {
-    /// The process that it had, and its name there.
+    /// The process that the session had, and its session id there.
     fn mark_suspended(
         &mut self,
         cx: &mut HubContext,
         id: &SessionId,
     ) -> Option<(AgentId, AgentSessionId)> {
         let session = self.by_id.get_mut(id)?;
-        let theirs = session.told_as();
+        let agent_session_id = session.known_agent_session_id();
         session.stage = SessionStage::Asleep;
         session.calls.clear();
         let agent = session.agent.take();
         cx.schedule_unattended_check(id);
-        agent.map(|agent| (agent, theirs))
+        agent.map(|agent| (agent, agent_session_id))
     }
 
-    /// After a restart: turns and asks whose agent died with the last daemon are over.
+    /// After a restart: ends turns and requests whose agents ended with the last daemon.
     pub(crate) fn end_interrupted_turns(&mut self, cx: &mut HubContext) {
         let ids: Vec<SessionId> = self.by_id.keys().cloned().collect();
         for id in ids {
@@ -91,7 +90,7 @@ impl Sessions {
         self.end_open_work(cx, id, "the daemon was restarted", "the daemon ended during the turn");
     }
 
-    /// The log says that something is open, and no agent will ever end it.
+    /// Ends what is open in the log, because no agent will end it.
     pub(super) fn end_open_work(
         &mut self,
         cx: &mut HubContext,
@@ -122,7 +121,7 @@ impl Hub {
         let Some(prompt) = self.sessions.take_next_prompt(id) else { return };
         let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
         let turn = session.summary().turns + 1;
-        let theirs = session.summary().agent_session.clone();
+        let agent_session_id = session.summary().agent_session.clone();
         let durable = session.log.durable();
         let waiting = PendingRequest::Prompt(id.clone(), turn);
         let our_id =
@@ -154,14 +153,15 @@ impl Hub {
             EventBody::Prompted(TurnStarted { turn, by, prompt: prompt.number, frame }),
         );
         let our_id = our_id.to_string();
-        let splice = Splice { id: Some(&our_id), session_id: Some(&theirs), request_id: None };
+        let splice =
+            Splice { id: Some(&our_id), session_id: Some(&agent_session_id), request_id: None };
         let text =
             self.sessions.with_digest(id, turn, &prompt.frame).spliced(splice).bytes().clone();
         self.after_log(id, Effect::ToAgent { agent, text });
         self.parts.cx.note(Note::TurnStarted { session: id.clone(), turn });
     }
 
-    /// The turn is over. Its client is answered when the event reaches it.
+    /// Ends the turn. Its client is answered when the event is delivered to it.
     pub(crate) fn end_turn(&mut self, id: &SessionId, number: u64, outcome: TurnOutcome) {
         let alone = self.has_own_process(id);
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
@@ -171,8 +171,8 @@ impl Hub {
         session.calls.clear();
         let agent = session.agent.filter(|_| turn.cancelled != 0);
         if let Some(agent) = agent.filter(|_| alone) {
-            // Many agents forget a tool that they are told to stop. Whose a tool is that runs in a
-            // process with several sessions, nobody can tell.
+            // Many agents leave the processes of canceled tools running. In a process with several sessions it is unknown
+            // which session a tool belongs to.
             let age_ms = self.parts.cx.now.since(turn.began);
             self.parts.cx.outputs.push_back(Output::EndTools { agent, age_ms });
         }
@@ -204,7 +204,7 @@ impl Hub {
         self.pump(id);
     }
 
-    /// Asks the running turn to stop, politely at first.
+    /// Cancels the running turn, first with `session/cancel`.
     pub(crate) fn stop_turn(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
@@ -215,7 +215,7 @@ impl Hub {
         let number = turn.number;
         let params =
             serde_json::json!({ "sessionId": &*session.summary().agent_session }).to_string();
-        // One that refused the prompt and is asked for another session has nothing to stop.
+        // An agent that refused the prompt and is asked for another session has nothing to cancel.
         let has_it = session.is_bound();
         self.sessions.append_event(
             &mut self.parts.cx,
@@ -231,7 +231,7 @@ impl Hub {
         self.parts.cx.timers.set(at, HubTimer::Cancel(id.clone(), number, 1));
     }
 
-    /// The turn was silent for longer than it may be.
+    /// The turn was silent for longer than permitted.
     pub(crate) fn stop_overdue(&mut self, id: &SessionId, why: String) {
         let turn = self.sessions.by_id.get_mut(id).and_then(|it| it.turn.as_mut());
         if let Some(turn) = turn.filter(|it| it.cancelled == 0) {
@@ -240,7 +240,7 @@ impl Hub {
         }
     }
 
-    /// The agent did not stop: ask harder, then end its process. The next prompt wakes a new one.
+    /// The agent did not stop: sends `session/cancel` again, then ends its process.
     pub(crate) fn on_cancel_deadline(&mut self, id: &SessionId, number: u64, step: u64) {
         let Some(session) = self.sessions.by_id.get_mut(id) else { return };
         let (Some(turn), Some(agent)) = (&mut session.turn, session.agent) else { return };
@@ -271,14 +271,16 @@ impl Hub {
         }
     }
 
-    /// The session sleeps, and lets go of its agent.
+    /// Suspends the session and gives up its agent.
     pub(crate) fn release_agent(&mut self, id: &SessionId) {
-        if let Some((agent, theirs)) = self.sessions.mark_suspended(&mut self.parts.cx, id) {
-            self.leave(agent, id, &theirs);
+        if let Some((agent, agent_session_id)) =
+            self.sessions.mark_suspended(&mut self.parts.cx, id)
+        {
+            self.leave(agent, id, &agent_session_id);
         }
     }
 
-    /// Ends whatever a session does, for good reason.
+    /// Interrupts everything that a session does.
     pub(crate) fn abandon(&mut self, id: &SessionId, fault: &Fault) {
         let Some(session) = self.sessions.by_id.get(id) else { return };
         let turn = session.turn.as_ref().map(|it| it.number);
@@ -293,7 +295,7 @@ impl Hub {
         self.void_asks(id, "the session was ended");
     }
 
-    /// Requests to a sleeping session wake it and wait; to a restoring one they wait.
+    /// Requests to a suspended session restore it and wait.
     pub(crate) fn forward_in(
         &mut self,
         id: &SessionId,
@@ -316,7 +318,7 @@ impl Hub {
     }
 }
 
-/// Who asked for a turn to stop got that, however the agent put it.
+/// A client that canceled a turn gets the outcome `cancelled`, whatever the agent answered.
 fn cancelled_with(error: &RawJson) -> TurnOutcome {
     let error = error.as_str();
     let meta = format!(r#"{{"jackfield":{{"error":{error}}}}}"#);

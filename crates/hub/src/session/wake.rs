@@ -2,9 +2,10 @@
 //! because some agents permit only one writer.
 
 use super::{SessionRestore, SessionStage};
-use crate::agent::Agents;
-use crate::session_name::tenant_of;
-use crate::{Hub, Launch, SessionId, limits, restart::RestartVerdict, timer::HubTimer};
+use crate::{
+    Hub, Launch, SessionId, agent::Agents, limits, restart::RestartVerdict,
+    session_name::tenant_of, timer::HubTimer,
+};
 use jackfield_protocol::{Fault, is_planted};
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ impl Hub {
         self.assign_session(agent, id);
     }
 
-    /// How the session's agent is started: as the asking client would, if it is the same agent.
+    /// How the agent of the session is started: with the command of the requesting client, if it is the same agent.
     pub(crate) fn launch_again(&self, id: &SessionId, asker: Option<crate::ConnId>) -> Launch {
         let state = &self.sessions.by_id[id].summary();
         let of_conn = asker
@@ -67,7 +68,7 @@ impl Hub {
         let known = of_conn.filter(same).or_else(|| self.parts.cx.config.agents.get(&state.agent));
         Launch {
             name: state.agent.clone(),
-            // One that is known by name only may have been started with a command all the same.
+            // An agent that is known by name may have been started with a command.
             argv: known
                 .map(|it| &it.argv)
                 .filter(|it| !it.is_empty())
@@ -78,7 +79,7 @@ impl Hub {
         }
     }
 
-    /// Whether the session's last process still ends; the wake goes on when it has, or after a while.
+    /// Whether the last process of the session still ends. Restoring continues when it has, or after some time.
     fn is_parting(&mut self, id: &SessionId) -> bool {
         let ends = self.parts.agents.has_ending_process(id);
         let session = self.sessions.by_id.get_mut(id).expect("the caller found this session");
@@ -94,7 +95,7 @@ impl Hub {
         self.parts.cx.now < at
     }
 
-    /// A process that was let go has ended: a session that waited for that goes on.
+    /// A process that was given up has ended: a session that waited for that continues.
     pub(crate) fn on_parted(&mut self, id: &SessionId) {
         if self.sessions.by_id.get(id).is_some_and(|it| matches!(it.stage, SessionStage::Asleep)) {
             self.pump(id);

@@ -1,18 +1,18 @@
-//! How much a tenant may have: sessions that are awake, and agent processes that are alive. What is over a
-//! quota is refused with the figure and the way out; nothing is ended for it.
+//! The quotas of a tenant: sessions that have an agent, and agent processes. What exceeds a quota is refused with the
+//! number and the way out; nothing is ended.
 
 use super::{Tenant, rate::RateLimit};
-use crate::session_name::{known_to, tenant_of};
 use crate::{
     Hub, SessionId,
     agent::Agent,
     session::{Session, SessionStage},
+    session_name::{known_to, tenant_of},
 };
 use jackfield_events::TenantName;
 use jackfield_protocol::{Fault, is_planted};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a tenant has. On other hosts of a fleet: together, and on how many agents of it live.
+/// What a tenant uses. On other hosts of a fleet: in total, and on how many hosts its agents run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     pub sessions: usize,
@@ -20,17 +20,17 @@ pub struct Usage {
     pub hosts: usize,
 }
 
-/// A tenant as the hub knows it: as it was bound last.
+/// A tenant as its last client was bound.
 #[derive(Debug)]
 pub(crate) struct TenantState {
     pub(super) tenant: Arc<Tenant>,
-    /// What it has on other hosts.
+    /// What it uses on other hosts.
     pub(super) elsewhere: Usage,
     pub(super) rate: RateLimit,
 }
 
 impl Hub {
-    /// A client of this tenant has come: what it may do holds for all of it.
+    /// A client of this tenant has connected. Its permissions hold for the whole tenant.
     pub(crate) fn meet(&mut self, tenant: Arc<Tenant>) {
         let now = self.parts.cx.now;
         let known = self.parts.tenants.entry(tenant.name.clone());
@@ -42,14 +42,14 @@ impl Hub {
         known.tenant = tenant;
     }
 
-    /// What tenants have on the other hosts of a fleet.
+    /// What tenants use on the other hosts of a fleet.
     pub(crate) fn on_elsewhere(&mut self, tenants: &BTreeMap<TenantName, Usage>) {
         for (name, known) in &mut self.parts.tenants {
             known.elsewhere = tenants.get(name).copied().unwrap_or_default();
         }
     }
 
-    /// What each tenant has here.
+    /// What each tenant uses here.
     pub fn usage(&self) -> BTreeMap<TenantName, Usage> {
         let mut usage: BTreeMap<TenantName, Usage> = BTreeMap::new();
         let awake = self.sessions.by_id.iter().filter(|(_, it)| is_awake(it));
@@ -63,7 +63,7 @@ impl Hub {
         usage
     }
 
-    /// Whether one more session of this tenant may be awake.
+    /// Whether one more session of this tenant may have an agent.
     pub(crate) fn may_be_awake(&self, tenant: Option<&str>) -> Result<(), Fault> {
         let Some((known, max)) = self.bound(tenant, |it| it.sessions) else { return Ok(()) };
         let of_it = known_to(tenant, &self.sessions.by_id);
@@ -71,8 +71,7 @@ impl Hub {
         under(known, awake, max, "sessions that are awake")
     }
 
-    /// Whether one more agent process of this tenant may be alive. One that is asked to stop no longer
-    /// counts, as with places.
+    /// Whether one more agent process of this tenant may run. A process that was asked to stop does not count.
     pub(crate) fn may_be_alive(&self, tenant: Option<&str>) -> Result<(), Fault> {
         let Some((known, max)) = self.bound(tenant, |it| it.agents) else { return Ok(()) };
         let of_it = |it: &&Agent| !it.stopping && self.parts.clients.tenant_of_agent(it) == tenant;
@@ -90,12 +89,12 @@ impl Hub {
         Some((known, of(&known.tenant)?))
     }
 
-    /// What a client may be told of: its tenant's, or everything.
+    /// The sessions that a client may see: those of its tenant, or all.
     pub(crate) fn sessions_of(
         &self,
         conn: crate::ConnId,
     ) -> impl Iterator<Item = (&SessionId, &Session)> {
-        // A session that has no name yet is not listed.
+        // A session that is being opened is not listed.
         known_to(
             self.parts.clients.tenant_name(conn).filter(|_| !is_planted("list-foreign-sessions")),
             &self.sessions.by_id,

@@ -1,5 +1,5 @@
-//! How fast the agents of a tenant are read. Nothing they say is dropped: who has said too much is not read
-//! until the tenant may have more, and then its pipe is full and it waits.
+//! Limits how fast the agents of a tenant are read. Nothing is dropped: an agent that exceeds the rate is not read for some
+//! time, so its pipe fills and it waits.
 
 use super::{Tenant, TenantState};
 use crate::{AgentId, Hub, Output, Time, timer::HubTimer};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// In thousandths of an event, so that a millisecond counts.
 const EVENT: i64 = 1000;
 
-/// What a tenant may still have, and who waits for more. A second's worth can be saved up.
+/// The remaining credit of a tenant, and the agents that wait for more. One second of credit can be saved.
 #[derive(Debug)]
 pub(super) struct RateLimit {
     credit: i64,
@@ -29,7 +29,7 @@ impl RateLimit {
         (self.credit, self.at) = (self.credit.min(per_second * EVENT), now);
     }
 
-    /// When there is no more debt.
+    /// When the debt is paid.
     fn due(&self, per_second: i64) -> Time {
         let missing = (-self.credit).max(1);
         self.at.plus(u64::try_from((missing + per_second - 1) / per_second).unwrap_or(1))
@@ -37,7 +37,7 @@ impl RateLimit {
 }
 
 impl TenantState {
-    /// Its rate here. Hosts on which agents of it live share it evenly.
+    /// Its rate here. Hosts on which its agents run share it evenly.
     fn per_second(&self) -> Option<i64> {
         let hosts = i64::try_from(self.elsewhere.hosts + 1).unwrap_or(i64::MAX);
         self.tenant.events_per_second.map(|it| (i64::from(it) / hosts).max(1))
@@ -45,7 +45,7 @@ impl TenantState {
 }
 
 impl Hub {
-    /// An agent has said something: its tenant pays for it, and is read no further when it has no more.
+    /// Charges a message of an agent to its tenant, and pauses the agent when the credit is used up.
     pub(crate) fn pay(&mut self, id: AgentId) {
         if self.parts.tenants.is_empty() {
             return; // The way of every frame where there are no tenants.
@@ -69,12 +69,12 @@ impl Hub {
         self.parts.cx.outputs.push_back(Output::PauseAgent { agent: id });
     }
 
-    /// Whether an agent is not read because its tenant has said too much.
+    /// Whether an agent is paused because of the rate limit of its tenant.
     pub(crate) fn is_held(&self, id: AgentId) -> bool {
         self.parts.tenants.values().any(|it| it.rate.held.contains(&id))
     }
 
-    /// There may be credit again: whoever waited is read, unless the journal is behind.
+    /// There may be credit again: paused agents are read, unless the journal is behind.
     pub(crate) fn on_rate(&mut self, name: &TenantName) {
         let Some(known) = self.parts.tenants.get_mut(name) else { return };
         if let Some(per_second) = known.per_second() {

@@ -2,13 +2,12 @@
 //! the agent runs on, nor the metadata service of a cloud.
 //!
 //! Agents read addresses with parsers of their own, so only one notation is taken: lowercase scheme,
-//! no user, no percent signs in the host, IPv4 as four decimal numbers, IPv6 in brackets. `SessionNames` are
-//! not resolved here: one that leads to the machine itself is not noticed, and neither is a server
-//! that redirects there.
+//! no user, no percent signs in the host, IPv4 as four decimal numbers, IPv6 in brackets. Names are not resolved
+//! here: a name that leads to the machine itself is not noticed, and neither is a server that redirects there.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// `SessionNames` of the machine itself, and of metadata services.
+/// Names of the machine itself, and of metadata services.
 const LOCAL_NAMES: [&str; 9] = [
     "localhost",
     "localhost.localdomain",

@@ -189,3 +189,21 @@ methods! {
     ControlWithdraw "_jackfield/withdraw":
         Ours ToAgent Request Session Hub Passing, Allowed Allowed Audited Owner;
 }
+
+impl Method {
+    /// Reads or writes a file of the client.
+    pub fn is_file(self) -> bool {
+        matches!(self, Method::FsReadTextFile | Method::FsWriteTextFile)
+    }
+
+    /// Concerns a terminal of the client.
+    pub fn is_terminal(self) -> bool {
+        use Method::{
+            TerminalCreate, TerminalKill, TerminalOutput, TerminalRelease, TerminalWaitForExit,
+        };
+        matches!(
+            self,
+            TerminalCreate | TerminalKill | TerminalOutput | TerminalRelease | TerminalWaitForExit
+        )
+    }
+}

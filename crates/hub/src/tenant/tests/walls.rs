@@ -1,8 +1,7 @@
 //! What a client hears of sessions that are not its tenant's: nothing.
 
 use super::*;
-use crate::session_name::tenant_of;
-use crate::tenant::is_tenant_name;
+use crate::{session_name::tenant_of, tenant::is_tenant_name};
 use jackfield_protocol::acp::{Direction, Method, MethodKind, Scope};
 use std::collections::BTreeSet;
 
